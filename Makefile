@@ -1,0 +1,29 @@
+# make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
+# make test   the tests
+# make env    only the environment (.venv)
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: env demo test lint clean
+
+env: .venv/.complete
+
+# The marker is written last: an interrupted installation is taken up again.
+.venv/.complete: requirements.txt requirements-dev.txt requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found: install Python 3.11, or name one: make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
+	touch $@
+
+demo: env
+	$(BIN)/python demo.py
+
+test: env
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m pytest -q
+
+lint: env
+	$(BIN)/python -m ruff check .
+
+clean:
+	rm -rf .venv demo_output

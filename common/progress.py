@@ -1,0 +1,81 @@
+"""Progress: a bar on a terminal, a plain line now and then in a log file."""
+
+import sys
+import time
+
+from tqdm import tqdm
+
+# Seconds between the lines that are printed where there is no terminal.
+_LINE_EVERY_SECONDS = 15.0
+
+
+class Progress:
+  """Shows how far a job is, with rate and time left, on standard error.
+
+    with Progress("records", total=corpus_bytes, unit="B") as progress:
+      progress.advance(len(chunk), instances=1234)
+
+  Args:
+    what: the job's name, at the start of the line.
+    total: what `advance` adds up to; None where it is not known.
+    unit: "B" shows kB/MB; any other word is shown as it is.
+    initial: what was done before (a resumed job); does not count in the rate.
+  """
+
+  def __init__(self, what: str, total: float | None, unit: str, initial: float = 0):
+    self._terminal = sys.stderr.isatty()
+    self._what = what
+    self._notes: dict[str, object] = {}
+    self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
+    # Where there is no terminal tqdm only does the arithmetic (`format_dict`), we print.
+    self._bar = tqdm(
+        total=total, initial=initial, desc=what, unit=unit, unit_scale=unit == "B", dynamic_ncols=True,
+        mininterval=0.2, smoothing=0.1, file=sys.stderr if self._terminal else _Nowhere(), leave=True)
+
+  def advance(self, amount: float, **notes: object) -> None:
+    """Adds `amount` to what is done; `notes` (`loss="2.31"`) are shown at the end of the line."""
+    self._notes.update(notes)
+    if notes:
+      self._bar.set_postfix(self._notes, refresh=False)
+    self._bar.update(amount)
+    if not self._terminal and time.monotonic() >= self._next_line:
+      self._print_line()
+
+  def write(self, line: str) -> None:
+    """Prints a line of its own without breaking the bar."""
+    if self._terminal:
+      self._bar.write(line, file=sys.stderr)
+    else:
+      print(line, file=sys.stderr, flush=True)
+
+  def close(self) -> None:
+    """Shows the last state and ends the bar. Calling it again does nothing."""
+    if not self._bar.disable:
+      if not self._terminal:
+        self._print_line()
+      self._bar.close()
+      self._bar.disable = True
+
+  def __enter__(self) -> "Progress":
+    return self
+
+  def __exit__(self, *unused_exception) -> None:
+    self.close()
+
+  def _print_line(self) -> None:
+    self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
+    state = self._bar.format_dict
+    print(self._bar.format_meter(**{**state, "ncols": None, "ascii": True,
+                                    "bar_format": "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} "
+                                                  "[{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+                                    if state["total"] else None}), file=sys.stderr, flush=True)
+
+
+class _Nowhere:
+  """A file that takes everything and keeps nothing."""
+
+  def write(self, text: str) -> int:
+    return len(text)
+
+  def flush(self) -> None:
+    pass

@@ -1,0 +1,51 @@
+import errno
+import os
+
+import pytest
+
+from common import files
+from common.errors import UserError
+
+
+def test_patterns_keep_their_order_and_name_each_file_once(tmp_path):
+  for name in ("b.txt", "a.txt", "c.md"):
+    (tmp_path / name).write_text("x")
+  found = files.expand_patterns(f"{tmp_path}/c.md,{tmp_path}/*.txt,{tmp_path}/a.txt", "input_file")
+  assert [os.path.basename(path) for path in found] == ["c.md", "a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("pattern, message", [
+    ("{}/*.nothing", "--input_file: no file matches"), ("{}", "is a directory"), ("", "names no file")])
+def test_patterns_that_name_no_file_are_refused(tmp_path, pattern, message):
+  with pytest.raises(UserError, match=message):
+    files.expand_patterns(pattern.format(tmp_path), "input_file")
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
+  path = tmp_path / "kept.txt"
+  path.write_text("old")
+  with pytest.raises(UserError, match="No space left"), files.atomic_write(str(path)) as file:
+    file.write("new")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  assert path.read_text() == "old"
+  assert os.listdir(tmp_path) == ["kept.txt"]
+
+
+def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path):
+  path = tmp_path / "new.json"
+  files.write_json(str(path), {"b": 1, "a": "é"})
+  assert files.read_json(str(path)) == {"b": 1, "a": "é"}
+  assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_broken_json_names_its_line(tmp_path):
+  path = tmp_path / "broken.json"
+  path.write_text('{\n"a": 1,\n}')
+  with pytest.raises(UserError, match=r"broken.json:3: not JSON"):
+    files.read_json(str(path))
+
+
+def test_an_output_directory_below_a_file_is_refused(tmp_path):
+  (tmp_path / "file").write_text("x")
+  with pytest.raises(UserError, match="--output_dir: can't write"):
+    files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
