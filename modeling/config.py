@@ -1,0 +1,151 @@
+"""The shape of a network: `bert_config.json` as the original reads and writes it."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from common.errors import UserError
+from common.files import read_json, write_json
+
+# What may be called `hidden_act`; `modeling/activations.py` computes them.
+ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
+
+# Attribute → its key in JSON, where they differ.
+_JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps"}
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+  """Sizes and rates of a network, with the original's names and defaults.
+
+  Attributes:
+    vocab_size: V, entries of the vocabulary.
+    hidden_size: H, a multiple of `num_attention_heads`.
+    num_hidden_layers: L.
+    num_attention_heads: N.
+    intermediate_size: I, units of the feed-forward layers.
+    hidden_act: one of `ACTIVATION_NAMES`. "gelu" is the tanh form, as the original computes it ("gelu_new" is
+      another name of it), "gelu_erf" the exact one.
+    hidden_dropout_prob: dropout after the embeddings and after each dense layer that ends in a residual sum.
+    attention_probs_dropout_prob: dropout of the attention probabilities.
+    max_position_embeddings: rows of the position table, i.e. the longest sequence.
+    type_vocab_size: rows of the segment table.
+    initializer_range: standard deviation of the truncated normal that initialises kernels and embeddings.
+    layer_norm_epsilon: added to the variance in every LayerNorm; "layer_norm_eps" in JSON, where the
+      original has no such key, so it is written only if it differs from the original's 1e-12.
+    extra: what else the file held. Kept and written back, never read.
+
+  Raises:
+    UserError: a value of the wrong type, a size below 1, a rate outside [0, 1), an unknown activation,
+      or heads that do not divide the hidden size.
+  """
+
+  vocab_size: int
+  hidden_size: int = 768
+  num_hidden_layers: int = 12
+  num_attention_heads: int = 12
+  intermediate_size: int = 3072
+  hidden_act: str = "gelu"
+  hidden_dropout_prob: float = 0.1
+  attention_probs_dropout_prob: float = 0.1
+  max_position_embeddings: int = 512
+  type_vocab_size: int = 16
+  initializer_range: float = 0.02
+  layer_norm_epsilon: float = 1e-12
+  extra: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+  def __post_init__(self):
+    for field in dataclasses.fields(self):
+      if field.name != "extra":
+        _check_value(field, getattr(self, field.name))
+    if self.hidden_size % self.num_attention_heads:
+      raise UserError(f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads "
+                      f"{self.num_attention_heads}: every head takes an equal share of the hidden units")
+    if self.hidden_act not in ACTIVATION_NAMES:
+      raise UserError(f"hidden_act {self.hidden_act!r} is unknown: use one of {', '.join(ACTIVATION_NAMES)}")
+
+  @property
+  def head_size(self) -> int:
+    """D, units of one attention head."""
+    return self.hidden_size // self.num_attention_heads
+
+  def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
+    """Refuses sequences that are longer than the position table.
+
+    Args:
+      length: S.
+      what: where the length comes from, e.g. "--max_seq_length".
+
+    Raises:
+      UserError: `length` is larger than `max_position_embeddings`.
+    """
+    if length > self.max_position_embeddings:
+      raise UserError(f"{what} {length} is longer than the network's position table: "
+                      f"max_position_embeddings is {self.max_position_embeddings}")
+
+  @classmethod
+  def from_dict(cls, values: Mapping[str, object], source: str = "the configuration") -> "BertConfig":
+    """A configuration from the keys of `bert_config.json`.
+
+    Args:
+      values: keys as in JSON; the unknown ones go to `extra`.
+      source: named in errors, usually the file.
+
+    Raises:
+      UserError: `vocab_size` is missing, or a value is wrong (see the class).
+    """
+    if not isinstance(values, Mapping):
+      raise UserError(f"{source}: a JSON object is wanted, e.g. {{\"vocab_size\": 30522, ...}}")
+    fields = {_JSON_KEYS.get(field.name, field.name): field.name
+              for field in dataclasses.fields(cls) if field.name != "extra"}
+    if "vocab_size" not in values:
+      raise UserError(f"{source}: \"vocab_size\" is missing (is it a bert_config.json?)")
+    known = {fields[key]: value for key, value in values.items() if key in fields}
+    extra = {key: value for key, value in values.items() if key not in fields}
+    try:
+      return cls(**known, extra=extra)
+    except UserError as error:
+      raise UserError(f"{source}: {error}") from None
+
+  @classmethod
+  def from_file(cls, path: str) -> "BertConfig":
+    """Reads a `bert_config.json`.
+
+    Raises:
+      UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
+    """
+    return cls.from_dict(read_json(path), path)
+
+  def to_dict(self) -> dict[str, object]:
+    """The keys and values of `bert_config.json`, with those of `extra` at the end."""
+    values = {}
+    for field in dataclasses.fields(self):
+      value = getattr(self, field.name)
+      if field.name != "extra" and (field.name not in _JSON_KEYS or value != field.default):
+        values[_JSON_KEYS.get(field.name, field.name)] = value
+    return {**values, **self.extra}
+
+  def to_file(self, path: str) -> None:
+    """Writes a `bert_config.json`, whole or not at all.
+
+    Raises:
+      UserError: the file can't be written.
+    """
+    write_json(path, self.to_dict())
+
+
+def _check_value(field: dataclasses.Field, value: object) -> None:
+  key = _JSON_KEYS.get(field.name, field.name)
+  # bool is an int in Python, but `true` is never meant as a size.
+  number = isinstance(value, (int, float)) and not isinstance(value, bool)
+  if field.type is int and not (number and isinstance(value, int)):
+    raise UserError(f"{key} is {value!r}, a whole number is wanted")
+  if field.type is float and not number:
+    raise UserError(f"{key} is {value!r}, a number is wanted")
+  if field.type is str and not isinstance(value, str):
+    raise UserError(f"{key} is {value!r}, a string is wanted")
+  if field.type is int and value < 1:
+    raise UserError(f"{key} is {value}, it must be at least 1")
+  if field.name.endswith("_prob") and not 0 <= value < 1:
+    raise UserError(f"{key} is {value}, it must be at least 0 and less than 1")
+  if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
+    raise UserError(f"{key} is {value}, it must lie between 0 and 1")
