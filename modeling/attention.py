@@ -24,7 +24,8 @@ class SelfAttention(keras.layers.Layer):
   """
 
   def __init__(self, config: BertConfig, seed: int, path: str, **kwargs):
-    super().__init__(**kwargs)
+    # Keras must not round the bias, which is float32 for the softmax; `x` has the compute dtype already.
+    super().__init__(autocast=False, **kwargs)
     self._config = config
 
     def projection(name: str) -> Dense:

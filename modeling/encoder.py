@@ -28,7 +28,8 @@ class EncoderLayer(keras.layers.Layer):
   """
 
   def __init__(self, config: BertConfig, index: int, seed: int, **kwargs):
-    super().__init__(**kwargs)
+    # Keras must not round the attention bias on its way to the softmax; `x` has the compute dtype already.
+    super().__init__(autocast=False, **kwargs)
     self._config = config
     self._first_dropout_place = 1 + 3 * index
     self._activation = activation(config.hidden_act)

@@ -1,0 +1,109 @@
+"""TensorFlow's checkpoint files, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: finding and opening them."""
+
+import glob
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from common.errors import UserError
+
+
+class Bundle:
+  """An open TensorFlow checkpoint of whatever kind.
+
+  Args:
+    prefix: path without `.index`.
+
+  Raises:
+    UserError: the index can't be read, or a data shard is missing.
+
+  Attributes:
+    prefix: as given.
+    shapes: key → shape of every tensor in it.
+  """
+
+  def __init__(self, prefix: str):
+    self.prefix = prefix
+    _check_shards(prefix)
+    try:
+      self._reader = tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError) as error:
+      raise UserError(f"{prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
+    self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
+
+  def read(self, key: str) -> np.ndarray:
+    """The tensor called `key`.
+
+    Raises:
+      UserError: the data can't be read or fail their checksum.
+    """
+    try:
+      return self._reader.get_tensor(key)
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+      raise UserError(f"{self.prefix}: {key} can't be read, the data are damaged: {_first_line(error)}") from None
+
+
+def find_prefix(path: str) -> str | None:
+  """The prefix of the checkpoint that `path` means.
+
+  Args:
+    path: a prefix, one of its files, or a directory: there the file `checkpoint` tells which one is meant, or else
+      there must be one only.
+
+  Returns:
+    None if `path` holds no TensorFlow checkpoint.
+
+  Raises:
+    UserError: the directory holds several checkpoints and does not tell which is meant, or the one it tells is missing.
+  """
+  if os.path.isdir(path):
+    return _prefix_in_directory(path)
+  prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path)
+  if os.path.exists(prefix + ".index") or glob.glob(glob.escape(prefix) + ".data-*"):
+    return prefix
+  return None
+
+
+def _prefix_in_directory(directory: str) -> str | None:
+  prefixes = sorted(path.removesuffix(".index") for path in glob.glob(os.path.join(glob.escape(directory), "*.index")))
+  state = _read_state(directory)
+  if state is not None:
+    # A directory may have been moved since: only the name counts.
+    prefix = os.path.join(directory, os.path.basename(state))
+    if prefix not in prefixes:
+      raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(state)}, "
+                      f"but {prefix}.index is missing")
+    return prefix
+  if len(prefixes) > 1:
+    names = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
+    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, "
+                    f"e.g. {prefixes[-1]}")
+  return prefixes[0] if prefixes else None
+
+
+def _read_state(directory: str) -> str | None:
+  """The newest checkpoint according to the file `checkpoint`, None where there is no such file."""
+  try:
+    state = tf.train.get_checkpoint_state(directory)
+  except Exception as error:  # The parser of the text format raises its own, undocumented error.
+    raise UserError(f"{os.path.join(directory, 'checkpoint')} can't be read: {_first_line(error)}") from None
+  return state.model_checkpoint_path if state else None
+
+
+def _check_shards(prefix: str) -> None:
+  if not os.path.exists(prefix + ".index"):
+    raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
+  shards = glob.glob(glob.escape(prefix) + ".data-*-of-*")
+  if not shards:
+    raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index file and all its .data files")
+  count = int(shards[0].rpartition("-")[2])
+  for shard in range(count):
+    path = f"{prefix}.data-{shard:05d}-of-{count:05d}"
+    if not os.path.exists(path):
+      raise UserError(f"{path} is missing: the checkpoint has {count} data files")
+
+
+def _first_line(error: Exception) -> str:
+  return str(error).strip().split("\n")[0]

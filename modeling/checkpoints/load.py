@@ -1,0 +1,146 @@
+"""Opening a checkpoint of any format, and loading its weights into a model.
+
+A format is one function that looks at what is there and returns a `Source` or None.
+"""
+
+import dataclasses
+import os
+
+from common.errors import UserError
+from common.files import read_json
+from modeling.checkpoints.bundle import Bundle, find_prefix
+from modeling.checkpoints.names import original_names
+from modeling.checkpoints.native import read_native
+from modeling.checkpoints.original import read_original
+from modeling.checkpoints.source import Source
+from modeling.config import BertConfig
+
+# Formats that are kept in TensorFlow's checkpoint files: Bundle → Source or None.
+_BUNDLE_FORMATS = (read_native, read_original)
+
+# Tensors named in an error before it says how many more there are.
+_NAMED_TENSORS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+  """What became of the weights, by the names of the original.
+
+  Attributes:
+    description: of the checkpoint.
+    loaded: weights of the model that were read.
+    fresh: weights of the model that the checkpoint does not have; they keep their initial values.
+    left_over: weights of the checkpoint that the model does not have.
+  """
+
+  description: str
+  loaded: list[str]
+  fresh: list[str]
+  left_over: list[str]
+
+  def describe(self) -> str:
+    """The account as a user reads it, a line for each kind."""
+    lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
+    if self.fresh:
+      lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.fresh)}")
+    if self.left_over:
+      lines.append(f"in the checkpoint, but not in this model: {', '.join(self.left_over)}")
+    return "\n".join(lines)
+
+
+def open_checkpoint(path: str) -> Source:
+  """Looks into a checkpoint.
+
+  Args:
+    path: a directory of ours, one of its `ckpt-N` prefixes, or an original checkpoint: its prefix (`bert_model.ckpt`),
+      one of its files, or the directory it is in. `bert_config.json` and `vocab.txt` are looked for beside it.
+
+  Raises:
+    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, or the format
+      is unknown.
+  """
+  prefix = find_prefix(path)
+  if prefix is None:
+    if not os.path.exists(path):
+      raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
+    raise UserError(f"{path} holds no checkpoint: a directory with an .index file or the path of one is wanted")
+  bundle = Bundle(prefix)
+  for read_format in _BUNDLE_FORMATS:
+    source = read_format(bundle)
+    if source is not None:
+      return _with_surroundings(source, os.path.dirname(prefix) or ".")
+  some = ", ".join(sorted(bundle.shapes)[:3])
+  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {some}, ...): "
+                  "those of this project and of the original BERT can be read")
+
+
+def load_weights(model, source: Source) -> Account:
+  """Reads the weights a model and a checkpoint have in common.
+
+  Nothing is changed unless everything fits.
+
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
+    source: from `open_checkpoint`.
+
+  Raises:
+    UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
+  """
+  variables = original_names(model)
+  _check_shapes(variables, source)
+  _check_encoder(variables, source)
+  loaded = [name for name in variables if name in source.tensors]
+  values = {name: source.read(name) for name in loaded}
+  for name, value in values.items():
+    variables[name].assign(value)
+  return Account(
+      description=source.description,
+      loaded=loaded,
+      fresh=[name for name in variables if name not in source.tensors],
+      left_over=sorted(name for name in source.tensors if name not in variables))
+
+
+def _check_shapes(variables: dict, source: Source) -> None:
+  wrong = [f"{name} is {_shape(source.tensors[name])} there and {_shape(variable.shape)} here"
+           for name, variable in variables.items()
+           if name in source.tensors and tuple(source.tensors[name]) != tuple(variable.shape)]
+  if wrong:
+    raise UserError(f"{source.description} does not fit this network: {_some(wrong)}. "
+                    "Use the bert_config.json that belongs to the checkpoint")
+
+
+def _check_encoder(variables: dict, source: Source) -> None:
+  missing = [f"{name} {_shape(variable.shape)}" for name, variable in variables.items()
+             if name.startswith("bert/") and name not in source.tensors]
+  if missing:
+    raise UserError(f"{source.description} does not hold the whole encoder of this network: "
+                    f"{_some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
+
+
+def _with_surroundings(source: Source, directory: str) -> Source:
+  """Adds what lies beside the weights."""
+  config_file = os.path.join(directory, "bert_config.json")
+  vocab_file = os.path.join(directory, "vocab.txt")
+  return dataclasses.replace(
+      source,
+      config=BertConfig.from_file(config_file) if os.path.exists(config_file) else source.config,
+      vocab_file=vocab_file if os.path.exists(vocab_file) else source.vocab_file,
+      do_lower_case=_casing(directory, source.do_lower_case))
+
+
+def _casing(directory: str, otherwise: bool | None) -> bool | None:
+  """`do_lower_case` of `tokenizer_config.json`, which our runs write and Hugging Face's tools too."""
+  path = os.path.join(directory, "tokenizer_config.json")
+  if not os.path.exists(path):
+    return otherwise
+  facts = read_json(path)
+  return facts.get("do_lower_case", otherwise) if isinstance(facts, dict) else otherwise
+
+
+def _shape(shape) -> str:
+  return f"[{', '.join(map(str, shape))}]"
+
+
+def _some(parts: list[str]) -> str:
+  more = len(parts) - _NAMED_TENSORS
+  return "; ".join(parts[:_NAMED_TENSORS]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,135 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.checkpoints.names import original_names
+from modeling.pretraining import BertForPreTraining, pretraining_sums
+from tests.modeling.common import SMALL, arrays, golden_model, random_features
+
+
+@pytest.fixture(scope="module")
+def model(golden):
+  return golden_model(golden)
+
+
+def total_loss(sums):
+  return (sums["masked_lm_loss_sum"] / (sums["masked_lm_count"] + 1e-5)
+          + sums["next_sentence_loss_sum"] / sums["next_sentence_count"])
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_forward_losses_and_gradients_are_the_originals(golden, model, jit_compile):
+  names = original_names(model)
+
+  @tf.function(jit_compile=jit_compile)
+  def run(features):
+    with tf.GradientTape() as tape:
+      outputs = model(features)
+      sums = pretraining_sums(outputs, features)
+      loss = total_loss(sums)
+    gradients = tape.gradient(loss, {name: variable.value for name, variable in names.items()})
+    return outputs, sums, loss, {name: tf.convert_to_tensor(value) for name, value in gradients.items()}
+
+  features = arrays(golden / "tf1_checkpoint/inputs.npz")
+  expected = arrays(golden / "tf1_checkpoint/outputs.npz")
+  outputs, sums, loss, gradients = run({name: tf.constant(value) for name, value in features.items()})
+
+  hidden = ["embedding_output", "encoder_layer_0", "encoder_layer_1", "encoder_layer_2",
+            "sequence_output", "pooled_output"]
+  assert set(hidden) | {"masked_lm_logits", "next_sentence_logits"} == set(outputs)
+  for name in hidden:
+    np.testing.assert_allclose(outputs[name], expected[name], rtol=0, atol=2e-5, err_msg=name)
+  log_probs = tf.nn.log_softmax(outputs["masked_lm_logits"])
+  np.testing.assert_allclose(
+      tf.reshape(log_probs, [35, 1000]), expected["masked_lm_log_probs"], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(
+      tf.nn.log_softmax(outputs["next_sentence_logits"]), expected["next_sentence_log_probs"], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(sums["masked_lm_loss_sum"] / (sums["masked_lm_count"] + 1e-5),
+                             expected["masked_lm_loss"], rtol=0, atol=1e-5)
+  np.testing.assert_allclose(sums["next_sentence_loss_sum"] / sums["next_sentence_count"],
+                             expected["next_sentence_loss"], rtol=0, atol=1e-5)
+  np.testing.assert_allclose(loss, expected["total_loss"], rtol=0, atol=1e-5)
+
+  expected = arrays(golden / "tf1_checkpoint/gradients.npz")
+  assert set(gradients) == set(expected)
+  for name, value in expected.items():
+    np.testing.assert_allclose(
+        gradients[name], value, rtol=0, atol=1e-6 + 2e-5 * np.abs(value).max(), err_msg=name)
+
+
+def test_evaluation_metrics_are_the_originals(golden, model):
+  batches = arrays(golden / "tf1_checkpoint/eval_batches.npz")
+  steps = len(batches["input_ids"])
+  sums = [pretraining_sums(model(features), features)
+          for features in ({name: value[step] for name, value in batches.items()} for step in range(steps))]
+  total = {name: sum(float(part[name]) for part in sums) for name in sums[0]}
+  expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
+  for task in ("masked_lm", "next_sentence"):
+    assert total[f"{task}_correct"] / total[f"{task}_count"] == pytest.approx(expected[f"{task}_accuracy"], abs=1e-5)
+    assert total[f"{task}_loss_sum"] / total[f"{task}_count"] == pytest.approx(expected[f"{task}_loss"], abs=1e-5)
+
+
+def test_rows_that_only_fill_the_batch_count_for_nothing():
+  model = BertForPreTraining(SMALL)
+  features = random_features(SMALL, batch=5, length=10, predictions=3)
+  real = {name: value[:3] for name, value in features.items()}
+  features["is_real_example"] = np.array([1, 1, 1, 0, 0])
+  filled = pretraining_sums(model(features), features)
+  exact = pretraining_sums(model(real), real)
+  for name in exact:
+    np.testing.assert_allclose(filled[name], exact[name], rtol=1e-6, err_msg=name)
+
+
+def test_the_seed_alone_decides_the_initial_weights():
+  def weights(seed):
+    model = BertForPreTraining(SMALL, seed=seed)
+    model.build_weights()
+    return {name: variable.numpy() for name, variable in original_names(model).items()}
+
+  first, again, other = weights(7), weights(7), weights(8)
+  for name, value in first.items():
+    np.testing.assert_array_equal(value, again[name], err_msg=name)
+    if name.endswith(("bias", "beta")):
+      assert not value.any(), name
+    elif name.endswith("gamma"):
+      assert (value == 1).all(), name
+    else:
+      assert (value != other[name]).any(), name
+      assert np.abs(value).max() <= 2 * SMALL.initializer_range, name
+  # Variables of the same shape must not start alike.
+  query, key = (first[f"bert/encoder/layer_0/attention/self/{part}/kernel"] for part in ("query", "key"))
+  assert (query != key).all()
+  words = first["bert/embeddings/word_embeddings"]
+  # A normal distribution that is cut off at two standard deviations keeps 0.88 of its deviation.
+  assert words.std() == pytest.approx(0.88 * SMALL.initializer_range, rel=0.1)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_keeps_variables_and_logits_in_float32(golden, policy):
+  model = golden_model(golden, dtype=policy)
+  features = arrays(golden / "tf1_checkpoint/inputs.npz")
+  outputs = model(features)
+  compute_dtype = keras.DTypePolicy(policy).compute_dtype
+  for name, value in outputs.items():
+    wanted = "float32" if name.endswith("logits") else compute_dtype
+    assert keras.backend.standardize_dtype(value.dtype) == wanted, name
+  assert {variable.dtype for variable in original_names(model).values()} == {"float32"}
+  sums = pretraining_sums(outputs, features)
+  assert {keras.backend.standardize_dtype(value.dtype) for value in sums.values()} == {"float32"}
+  expected = arrays(golden / "tf1_checkpoint/outputs.npz")
+  # The rounding of 8 (bfloat16) or 11 (float16) bits, over three layers.
+  np.testing.assert_allclose(
+      tf.cast(outputs["sequence_output"], tf.float32), expected["sequence_output"], rtol=0, atol=0.2)
+  assert float(total_loss(sums)) == pytest.approx(expected["total_loss"], rel=0.02)
+
+
+def test_variables_are_created_without_data_in_the_scope_of_a_strategy():
+  with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+    model = BertForPreTraining(SMALL)
+    model.build_weights()
+  variables = list(original_names(model).values())
+  assert len(variables) == len(model.trainable_variables) == 3 + 2 + 2 * 16 + 2 + 5 + 2
+  assert all(isinstance(variable.value, tf.distribute.DistributedValues) for variable in variables)
