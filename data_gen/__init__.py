@@ -1,0 +1,1 @@
+"""From raw text and labelled files to token ids, records and arrays. Nothing here imports a model."""

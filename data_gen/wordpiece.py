@@ -1,0 +1,66 @@
+"""From words to pieces of a vocabulary (`WordpieceTokenizer` of the original).
+
+Greedy: the longest piece of the vocabulary at the start of the word, then the longest "##" piece, and so on; if
+any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
+"""
+
+import numpy as np
+
+from data_gen.vocabulary import UNK, Vocabulary
+
+# Bytes of an id in what `WordPiece.ids` returns (int32).
+ID_BYTES = 4
+# Longer words are [UNK] (characters, after NFD), as in the original.
+MAX_WORD_CHARACTERS = 200
+
+
+class WordPiece:
+  """Splits words. Ids come as bytes, which are cheaper than numbers to keep and to join."""
+
+  def __init__(self, vocabulary: Vocabulary):
+    packed = np.arange(vocabulary.size, dtype=np.int32).tobytes()
+    ids = [packed[start:start + ID_BYTES] for start in range(0, len(packed), ID_BYTES)]
+    self._starts = dict(zip(vocabulary.tokens, ids, strict=True))
+    self._continuations = {token[2:]: id for token, id in self._starts.items() if token.startswith("##")}
+    # A piece has at least one character: "##" alone must never match, or the search would not advance.
+    self._continuations.pop("", None)
+    self._longest_start = max(map(len, self._starts))
+    self._longest_continuation = max(map(len, self._continuations), default=0)
+
+  def id_bytes(self, token: str) -> bytes:
+    """The id of one token of the vocabulary, 4 bytes."""
+    return self._starts[token]
+
+  def ids(self, word: str) -> bytes:
+    """The ids of the pieces of a word, 4 bytes each (int32, native order).
+
+    Args:
+      word: one of `basic_tokenize`, at least one character.
+    """
+    whole = self._starts.get(word) if len(word) <= MAX_WORD_CHARACTERS else self._starts[UNK]
+    if whole is not None:
+      return whole
+    pieces = self._split(word)
+    return self._starts[UNK] if pieces is None else b"".join([id for id, _ in pieces])
+
+  def lengths(self, word: str) -> list[int]:
+    """The number of characters each piece covers; they add up to len(word)."""
+    pieces = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
+    return [len(word)] if pieces is None else [length for _, length in pieces]
+
+  def _split(self, word: str) -> list[tuple[bytes, int]] | None:
+    """(id, number of characters) of each piece, or None where the pieces do not cover the word."""
+    found = []
+    pieces, longest = self._starts, self._longest_start
+    start, size = 0, len(word)
+    while start < size:
+      for end in range(min(size, start + longest), start, -1):
+        id = pieces.get(word[start:end])
+        if id is not None:
+          break
+      else:
+        return None
+      found.append((id, end - start))
+      start = end
+      pieces, longest = self._continuations, self._longest_continuation
+    return found

@@ -1,0 +1,398 @@
+"""The tokenizer against the original's output, against a plain implementation on random Unicode, and its spans."""
+
+import gzip
+import json
+import pickle
+import subprocess
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.reference_tokenizer import ReferenceTokenizer
+from data_gen import tokenization
+from data_gen.basic_tokenization import basic_tokenize, basic_tokenize_with_spans
+from data_gen.tokenization import Tokenizer
+from data_gen.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+PIECES = [*"abcdefghijknorstuAEIßéςσαlo0123", *"!,.'-[]$#", *"「中本한ก\u1112éő\u0301−"]
+WORDS = ["the", "un", "aff", "able", "mask", "MASK", "Ab", "ab", "##", "[unused1]", "oς", "a" * 30, "\u1112\u1161"]
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(PIECES + WORDS),
+                         *dict.fromkeys(f"##{piece}" for piece in [*PIECES, *WORDS[:6], "\u1161", "\u11ab", "\u0301"])])
+TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
+REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
+
+# What goes wrong lives in few characters: random Unicode alone would hardly ever meet them.
+AWKWARD = st.sampled_from(
+  [*" \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2028\u2029\u202f\u205f\u3000",
+   *"\0\x01\x7f\x9f\xad\u200b\u200d\ufeff\ufffd\U000e0001",
+   *"\u0301\u0300\u0323\u0345\u1ab0\u302e\U0001d165\u0903", *"Σσς'.:İıßﬁÅéŐΆ≠\u037e\u1fef",
+   *"中一\u33ff\u3400\u4dbf\u4dc0\u9fff\ua000\uf900\ufaff\U00020000\U0002cea1\U0002ceb0\U0002fa1f", *"한각ก「",
+   "\ud800", "\ue000", "\U0010ffff", "𝔘", "①", "[MASK]", "[SEP]", "[mask]", "##"])
+TEXTS = st.lists(st.one_of(AWKWARD, st.sampled_from(PIECES + WORDS), st.characters(), st.just(" ")),
+                 max_size=30).map("".join)
+LOWER = st.booleans()
+thorough = settings(max_examples=400, deadline=None)
+
+
+def rows(encoding):
+  return [row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])]
+
+
+def spanned(tokenizer, text, special_tokens=False):
+  """[(token, what the span covers)]"""
+  encoding = tokenizer.encode_batch([text], special_tokens, spans=True)
+  return [(tokenizer.vocabulary.tokens[id], text[start:end])
+          for id, (start, end) in zip(encoding.ids.tolist(), encoding.spans.tolist(), strict=True)]
+
+
+@pytest.fixture(scope="module", params=["uncased", "cased"])
+def released(request, real_data):
+  """(name, tokenizer with a released vocabulary)"""
+  path = str(real_data / "bert" / f"{request.param}_vocab.txt")
+  return request.param, Tokenizer.from_file(path, do_lower_case=request.param == "uncased")
+
+
+def golden_lines(golden, name):
+  with open(golden / "tokenization" / f"tokenization_{name}.jsonl", encoding="utf-8") as file:
+    lines = [json.loads(line) for line in file]
+  if unicodedata.unidata_version != "14.0.0":
+    # Characters that were assigned or changed since may legitimately differ.
+    lines = [line for line in lines if "unicode" not in line]
+  return lines
+
+
+def test_every_golden_line(released, golden):
+  name, tokenizer = released
+  lines = golden_lines(golden, name)
+  texts = [line["text"] for line in lines]
+  encoding = tokenizer.encode_batch(texts)
+  assert len(lines) > 4700
+  assert rows(encoding) == [line["ids"] for line in lines]
+  assert [tokenizer.tokenize(text) for text in texts] == [line["tokens"] for line in lines]
+  with_spans = tokenizer.encode_batch(texts, spans=True)
+  np.testing.assert_array_equal(with_spans.ids, encoding.ids)
+  np.testing.assert_array_equal(with_spans.row_lengths, encoding.row_lengths)
+
+
+def test_reference_on_every_golden_line(released, golden):
+  """The implementation that the other tests and the benchmark compare with is itself exact."""
+  name, tokenizer = released
+  reference = ReferenceTokenizer(tokenizer.vocabulary.tokens, tokenizer.do_lower_case)
+  for line in golden_lines(golden, name):
+    assert reference.tokenize(line["text"]) == line["tokens"]
+
+
+def test_class_of_every_code_point(golden):
+  """Deleted, space, punctuation, ideograph or ordinary: each in the middle of a word."""
+  with gzip.open(golden / "tokenization" / "basic_char_classes.json.gz") as file:
+    expected = json.load(file)
+  if unicodedata.unidata_version != expected["unidata_version"]:
+    pytest.skip(f"the values are for Unicode {expected['unidata_version']}")
+  classes = {}
+  for first, last, name in expected["classes"]:
+    classes.update(dict.fromkeys(range(int(first, 16), int(last, 16) + 1), name))
+  lowered = {}
+  for key, value in expected["lower_strip_accents"].items():
+    lowered[int(key, 16)] = value
+  wrong = []
+  for code in range(0x110000):
+    character = chr(code)
+    words = {"drop": ["ab"], "space": ["a", "b"], "split_only": ["a", "b"], "punct": ["a", character, "b"],
+             "cjk": ["a", character, "b"]}.get(classes.get(code), [f"a{character}b"])
+    if basic_tokenize(f"a{character}b", do_lower_case=False) != words:
+      wrong.append(hex(code))
+    hangul = 0xAC00 <= code <= 0xD7A3
+    if not hangul and code not in classes and basic_tokenize(character, do_lower_case=True) != _words_of(
+        lowered.get(code, character)):
+      wrong.append(hex(code))
+  assert wrong == []
+
+
+def _words_of(normalised):
+  """What lower-casing and stripping left of one character, cut at punctuation (U+2260 leaves "=")."""
+  return basic_tokenize(normalised, do_lower_case=False)
+
+
+@thorough
+@given(st.lists(TEXTS, max_size=4), LOWER)
+@example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True)
+@example(["a\x1cb", "中a\x85", ""], False)
+def test_equals_the_plain_algorithm(texts, lower):
+  expected = [REFERENCES[lower].encode(text) for text in texts]
+  encoding = TOKENIZERS[lower].encode_batch(texts)
+  assert (rows(encoding) if texts else []) == expected
+  assert encoding.ids.dtype == np.int32 and encoding.row_lengths.dtype == np.int64
+  assert encoding.row_lengths.tolist() == [len(row) for row in expected]
+  assert encoding.spans is None
+  assert [REFERENCES[lower].basic_tokenize(text) for text in texts] == [basic_tokenize(text, lower) for text in texts]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TEXTS, max_size=4), LOWER, st.booleans())
+def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower, special):
+  fresh = Tokenizer(VOCABULARY, lower)
+  warm = TOKENIZERS[lower]
+  for spans in (True, False):
+    one, other = fresh.encode_batch(texts, special, spans), warm.encode_batch(texts, special, spans)
+    np.testing.assert_array_equal(one.ids, other.ids)
+    np.testing.assert_array_equal(one.row_lengths, other.row_lengths)
+    if spans:
+      np.testing.assert_array_equal(one.spans, other.spans)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=5), LOWER, st.booleans())
+def test_a_batch_is_its_texts_one_by_one(texts, lower, special):
+  tokenizer = TOKENIZERS[lower]
+  batch = tokenizer.encode_batch(texts, special, spans=True)
+  singles = [tokenizer.encode_batch([text], special, spans=True) for text in texts]
+  np.testing.assert_array_equal(batch.ids, np.concatenate([single.ids for single in singles]))
+  np.testing.assert_array_equal(batch.row_lengths, np.concatenate([single.row_lengths for single in singles]))
+  np.testing.assert_array_equal(batch.spans, np.concatenate([single.spans for single in singles]))
+  np.testing.assert_array_equal(batch.ids, tokenizer.encode_batch(texts, special).ids)
+
+
+def test_full_caches_change_nothing(monkeypatch):
+  monkeypatch.setattr(tokenization, "_CACHE_ENTRIES", 3)
+  tokenizer = Tokenizer(VOCABULARY)
+  texts = ["the unaffable the, able!", "a b c d e f the", "中本a " * 3] * 2
+  expected = [REFERENCES[True].encode(text) for text in texts]
+  assert rows(tokenizer.encode_batch(texts)) == expected
+  assert rows(tokenizer.encode_batch(texts, spans=True)) == expected
+  caches = [*tokenizer._ids_caches.values(), *tokenizer._spans_caches.values(), tokenizer._word_cache]
+  assert [len(cache) <= 3 for cache in caches] == [True] * 5
+
+
+def test_long_words_count_characters_after_decomposition():
+  """200 characters are a word, 201 are [UNK]; a Hangul syllable of three Jamo counts three."""
+  lower, cased = TOKENIZERS[True], TOKENIZERS[False]
+  assert lower.tokenize("a" * 200) == ["a" * 30] + ["##a"] * 170
+  assert lower.tokenize("a" * 201) == ["[UNK]"]
+  assert lower.tokenize("a" * 201 + ",a") == ["[UNK]", ",", "a"]
+  assert len(lower.tokenize("한" * 66)) > 1
+  assert lower.tokenize("한" * 67) == ["[UNK]"]
+  assert len(cased.tokenize("한" * 200)) == 200
+  assert len(lower.tokenize("é" * 200)) > 1
+
+
+def test_control_characters_join_words():
+  assert TOKENIZERS[True].tokenize("a\x0cb ab") == ["ab", "ab"]
+  assert TOKENIZERS[True].tokenize("a\u2028b") == ["a", "b"]
+
+
+# Special tokens.
+
+
+def test_special_tokens_only_on_request():
+  tokenizer = TOKENIZERS[True]
+  text = "The [MASK]."
+  assert tokenizer.tokenize(text) == ["the", "[", "mask", "]", "."]
+  ids = tokenizer.encode(text, special_tokens=True)
+  assert [VOCABULARY.tokens[id] for id in ids] == ["the", "[MASK]", "."]
+  np.testing.assert_array_equal(tokenizer.encode(text), REFERENCES[True].encode(text))
+
+
+@pytest.mark.parametrize(("text", "tokens"), [
+  ("ab[MASK]ab", ["ab", "[MASK]", "ab"]),
+  ("[CLS][SEP] [PAD]\n[UNK]", ["[CLS]", "[SEP]", "[PAD]", "[UNK]"]),
+  ("中[MASK]中", ["中", "[MASK]", "中"]),
+  ("[mask]", ["[", "mask", "]"]),
+  ("[MA\u200bSK]", ["[", "mask", "]"]),
+  ("[[MASK]]", ["[", "[MASK]", "]"]),
+])
+def test_special_tokens_wherever_they_stand(text, tokens):
+  tokenizer = TOKENIZERS[True]
+  for _ in range(2):
+    encoding = tokenizer.encode_batch([text], special_tokens=True, spans=True)
+    assert [VOCABULARY.tokens[id] for id in encoding.ids] == tokens
+    for token, (start, end) in zip(tokens, encoding.spans, strict=True):
+      assert text[start:end].replace("\u200b", "").lower() == token.lower()
+
+
+# Spans.
+
+
+def test_spans_of_plain_words():
+  assert spanned(TOKENIZERS[True], " Unaffable,  AB\n") == [
+    ("un", "Un"), ("##aff", "aff"), ("##able", "able"), (",", ","), ("ab", "AB")]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+  ("é", [("e", "é")]),
+  ("abe\u0301", [("ab", "ab"), ("##e", "e\u0301")]),
+  ("e\u0301\u0323aff", [("e", "e\u0301\u0323"), ("##aff", "aff")]),
+  ("\u0301ab", [("ab", "ab")]),
+  ("a.\u0301b", [("a", "a"), (".", ".\u0301"), ("b", "b")]),
+  ("\u200bab\u200b", [("ab", "ab")]),
+  ("un\xadaff", [("un", "un"), ("##aff", "aff")]),
+  ("a\xadb", [("ab", "a\xadb")]),
+  ("e\u200b\u0301", [("e", "e\u200b\u0301")]),
+  ("한a", [("\u1112\u1161", "한"), ("##\u11ab", "한"), ("##a", "a")]),
+  ("中a本", [("中", "中"), ("a", "a"), ("本", "本")]),
+  ("zzz xa.", [("[UNK]", "zzz"), ("[UNK]", "xa"), (".", ".")]),
+  ("z\u0301\u200bz", [("[UNK]", "z\u0301\u200bz")]),
+  ("İ", [("i", "İ")]),
+  ("ΟΣ", [("[UNK]", "ΟΣ")]),
+  ("ΑΣ", [("α", "Α"), ("##ς", "Σ")]),
+  ("a" * 201 + "é a", [("[UNK]", "a" * 201 + "é"), ("a", "a")]),
+  ("\x0b\x0c \u2028", []),
+])
+def test_spans_of_awkward_characters(text, expected):
+  assert spanned(TOKENIZERS[True], text) == expected
+  assert spanned(Tokenizer(VOCABULARY), f"ab {text}")[1:] == expected
+
+
+def test_spans_where_decomposition_reorders_marks():
+  """U+302E (class 224) and U+1D165 (216), both kept, change places."""
+  (word, starts, ends), = basic_tokenize_with_spans("a\u302e\U0001d165", do_lower_case=True)
+  assert word == "a\U0001d165\u302e"
+  assert (list(starts), list(ends)) == ([0, 2, 1], [1, 3, 2])
+
+
+def plain_spans(text, lower):
+  """Spans by carrying every character's place through the plain algorithm; None where NFD reorders characters."""
+  reference = REFERENCES[lower]
+  places = []  # the text with U+E000 between words: [character, start, end]
+  for index, character in enumerate(text):
+    cleaned = reference.basic_tokenize(f"a{character}a")
+    if cleaned == ["aa"] and unicodedata.category(character) in ("Cc", "Cf", "So"):
+      continue
+    if cleaned == ["a", "a"]:
+      places.append([" ", index, index + 1])
+    elif len(reference.basic_tokenize(f"a{character}")) == 2 and _is_ideograph(character):
+      places += [[" ", index, index], [character, index, index + 1], [" ", index, index]]
+    else:
+      places.append([character, index, index + 1])
+  chunks, chunk = [], []
+  for place in [*places, [" ", 0, 0]]:
+    if place[0] != " ":
+      chunk.append(place)
+    elif chunk:
+      chunks.append(chunk)
+      chunk = []
+  spans = []
+  for chunk in chunks:
+    if lower:
+      chunk = _plain_lower(chunk)
+      if chunk is None:
+        return None
+    word = []
+    for place in [*chunk, None]:
+      mark = place is not None and REFERENCES[False].basic_tokenize(f"a{place[0]}a") == ["a", place[0], "a"]
+      if (place is None or mark) and word:
+        spans += _plain_word(word, reference)
+        word = []
+      if mark:
+        spans += _plain_word([place], reference)
+      elif place is not None:
+        word.append(place)
+  return spans
+
+
+def _is_ideograph(character):
+  letter = unicodedata.category(character) in ("Lo", "Cn")
+  return letter and len(REFERENCES[False].basic_tokenize(character * 2)) == 2
+
+
+def _plain_lower(chunk):
+  text = "".join(place[0] for place in chunk).lower()
+  if unicodedata.normalize("NFD", text) != "".join(unicodedata.normalize("NFD", character) for character in text):
+    return None
+  output, position = [], 0
+  for character, start, end in chunk:
+    size = len(character.lower())
+    for part in unicodedata.normalize("NFD", text[position:position + size]):
+      if unicodedata.category(part) != "Mn":
+        output.append([part, start, end])
+      elif output:
+        output[-1][2] = end
+    position += size
+  return output
+
+
+def _plain_word(word, reference):
+  pieces = reference.split_word("".join(place[0] for place in word))
+  if pieces == ["[UNK]"]:
+    return [(word[0][1], word[-1][2])]
+  spans, first = [], 0
+  for index, piece in enumerate(pieces):
+    last = first + len(piece) - (2 if index else 0)
+    spans.append((word[first][1], word[last - 1][2]))
+    first = last
+  return spans
+
+
+@thorough
+@given(TEXTS, LOWER)
+def test_spans_equal_those_of_the_plain_algorithm(text, lower):
+  expected = plain_spans(text, lower)
+  encoding = TOKENIZERS[lower].encode_batch([text], spans=True)
+  assert encoding.spans.dtype == np.int32 and encoding.spans.shape == (len(encoding.ids), 2)
+  if expected is not None:
+    assert [tuple(span) for span in encoding.spans.tolist()] == expected
+
+
+@thorough
+@given(TEXTS, LOWER)
+def test_a_span_tokenized_alone_gives_its_token(text, lower):
+  """For the first piece of a word; what follows would need its "##"."""
+  tokenizer = TOKENIZERS[lower]
+  for token, covered in spanned(tokenizer, text):
+    assert covered and not covered[0].isspace() and not covered[-1].isspace()
+    if token == "[UNK]":
+      assert "[UNK]" in tokenizer.tokenize(covered)
+    elif not token.startswith("##"):
+      # A final sigma may become a medial one or the reverse when its neighbours are gone.
+      alone = tokenizer.tokenize(covered)[0]
+      assert alone.replace("ς", "σ").startswith(token.replace("ς", "σ")) or "[UNK]" == alone
+
+
+# Use.
+
+
+def test_pickled_tokenizer(tmp_path):
+  tokenizer = Tokenizer(VOCABULARY, do_lower_case=False)
+  tokenizer.encode_batch(["Ab ab"] * 3, spans=True)
+  copy = pickle.loads(pickle.dumps(tokenizer))
+  assert copy.do_lower_case is False
+  assert copy.vocabulary.tokens == VOCABULARY.tokens
+  assert copy.tokenize("Ab ab") == ["Ab", "ab"]
+  assert len(pickle.dumps(tokenizer)) < 10_000
+
+
+def test_empty_input():
+  tokenizer = TOKENIZERS[True]
+  assert tokenizer.tokenize("") == []
+  for spans in (True, False):
+    encoding = tokenizer.encode_batch([], spans=spans)
+    assert len(encoding.ids) == len(encoding.row_lengths) == 0
+    encoding = tokenizer.encode_batch(["", " ", "a", "\x0b"], spans=spans)
+    assert encoding.row_lengths.tolist() == [0, 0, 1, 0]
+  assert encoding.spans is None
+  assert tokenizer.encode_batch([], spans=True).spans.shape == (0, 2)
+
+
+def test_arrays_can_be_written():
+  encoding = TOKENIZERS[True].encode_batch(["a b"], spans=True)
+  for array in encoding:
+    array += 1
+  assert TOKENIZERS[True].tokenize("a b") == ["a", "b"]
+
+
+def test_only_texts():
+  tokenizer = TOKENIZERS[True]
+  with pytest.raises(TypeError, match="list of texts"):
+    tokenizer.encode_batch("one text")
+  for text in (b"bytes", None, 1):
+    with pytest.raises(TypeError):
+      tokenizer.encode_batch([text])
+  assert tokenizer.encode_batch(text for text in ("a", "b")).row_lengths.tolist() == [1, 1]
+
+
+def test_tensorflow_is_not_imported(project):
+  code = "import sys, data_gen.tokenization; sys.exit('tensorflow' in sys.modules)"
+  assert subprocess.run([sys.executable, "-c", code], cwd=project, check=False).returncode == 0
