@@ -35,7 +35,8 @@ class Embeddings(keras.layers.Layer):
 
   def _table(self, name: str, rows: int) -> keras.Variable:
     initializer = truncated_normal(self._config.initializer_range, self._seed, f"bert/embeddings/{name}")
-    return self.add_weight(shape=(rows, self._config.hidden_size), initializer=initializer, name=name)
+    return self.add_weight(
+        shape=(rows, self._config.hidden_size), initializer=initializer, name=name, autocast=False)
 
   def call(self, input_ids, segment_ids=None, position_ids=None, *, dropout: DropoutStream | None = None):
     """Embeds a batch.

@@ -19,8 +19,8 @@ class LayerNorm(keras.layers.Layer):
     self._epsilon = epsilon
 
   def build(self, unused_input_shape=None):
-    self.beta = self.add_weight(shape=(self._units,), initializer="zeros", name="beta")
-    self.gamma = self.add_weight(shape=(self._units,), initializer="ones", name="gamma")
+    self.beta = self.add_weight(shape=(self._units,), initializer="zeros", name="beta", autocast=False)
+    self.gamma = self.add_weight(shape=(self._units,), initializer="ones", name="gamma", autocast=False)
 
   def call(self, x):
     """[..., H] → [..., H]."""

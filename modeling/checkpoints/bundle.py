@@ -9,6 +9,9 @@ import tensorflow as tf
 
 from common.errors import UserError
 
+# TensorFlow's reader raises Python's own errors for some kinds of damage.
+_READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
+
 
 class Bundle:
   """An open TensorFlow checkpoint of whatever kind.
@@ -29,7 +32,7 @@ class Bundle:
     _check_shards(prefix)
     try:
       self._reader = tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, ValueError) as error:
+    except _READER_ERRORS as error:
       raise UserError(f"{prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
 
@@ -41,7 +44,7 @@ class Bundle:
     """
     try:
       return self._reader.get_tensor(key)
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except _READER_ERRORS as error:
       raise UserError(f"{self.prefix}: {key} can't be read, the data are damaged: {_first_line(error)}") from None
 
 
@@ -68,12 +71,12 @@ def find_prefix(path: str) -> str | None:
 
 def _prefix_in_directory(directory: str) -> str | None:
   prefixes = sorted(path.removesuffix(".index") for path in glob.glob(os.path.join(glob.escape(directory), "*.index")))
-  state = _read_state(directory)
-  if state is not None:
+  state = tf.train.get_checkpoint_state(directory)
+  if state is not None and state.model_checkpoint_path:
     # A directory may have been moved since: only the name counts.
-    prefix = os.path.join(directory, os.path.basename(state))
+    prefix = os.path.join(directory, os.path.basename(state.model_checkpoint_path))
     if prefix not in prefixes:
-      raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(state)}, "
+      raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(prefix)}, "
                       f"but {prefix}.index is missing")
     return prefix
   if len(prefixes) > 1:
@@ -81,15 +84,6 @@ def _prefix_in_directory(directory: str) -> str | None:
     raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, "
                     f"e.g. {prefixes[-1]}")
   return prefixes[0] if prefixes else None
-
-
-def _read_state(directory: str) -> str | None:
-  """The newest checkpoint according to the file `checkpoint`, None where there is no such file."""
-  try:
-    state = tf.train.get_checkpoint_state(directory)
-  except Exception as error:  # The parser of the text format raises its own, undocumented error.
-    raise UserError(f"{os.path.join(directory, 'checkpoint')} can't be read: {_first_line(error)}") from None
-  return state.model_checkpoint_path if state else None
 
 
 def _check_shards(prefix: str) -> None:

@@ -1,8 +1,9 @@
 """Our own checkpoints: `tf.train.Checkpoint` with a fixed graph of names, so that the code may be rearranged freely.
 
-Keys are `native_path`s of the original's names, e.g. "encoder/layer_0/…" for "bert/encoder/layer_0/…":
+Keys are the `native_path`s of the original's names:
 
   encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE
+  encoder/encoder/layer_0/attention/self/query/kernel/.ATTRIBUTES/VARIABLE_VALUE
   heads/masked_lm/transform/dense/kernel/.ATTRIBUTES/VARIABLE_VALUE
 """
 
@@ -49,7 +50,7 @@ def read_native(bundle: Bundle) -> Source | None:
   """The weights of one of our checkpoints; None if it is of another kind."""
   if _LANDMARK not in bundle.shapes:
     return None
-  keys = {original_name(key.removesuffix(_SUFFIX)): key for key in bundle.shapes
+  keys = {original_name(key.removesuffix(_SUFFIX)): key for key in sorted(bundle.shapes)
           if key.startswith(_ROOTS) and key.endswith(_SUFFIX) and ".OPTIMIZER_SLOT" not in key}
   return Source(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},

@@ -14,7 +14,7 @@ def read_original(bundle: Bundle) -> Source | None:
   """The weights of an original checkpoint; None if it is of another kind."""
   if not any(key.startswith("bert/") for key in bundle.shapes):
     return None
-  tensors = {key: shape for key, shape in bundle.shapes.items() if not _NOT_WEIGHTS.search(key)}
+  tensors = {key: shape for key, shape in sorted(bundle.shapes.items()) if not _NOT_WEIGHTS.search(key)}
   return Source(
       description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)", tensors=tensors, read=bundle.read,
       do_lower_case=_casing_of_release(bundle.prefix))

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.names import original_names
+from modeling.checkpoints.native import weights_tree
+from modeling.encoder import BertEncoder
+from modeling.pretraining import BertForPreTraining
+from tests.modeling.common import SMALL
+
+LAYER = [
+    "attention/self/query/kernel", "attention/self/query/bias", "attention/self/key/kernel",
+    "attention/self/key/bias", "attention/self/value/kernel", "attention/self/value/bias",
+    "attention/output/dense/kernel", "attention/output/dense/bias", "attention/output/LayerNorm/gamma",
+    "attention/output/LayerNorm/beta", "intermediate/dense/kernel", "intermediate/dense/bias",
+    "output/dense/kernel", "output/dense/bias", "output/LayerNorm/gamma", "output/LayerNorm/beta",
+]
+# What a checkpoint of ours has held since the first: changing a key here would orphan everybody's checkpoints.
+KEYS = {
+    "encoder/embeddings/word_embeddings", "encoder/embeddings/token_type_embeddings",
+    "encoder/embeddings/position_embeddings", "encoder/embeddings/LayerNorm/gamma",
+    "encoder/embeddings/LayerNorm/beta",
+    *(f"encoder/encoder/layer_{index}/{name}" for index in range(2) for name in LAYER),
+    "encoder/pooler/dense/kernel", "encoder/pooler/dense/bias",
+    "heads/masked_lm/transform/dense/kernel", "heads/masked_lm/transform/dense/bias",
+    "heads/masked_lm/transform/LayerNorm/gamma", "heads/masked_lm/transform/LayerNorm/beta",
+    "heads/masked_lm/output_bias", "heads/next_sentence/output_weights", "heads/next_sentence/output_bias",
+}
+
+
+def build(seed):
+  model = BertForPreTraining(SMALL, seed=seed)
+  model.build_weights()
+  return model
+
+
+def checkpoint_of(model):
+  tree = weights_tree(model)
+  return tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=tf.Variable(7, dtype=tf.int64))
+
+
+def values(model):
+  return {name: variable.numpy() for name, variable in original_names(model).items()}
+
+
+def assert_same(first, second):
+  assert set(first) == set(second)
+  for name, value in first.items():
+    np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
+  if replicas:
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+      model = build(seed=1)
+  else:
+    model = build(seed=1)
+  prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-7"))
+  keys = set(tf.train.load_checkpoint(prefix).get_variable_to_shape_map()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
+  assert keys == {f"{key}/.ATTRIBUTES/VARIABLE_VALUE" for key in KEYS | {"step"}}
+
+  restored, loaded = build(seed=2), build(seed=3)
+  checkpoint_of(restored).read(prefix).assert_consumed()
+  assert_same(values(restored), values(model))
+  account = load_weights(loaded, open_checkpoint(prefix))
+  assert_same(values(loaded), values(model))
+  assert (len(account.loaded), account.fresh, account.left_over) == (len(KEYS), [], [])
+
+
+def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
+  run = tmp_path / "run"
+  model = build(seed=1)
+  checkpoint = checkpoint_of(model)
+  manager = tf.train.CheckpointManager(checkpoint, str(run), max_to_keep=2)
+  manager.save()
+  model.encoder.pooler.bias.assign_add(np.ones(SMALL.hidden_size))
+  manager.save()
+  SMALL.to_file(str(run / "bert_config.json"))
+  (run / "vocab.txt").write_text("[PAD]\n")
+  (run / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+  moved = run.rename(tmp_path / "moved")
+
+  source = open_checkpoint(str(moved))
+  assert source.description == str(moved / "ckpt-2")
+  assert (source.config, source.vocab_file, source.do_lower_case) == (SMALL, str(moved / "vocab.txt"), False)
+  loaded = build(seed=2)
+  load_weights(loaded, source)
+  assert_same(values(loaded), values(model))
+  assert open_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
+
+
+def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
+  model = build(seed=1)
+  tree = weights_tree(model)
+  prefix = tf.train.Checkpoint(
+      encoder=tree.encoder, heads=tree.heads, step=tf.Variable(1), optimizer=weights_tree(build(seed=2)),
+  ).save(str(tmp_path / "ckpt"))
+  assert set(open_checkpoint(prefix).tensors) == set(original_names(model))
+
+
+def test_an_encoder_takes_its_part(tmp_path):
+  model = build(seed=1)
+  prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-1"))
+  encoder = BertEncoder(SMALL, seed=9)
+  encoder.build_weights()
+  account = load_weights(encoder, open_checkpoint(prefix))
+  assert_same(values(encoder), values(model.encoder))
+  assert account.left_over == sorted(name for name in original_names(model) if name.startswith("cls/"))

@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from common.errors import UserError
+from modeling.activations import activation
+from modeling.config import ACTIVATION_NAMES, BertConfig
+
+
+def test_defaults_are_the_originals():
+  assert BertConfig(vocab_size=30522).to_dict() == {
+      "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+      "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+      "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 512, "type_vocab_size": 16,
+      "initializer_range": 0.02}
+
+
+def test_unknown_keys_survive_reading_and_writing(tmp_path):
+  # As in the released Chinese and multilingual models.
+  values = {"vocab_size": 21128, "hidden_size": 96, "num_attention_heads": 6, "hidden_dropout_prob": 0,
+            "directionality": "bidi", "pooler_size_per_head": 128, "layer_norm_eps": 1e-5}
+  before = tmp_path / "bert_config.json"
+  before.write_text(json.dumps(values))
+  config = BertConfig.from_file(str(before))
+  assert (config.hidden_size, config.head_size, config.hidden_dropout_prob) == (96, 16, 0)
+  assert config.layer_norm_epsilon == 1e-5
+  assert config.extra == {"directionality": "bidi", "pooler_size_per_head": 128}
+  after = tmp_path / "written.json"
+  config.to_file(str(after))
+  assert values.items() <= json.loads(after.read_text()).items()
+  assert BertConfig.from_file(str(after)) == config
+
+
+def test_released_configurations_are_read(real_data):
+  files = sorted((real_data / "bert/configs").glob("*.json"))
+  assert files
+  for file in files:
+    config = BertConfig.from_file(str(file))
+    assert json.loads(file.read_text()).items() == config.to_dict().items() - config.extra.items()
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"num_attention_heads": 5}, "hidden_size 768 is not a multiple of num_attention_heads 5"),
+    ({"hidden_size": "768"}, "hidden_size is '768', a whole number is wanted"),
+    ({"hidden_size": 768.0}, "hidden_size is 768.0, a whole number"),
+    ({"num_hidden_layers": True}, "num_hidden_layers is True"),
+    ({"num_hidden_layers": 0}, "num_hidden_layers is 0, it must be at least 1"),
+    ({"vocab_size": -1}, "vocab_size is -1"),
+    ({"num_attention_heads": 0}, "num_attention_heads is 0"),
+    ({"hidden_act": "swish"}, "hidden_act 'swish' is unknown: use one of gelu"),
+    ({"hidden_act": None}, "hidden_act is None, a string"),
+    ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
+    ({"attention_probs_dropout_prob": None}, "attention_probs_dropout_prob is None, a number"),
+    ({"initializer_range": -0.02}, "initializer_range is -0.02"),
+    ({"layer_norm_eps": 0}, "layer_norm_eps is 0"),
+])
+def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
+  path = tmp_path / "bert_config.json"
+  path.write_text(json.dumps({"vocab_size": 100, **change}))
+  with pytest.raises(UserError) as error:
+    BertConfig.from_file(str(path))
+  assert str(error.value).startswith(f"{path}: {message}")
+  assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text, message", [
+    ('{"hidden_size": 768}', '"vocab_size" is missing'),
+    ("[1, 2]", "a JSON object is wanted"),
+    ('{\n"vocab_size": }', ":2: not JSON"),
+])
+def test_what_is_no_configuration_is_refused(tmp_path, text, message):
+  path = tmp_path / "bert_config.json"
+  path.write_text(text)
+  with pytest.raises(UserError, match=message):
+    BertConfig.from_file(str(path))
+
+
+def test_a_missing_file_is_named(tmp_path):
+  with pytest.raises(UserError, match="no_such.json"):
+    BertConfig.from_file(str(tmp_path / "no_such.json"))
+
+
+def test_the_position_table_limits_the_sequence():
+  config = BertConfig(vocab_size=10, max_position_embeddings=64)
+  config.check_sequence_length(64)
+  with pytest.raises(UserError, match="--max_seq_length 65 is longer .* max_position_embeddings is 64"):
+    config.check_sequence_length(65, "--max_seq_length")
+
+
+def test_every_activation_a_configuration_may_name_exists():
+  for name in ACTIVATION_NAMES:
+    assert callable(activation(name)), name

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from modeling import attention, embeddings, encoder
+from modeling.encoder import BertEncoder
+from tests.modeling.common import SMALL, arrays, golden_model, random_features
+
+LENGTH = SMALL.max_position_embeddings
+
+# Sequences of one token are drawn on purpose; Keras warns that their softmax is 1.
+pytestmark = pytest.mark.filterwarnings("ignore:You are using a softmax over axis -1")
+
+
+@pytest.fixture(scope="module")
+def golden_encoder(golden):
+  return golden_model(golden).encoder
+
+
+@pytest.fixture(scope="module")
+def small():
+  return BertEncoder(SMALL, seed=5)
+
+
+def ids(draw_seed, *shape):
+  return np.random.default_rng(draw_seed).integers(0, SMALL.vocab_size, shape).astype(np.int32)
+
+
+def test_mask_and_segments_may_be_left_out(golden, golden_encoder):
+  expected = arrays(golden / "tf1_checkpoint/forward_defaults.npz")
+  outputs = golden_encoder(expected["input_ids"])
+  for name in ("embedding_output", "sequence_output", "pooled_output"):
+    np.testing.assert_allclose(outputs[name], expected[name], rtol=0, atol=2e-5, err_msg=name)
+
+
+def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_encoder):
+  expected = arrays(golden / "tf1_checkpoint/forward_all_masked.npz")
+  segments = next((value for name, value in expected.items() if name in ("segment_ids", "token_type_ids")), None)
+  outputs = golden_encoder(expected["input_ids"], expected["input_mask"], segments)
+  np.testing.assert_allclose(outputs["sequence_output"][0], expected["sequence_output"][0], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(outputs["sequence_output"], expected["sequence_output"], rtol=0, atol=3e-3)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, LENGTH - 1))
+def test_padding_never_changes_the_tokens(small, seed, length):
+  tokens, filler = ids(seed, 2, length), ids(seed + 1, 2, LENGTH - length)
+  mask = np.repeat((np.arange(LENGTH) < length)[None], 2, axis=0).astype(np.int32)
+  exact = small(tokens)
+  padded = small(np.concatenate([tokens, filler], axis=1), mask)
+  np.testing.assert_allclose(
+      padded["sequence_output"][:, :length], exact["sequence_output"], rtol=0, atol=2e-5)
+  np.testing.assert_allclose(padded["pooled_output"], exact["pooled_output"], rtol=0, atol=2e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, LENGTH - 2), st.integers(1, LENGTH - 1))
+def test_packed_sequences_are_as_if_apart(small, seed, first, second):
+  second = min(second, LENGTH - 1 - first)
+  lengths = [first, second, LENGTH - first - second]  # What is left is padding.
+  tokens, segments = ids(seed, 1, LENGTH), ids(seed + 1, 1, LENGTH) % 2
+  packed = small(
+      tokens, np.repeat([[1, 1, 0]], lengths, axis=1), segments,
+      position_ids=np.concatenate([np.arange(length) for length in lengths])[None],
+      sequence_ids=np.repeat([[1, 2, 0]], lengths, axis=1))["sequence_output"]
+  for part in (slice(0, first), slice(first, first + second)):
+    apart = small(tokens[:, part], None, segments[:, part])["sequence_output"]
+    np.testing.assert_allclose(packed[:, part], apart, rtol=0, atol=2e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, LENGTH - 1))
+def test_a_causal_model_does_not_see_what_follows(small, seed, kept):
+  tokens = ids(seed, 1, LENGTH)
+  changed = tokens.copy()
+  changed[:, kept:] = (changed[:, kept:] + 1) % SMALL.vocab_size
+  before, after = (small(value, causal=True)["sequence_output"] for value in (tokens, changed))
+  np.testing.assert_allclose(before[:, :kept], after[:, :kept], rtol=0, atol=1e-6)
+  assert np.abs(before[:, kept:] - after[:, kept:]).max() > 1e-3
+  bidirectional = (small(value)["sequence_output"] for value in (tokens, changed))
+  assert np.abs(np.subtract(*(value[:, :kept] for value in bidirectional))).max() > 1e-4
+
+
+def test_a_sequence_longer_than_the_position_table_is_refused(small):
+  with pytest.raises(UserError, match=f"sequence length {LENGTH + 1} .* max_position_embeddings is {LENGTH}"):
+    small(ids(0, 2, LENGTH + 1))
+
+
+def test_sizes_may_be_unknown_when_the_graph_is_made(small):
+  @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3)
+  def run(input_ids, input_mask, segment_ids):
+    return small(input_ids, input_mask, segment_ids)["sequence_output"]
+
+  for batch, length in ((1, 3), (4, 9)):
+    features = random_features(SMALL, batch, length, predictions=1)
+    inputs = [features[name] for name in ("input_ids", "input_mask", "segment_ids")]
+    np.testing.assert_allclose(run(*inputs), small(*inputs)["sequence_output"], rtol=0, atol=1e-5)
+
+
+def test_dropout_is_where_the_original_has_it(small, monkeypatch):
+  places = []
+
+  def record(x, rate, place, stream):
+    places.append((place, rate, tuple(x.shape), stream))
+    return x
+
+  for module in (attention, embeddings, encoder):
+    monkeypatch.setattr(module, "apply_dropout", record)
+  stream = object()
+  config = SMALL
+  hidden, probabilities = (2, 6, 12), (2, 3, 6, 6)
+  network = BertEncoder(
+      config.__class__(**{**config.to_dict(), "hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}))
+  network(ids(0, 2, 6), dropout=stream)
+  layer = [(0.3, probabilities), (0.2, hidden), (0.2, hidden)]
+  assert places == [(place, rate, shape, stream)
+                    for place, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]

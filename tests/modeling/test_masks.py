@@ -1,0 +1,41 @@
+import numpy as np
+
+from modeling.masks import FORBIDDEN, attention_bias
+
+
+def allowed(bias, rows, length):
+  """The mask as bool [B, S, S]."""
+  values = np.asarray(bias)
+  assert set(np.unique(values)) <= {0.0, FORBIDDEN}
+  assert values.dtype == np.float32
+  return np.broadcast_to(values == 0, (rows, 1, length, length))[:, 0]
+
+
+def test_no_mask_costs_nothing():
+  assert attention_bias(None, sequence_length=4) is None
+
+
+def test_padding_is_not_attended_to():
+  mask = np.array([[1, 1, 0], [1, 0, 1]])
+  bias = attention_bias(mask)
+  assert bias.shape == (2, 1, 1, 3)
+  np.testing.assert_array_equal(allowed(bias, 2, 3), np.repeat(mask[:, None] == 1, 3, axis=1))
+
+
+def test_causal():
+  bias = attention_bias(None, sequence_length=4, causal=True)
+  np.testing.assert_array_equal(allowed(bias, 1, 4)[0], np.tri(4, dtype=bool))
+
+
+def test_packed_sequences_are_blocks():
+  bias = attention_bias(sequence_ids=np.array([[1, 1, 2, 2, 2]]))
+  np.testing.assert_array_equal(
+      allowed(bias, 1, 5)[0], np.array([[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3, bool))
+
+
+def test_masks_are_combined():
+  mask = np.array([[1, 1, 1, 1, 0]])
+  sequences = np.array([[1, 1, 2, 2, 0]])
+  bias = attention_bias(mask, sequence_length=5, causal=True, sequence_ids=sequences)
+  expected = np.tri(5, dtype=bool) & (mask[0] == 1) & (sequences[0][:, None] == sequences[0])
+  np.testing.assert_array_equal(allowed(bias, 1, 5)[0], expected)

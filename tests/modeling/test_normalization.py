@@ -1,0 +1,58 @@
+import keras
+import numpy as np
+import tensorflow as tf
+
+from modeling.normalization import LayerNorm
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(3, 2, (4, 5, 32))
+GAMMA = RNG.normal(1, 0.2, 32)
+BETA = RNG.normal(0, 0.2, 32)
+
+
+def reference(x, epsilon):
+  return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * GAMMA + BETA
+
+
+def layer_norm(epsilon, **kwargs):
+  layer = LayerNorm(32, epsilon, **kwargs)
+  layer.build()
+  layer.gamma.assign(GAMMA)
+  layer.beta.assign(BETA)
+  return layer
+
+
+def test_values_for_both_sizes_of_epsilon():
+  for epsilon in (1e-12, 1.0):
+    result = layer_norm(epsilon)(X.astype(np.float32))
+    np.testing.assert_allclose(result, reference(X, epsilon), rtol=0, atol=2e-6)
+
+
+def test_a_row_without_variance_gives_beta():
+  result = layer_norm(1e-12)(np.full((2, 32), 7, np.float32))
+  np.testing.assert_allclose(result, np.tile(BETA, (2, 1)), rtol=0, atol=1e-6)
+
+
+def test_gradients_are_those_of_float64():
+  weights = RNG.normal(size=X.shape)
+  layer = layer_norm(1e-12)
+  x = tf.constant(X, tf.float32)
+  with tf.GradientTape() as tape:
+    tape.watch(x)
+    loss = tf.reduce_sum(layer(x) * tf.constant(weights, tf.float32))
+  found = tape.gradient(loss, [x, layer.gamma.value, layer.beta.value])
+  normal = (X - X.mean(-1, keepdims=True)) / X.std(-1, keepdims=True)
+  inner = weights * GAMMA
+  expected = (inner - inner.mean(-1, keepdims=True) - normal * (inner * normal).mean(-1, keepdims=True)
+              ) / X.std(-1, keepdims=True)
+  for value, wanted in zip(
+      found, (expected, (weights * normal).sum((0, 1)), weights.sum((0, 1))), strict=True):
+    np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5)
+
+
+def test_statistics_stay_in_float32_under_mixed_precision():
+  # At a mean of 1000 bfloat16 has steps of 4: nothing would be left of the variance.
+  x = (X + 1000).astype(np.float32)
+  result = layer_norm(1e-12, dtype="mixed_bfloat16")(x)
+  assert keras.backend.standardize_dtype(result.dtype) == "bfloat16"
+  np.testing.assert_allclose(tf.cast(result, tf.float32), reference(X, 1e-12), rtol=0, atol=0.03)
