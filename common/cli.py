@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from absl import app, flags
+from absl import app, flags, logging
 
 from common.errors import UserError
 
@@ -46,7 +46,11 @@ def fail(error: UserError) -> int:
 def _parse_flags(argv: Sequence[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
-    return flags.FLAGS(argv)
+    rest = flags.FLAGS(argv)
+    if not flags.FLAGS["verbosity"].present:
+      # Orbit and Keras log a line for every inner loop.
+      logging.set_verbosity(logging.WARNING)
+    return rest
   except flags.Error as error:
     message = " ".join(str(error).split())
     raise SystemExit(fail(UserError(f"{message} (--help lists the flags)"))) from None
@@ -74,3 +78,10 @@ def require_flags(**values: object) -> None:
   missing = [f"--{name}" for name, value in values.items() if value in (None, "")]
   if missing:
     raise UserError(f"{', '.join(missing)} must be given (--help explains)")
+
+
+def effective_flags(script: str) -> dict[str, object]:
+  """Name → value of every flag that the script itself defines, given or default."""
+  defined = flags.FLAGS.flags_by_module_dict()
+  module = next((name for name in (script, os.path.basename(script), sys.argv[0]) if name in defined), None)
+  return {flag.name: flag.value for flag in sorted(defined[module], key=lambda flag: flag.name)}

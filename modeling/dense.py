@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from modeling.linear import add_bias
+
 
 class Dense(keras.layers.Layer):
   """x · kernel + bias over the last axis.
@@ -24,5 +26,5 @@ class Dense(keras.layers.Layer):
   def call(self, x):
     """[..., inputs] → [..., outputs]."""
     # As one matrix product: a product that is batched over B is slower, and its gradient sums B kernels.
-    flat = ops.matmul(ops.reshape(x, (-1, self._inputs)), self.kernel) + self.bias
+    flat = add_bias(ops.matmul(ops.reshape(x, (-1, self._inputs)), self.kernel), self.bias)
     return ops.reshape(flat, (*ops.shape(x)[:-1], self._outputs))

@@ -10,6 +10,7 @@ from modeling.activations import activation
 from modeling.config import BertConfig
 from modeling.dense import Dense
 from modeling.initializers import truncated_normal
+from modeling.linear import add_bias, matmul_transposed
 from modeling.normalization import LayerNorm
 
 
@@ -53,8 +54,8 @@ class MaskedLmHead(keras.layers.Layer):
     rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
     x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
     x = self.layer_norm(self._activation(self.dense(x)))
-    logits = ops.matmul(x, ops.transpose(word_embeddings))  # [B * P, V]
-    logits = ops.cast(logits, "float32") + self.output_bias
+    logits = matmul_transposed(x, word_embeddings)  # [B * P, V]
+    logits = add_bias(ops.cast(logits, "float32"), self.output_bias)
     return ops.reshape(logits, (batch, predictions, self._config.vocab_size))
 
 
@@ -76,4 +77,4 @@ class NextSentenceHead(keras.layers.Layer):
 
   def call(self, pooled_output):
     """[B, H] → float32 logits [B, 2]: column 0 "is the next", column 1 "is a random one"."""
-    return ops.matmul(pooled_output, ops.transpose(self.output_weights)) + self.output_bias
+    return add_bias(matmul_transposed(pooled_output, self.output_weights), self.output_bias)

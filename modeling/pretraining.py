@@ -3,6 +3,8 @@
 Comes after `modeling/heads.py`; the training loop comes next.
 """
 
+from collections.abc import Mapping, Sequence
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import BertEncoder
 from modeling.heads import MaskedLmHead, NextSentenceHead
+from modeling.losses import softmax_cross_entropy
 
 
 class BertForPreTraining(keras.Model):
@@ -81,22 +84,62 @@ def pretraining_sums(outputs: dict, features: dict) -> dict:
     float32 scalars: "masked_lm_loss_sum" (nats), "masked_lm_count", "masked_lm_correct", "next_sentence_loss_sum",
     "next_sentence_count", "next_sentence_correct".
   """
-  token_weights = ops.cast(features["masked_lm_weights"], "float32")  # [B, P]
+  token_weights, sentence_weights = _example_weights(features)
+  token_logits = outputs["masked_lm_logits"]
+  token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
+  token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
   sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
-  sentence_weights = ops.ones_like(sentence_labels, dtype="float32")
-  if "is_real_example" in features:
-    sentence_weights = ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
-    token_weights = token_weights * sentence_weights[:, None]
   return {
-      **_weighted_sums("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"], token_weights),
+      **_weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,))),
       **_weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
   }
 
 
+def pretraining_counts(features: dict) -> dict:
+  """The denominators of the loss, from the features alone: known before the network has run.
+
+  Args:
+    features: as for `pretraining_sums`.
+
+  Returns:
+    float32 scalars "masked_lm_count" and "next_sentence_count".
+  """
+  token_weights, sentence_weights = _example_weights(features)
+  return {"masked_lm_count": ops.sum(token_weights), "next_sentence_count": ops.sum(sentence_weights)}
+
+
+def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("masked_lm", "next_sentence")) -> dict:
+  """Means from sums over any number of batches.
+
+  Args:
+    sums: what `pretraining_sums` returned, added up.
+    losses: parts of the loss; the others are not reported.
+
+  Returns:
+    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy".
+  """
+  metrics = {}
+  for part in losses:
+    count = max(sums[f"{part}_count"], 1e-5)
+    metrics[f"{part}_loss"] = sums[f"{part}_loss_sum"] / count
+    metrics[f"{part}_accuracy"] = sums[f"{part}_correct"] / count
+  return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
+
+
+def _example_weights(features: dict) -> tuple:
+  """Weights of the masked positions, float32 [B, P], and of the examples, float32 [B]."""
+  token_weights = ops.cast(features["masked_lm_weights"], "float32")
+  sentence_weights = ops.ones_like(token_weights[:, 0])
+  if "is_real_example" in features:
+    sentence_weights = ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
+    token_weights = token_weights * sentence_weights[:, None]
+  return token_weights, sentence_weights
+
+
 def _weighted_sums(name: str, logits, labels, weights) -> dict:
-  """Logits [..., C], labels and weights [...]."""
-  losses = ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-  correct = ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
+  """Logits [R, C], labels and weights [R]."""
+  losses, predictions = softmax_cross_entropy(logits, labels)
+  correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
   return {
       f"{name}_loss_sum": ops.sum(weights * losses),
       f"{name}_count": ops.sum(weights),

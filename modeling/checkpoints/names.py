@@ -56,6 +56,11 @@ def original_names(model) -> dict[str, keras.Variable]:
   return names
 
 
+def raw_variables(model) -> dict:
+  """`original_names` with the backend's own variables (`tf.Variable`), for optimizers and checkpoints."""
+  return {name: variable.value for name, variable in original_names(model).items()}
+
+
 def _encoder_names(encoder: BertEncoder) -> dict[str, keras.Variable]:
   names = {
       "bert/embeddings/word_embeddings": encoder.embeddings.word_embeddings,

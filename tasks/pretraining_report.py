@@ -1,0 +1,120 @@
+"""What pre-training tells the user: the plan before step 0, sample predictions, the results.
+
+Used by `tasks/pretraining.py`.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from common import files
+from data_gen.vocabulary import Vocabulary
+from modeling.checkpoints.names import raw_variables
+from modeling.config import BertConfig
+from training.distribution import Devices
+from training.inputs import RecordFiles, evaluation_dataset
+from training.throughput import matmul_rate, training_flops
+
+# Rows shown in TensorBoard, and candidates for each masked position.
+_SAMPLE_ROWS = 2
+_SAMPLE_CANDIDATES = 3
+# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
+_ESTIMATED_UTILISATION = 0.5
+
+
+def printer(is_chief: bool) -> Callable[[str], None]:
+  """`print` for the process that reports, nothing for the others."""
+  return (lambda text: print(text, flush=True)) if is_chief else (lambda text: None)
+
+
+def plan(options, config: BertConfig, model, devices: Devices, train_files: RecordFiles, step: int) -> str:
+  """What is about to happen, with an estimate of the time.
+
+  Args:
+    options: `PretrainingOptions`.
+    step: where training starts or goes on.
+  """
+  steps = options.num_train_steps - step
+  examples = steps * options.train_batch_size
+  parameters = sum(int(np.prod(variable.shape)) for variable in raw_variables(model).values())
+  lines = [
+      ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
+      ("network", f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+                  f"{parameters:,} parameters"),
+      ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
+               f"{len(train_files.paths)} files"),
+      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
+                f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
+  ]
+  if devices.kind == "CPU":
+    flops = examples * training_flops(config, options.max_seq_length, options.max_predictions_per_seq)
+    rate = matmul_rate()
+    lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
+                          f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))
+  if options.num_warmup_steps >= options.num_train_steps:
+    lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
+                          "learning rate never reaches --learning_rate"))
+  if (options.do_eval or options.eval_steps) and not options.eval_file:
+    lines.append(("note", "no --eval_file: evaluation reads the training data"))
+  return "\n".join(f"{name:8} {text}" for name, text in lines)
+
+
+def duration(seconds: float) -> str:
+  """Seconds in words: "40 s", "12 min", "3.5 h", "2.1 days"."""
+  for size, unit, digits in ((86400, "days", 1), (3600, "h", 1), (60, "min", 0)):
+    if seconds >= 1.5 * size:
+      return f"{seconds / size:.{digits}f} {unit}"
+  return f"{seconds:.0f} s"
+
+
+def flags_table(flags: Mapping[str, object]) -> str:
+  """The flags as a Markdown table."""
+  return "\n".join(["| flag | value |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in flags.items())])
+
+
+def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:
+  """`eval_results.txt` as the original writes it (sorted `key = value` lines), and `eval_results.json`."""
+  results = {"global_step": step, **metrics}
+  with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
+    file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+  files.write_json(os.path.join(directory, "eval_results.json"), {name: results[name] for name in sorted(results)})
+
+
+def describe_evaluation(directory: str, eval_files: RecordFiles, metrics: Mapping[str, float]) -> str:
+  """The results as a table, and where they are."""
+  lines = [f"evaluation on {eval_files.num_examples:,} examples ({directory}/eval_results.txt)"]
+  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))])
+
+
+def sample_predictions(model, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary) -> Callable[[], str]:
+  """A function that fills the masks of a few evaluation examples and shows the result as Markdown."""
+  context = tf.distribute.InputContext(1, 0, 1)
+  features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
+
+  @tf.function
+  def probabilities():
+    return tf.nn.softmax(model(features)["masked_lm_logits"])  # [B, P, V]
+
+  def describe() -> str:
+    best = tf.math.top_k(probabilities(), _SAMPLE_CANDIDATES)
+    rows = [_describe_row({name: value[row].numpy() for name, value in features.items()}, best.values[row].numpy(),
+                          best.indices[row].numpy(), vocabulary) for row in range(_SAMPLE_ROWS)]
+    return "\n\n".join(rows)
+
+  return describe
+
+
+def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, vocabulary: Vocabulary) -> str:
+  length = int(features["input_mask"].sum())
+  tokens = [vocabulary.token_of(int(token)) for token in features["input_ids"][:length]]
+  lines = ["| position | masked | predicted |", "| --- | --- | --- |"]
+  for number, position in enumerate(features["masked_lm_positions"]):
+    if features["masked_lm_weights"][number] > 0:
+      tokens[position] = f"**{tokens[position]}**"
+      label = vocabulary.token_of(int(features["masked_lm_ids"][number]))
+      predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
+                            for token, value in zip(ids[number], values[number], strict=True))
+      lines.append(f"| {position} | {label} | {predicted} |")
+  return " ".join(tokens) + "\n\n" + "\n".join(lines)

@@ -1,0 +1,114 @@
+"""AdamW and the learning-rate schedule of the original BERT.
+
+Source: section A.2 of the paper and `optimization.py` of the original code: linear warm-up, linear decay, Adam without
+bias correction, epsilon outside the square root, decoupled weight decay, clipping by the global norm.
+
+Comes after `training/loop.py`, which sums the gradients over the replicas and calls `AdamWeightDecay.update`.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+
+import tensorflow as tf
+
+NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningRateSchedule:
+  """Linear warm-up to `init_lr`, then linear decay to 0 at `num_train_steps`.
+
+  As in the original, the decay runs over all steps, the warm-up included: at the end of the warm-up the rate jumps from
+  almost `init_lr` down to `init_lr * (1 - num_warmup_steps / num_train_steps)`. Step 0 of a warm-up has rate 0.
+  """
+
+  init_lr: float
+  num_train_steps: int
+  num_warmup_steps: int = 0
+
+  def __call__(self, step: tf.Tensor) -> tf.Tensor:
+    """The learning rate, float32 [], of the update that leads from `step` (int64 []) to `step` + 1."""
+    position = tf.cast(tf.minimum(tf.cast(step, tf.int64), self.num_train_steps), tf.float32)
+    rate = self.init_lr * (1.0 - position / float(self.num_train_steps))
+    if self.num_warmup_steps:
+      warm = self.init_lr * (tf.cast(step, tf.float32) / float(self.num_warmup_steps))
+      rate = tf.where(tf.cast(step, tf.int64) < self.num_warmup_steps, warm, rate)
+    return rate
+
+
+class AdamWeightDecay:
+  """Adam with decoupled weight decay, in the original's form.
+
+    m = beta_1 m + (1 - beta_1) g            g: gradient after clipping by the global norm
+    v = beta_2 v + (1 - beta_2) g^2
+    w = w - rate (m / (sqrt(v) + epsilon) + decay w)
+
+  With `bias_correction`, m / (1 - beta_1^t) and v / (1 - beta_2^t) take the places of m and v, as in Adam's paper.
+
+  Args:
+    variables: original variable name (`bert/pooler/dense/kernel`) → variable. Slots are created in the current
+      distribution scope.
+    weight_decay_rate: decay of the variables whose name matches none of `exclude`.
+    clip_norm: largest global norm of the gradients; None for no clipping.
+    exclude: regular expressions, searched for in the variables' names.
+  """
+
+  def __init__(self, variables: Mapping[str, tf.Variable], *, weight_decay_rate: float = 0.01, beta_1: float = 0.9,
+               beta_2: float = 0.999, epsilon: float = 1e-6, bias_correction: bool = False,
+               clip_norm: float | None = 1.0, exclude: Sequence[str] = NOT_DECAYED):
+    self.names = list(variables)
+    self.variables = list(variables.values())
+    self.weight_decay_rate = weight_decay_rate
+    self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+    self.bias_correction = bias_correction
+    self.clip_norm = clip_norm
+    self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
+    self.m = [_slot(variable) for variable in self.variables]
+    self.v = [_slot(variable) for variable in self.variables]
+
+  def slots(self) -> dict[str, dict[str, tf.Variable]]:
+    """Slot name ("m", "v") → original variable name → slot variable, for checkpoints."""
+    return {"m": dict(zip(self.names, self.m, strict=True)), "v": dict(zip(self.names, self.v, strict=True))}
+
+  def update(self, gradients: Sequence[tf.Tensor], learning_rate: tf.Tensor, step: tf.Tensor,
+             skip_non_finite: bool = False) -> tf.Tensor:
+    """Applies one update in the replica context; every replica updates its own copy alike.
+
+    Args:
+      gradients: dense, one for each variable, already summed over the replicas.
+      learning_rate: float32 [].
+      step: int64 [], number of updates before this one (used by the bias correction only).
+      skip_non_finite: leave everything as it is when the norm is not finite (float16 loss scaling needs that).
+
+    Returns:
+      float32 [], the global norm of the gradients before clipping.
+    """
+    norm = tf.linalg.global_norm(gradients)
+    scale = tf.constant(1.0) if self.clip_norm is None else self.clip_norm / tf.maximum(norm, self.clip_norm)
+    m_scale, v_scale = tf.constant(1.0), tf.constant(1.0)
+    if self.bias_correction:
+      t = tf.cast(step + 1, tf.float32)
+      m_scale = 1.0 / (1.0 - self.beta_1**t)
+      v_scale = 1.0 / (1.0 - self.beta_2**t)
+    finite = tf.math.is_finite(norm)
+    for variable, m, v, gradient, decayed in zip(
+        self.variables, self.m, self.v, gradients, self.decayed, strict=True):
+      gradient = gradient * scale
+      new_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
+      new_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
+      change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + self.epsilon)
+      if decayed:
+        change += self.weight_decay_rate * variable
+      new_value = variable - learning_rate * change
+      if skip_non_finite:
+        new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
+        new_value = tf.where(finite, new_value, variable)
+      m.assign(new_m)
+      v.assign(new_v)
+      variable.assign(new_value)
+    return norm
+
+
+def _slot(variable: tf.Variable) -> tf.Variable:
+  return tf.Variable(tf.zeros(variable.shape, variable.dtype), trainable=False, name="slot")

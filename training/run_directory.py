@@ -1,0 +1,218 @@
+"""The directory of a run: what it is made of, what a resumed run must agree with, and its checkpoints.
+
+  ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
+  checkpoint                    which of them are kept, the newest first to be restored
+  bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
+  flags.json                    the effective configuration
+  metrics.jsonl                 one line for each report of training or evaluation
+  train/  eval/                 TensorBoard
+
+Comes after `training/loop.py`; used by `training/session.py` and the tasks.
+"""
+
+import contextlib
+import glob
+import importlib.metadata
+import json
+import os
+import shutil
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from modeling.checkpoints.names import native_path
+from modeling.checkpoints.native import weights_tree
+from modeling.config import BertConfig
+from training.loop import TrainingState
+from training.optimization import AdamWeightDecay
+
+CONFIG_FILE = "bert_config.json"
+VOCAB_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer_config.json"
+FLAGS_FILE = "flags.json"
+METRICS_FILE = "metrics.jsonl"
+
+# Packages whose versions decide what a run computes.
+_PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
+
+
+def latest_checkpoint(directory: str) -> str | None:
+  """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none."""
+  return tf.train.latest_checkpoint(directory)
+
+
+def check_same_model(directory: str, config: BertConfig) -> None:
+  """Refuses to go on in a directory that holds checkpoints of another network.
+
+  Raises:
+    UserError: names the keys of `bert_config.json` that differ.
+  """
+  path = os.path.join(directory, CONFIG_FILE)
+  if latest_checkpoint(directory) is None or not os.path.exists(path):
+    return
+  there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
+  different = [f"{key} is {there.get(key)} there and {here.get(key)} here"
+               for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+  if different:
+    raise UserError(f"--output_dir={directory} holds checkpoints of another configuration ({'; '.join(different)}): "
+                    "choose another directory, or the configuration that is there")
+
+
+def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
+  """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
+  path = os.path.join(directory, FLAGS_FILE)
+  if not os.path.exists(path):
+    return []
+  earlier = files.read_json(path).get("flags", {})
+  return [f"{name}: {earlier[name]} → {value}" for name, value in flags.items()
+          if name in earlier and earlier[name] != value]
+
+
+def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
+                      vocab_file: str | None, do_lower_case: bool | None) -> None:
+  """Writes everything but checkpoints and reports.
+
+  Args:
+    vocab_file: copied as `vocab.txt`; None where it is not known.
+    do_lower_case: casing of the vocabulary; None where it is not known.
+  """
+  config.to_file(os.path.join(directory, CONFIG_FILE))
+  if vocab_file is not None:
+    target = os.path.join(directory, VOCAB_FILE)
+    if not (os.path.exists(target) and os.path.samefile(vocab_file, target)):
+      with open(vocab_file, "rb") as source, files.atomic_write(target, "wb") as copy:
+        shutil.copyfileobj(source, copy)
+  if do_lower_case is not None:
+    # The file and the keys that Hugging Face's tokenizers read.
+    files.write_json(os.path.join(directory, TOKENIZER_FILE),
+                     {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"})
+  versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
+  files.write_json(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
+
+
+def checkpoint_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None) -> tf.train.Checkpoint:
+  """The object graph of a checkpoint: encoder/..., heads/..., optimizer/{m,v}/..., step, examples.
+
+  Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
+  """
+  tree = weights_tree(model)
+  parts = {"encoder": tree.encoder, "heads": tree.heads, "step": state.step, "examples": state.examples,
+           "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
+  if optimizer is not None:
+    root = tf.Module()
+    for slot, variables in optimizer.slots().items():
+      for name, variable in variables.items():
+        _attach(root, f"{slot}/{native_path(name)}", variable)
+    parts["optimizer"] = root
+  return tf.train.Checkpoint(**parts)
+
+
+def _attach(root: tf.Module, path: str, variable: tf.Variable) -> None:
+  *nodes, leaf = path.split("/")
+  for node in nodes:
+    if not hasattr(root, node):
+      setattr(root, node, tf.Module())
+    root = getattr(root, node)
+  setattr(root, leaf, variable)
+
+
+class CheckpointManager(tf.train.CheckpointManager):
+  """Saves at multiples of the interval, keeps the newest, and survives a full disk.
+
+  Args:
+    checkpoint: see `checkpoint_of`.
+    directory: the run directory.
+    step: the training step.
+    interval: steps between checkpoints.
+    keep: how many of the newest stay; 0 keeps all.
+  """
+
+  def __init__(self, checkpoint: tf.train.Checkpoint, directory: str, step: tf.Variable, interval: int, keep: int):
+    super().__init__(checkpoint, directory, max_to_keep=keep or None, step_counter=step,
+                     checkpoint_interval=interval, checkpoint_name="ckpt")
+    self._step = step
+    self._interval = interval
+    self._saved_step: int | None = None
+
+  def restore_or_initialize(self) -> str | None:
+    """Restores the newest checkpoint, whole.
+
+    Returns:
+      its prefix, or None if there is none.
+
+    Raises:
+      UserError: it can't be read or does not fit.
+    """
+    prefix = self.latest_checkpoint
+    if prefix is None or self._saved_step is not None:
+      return prefix
+    try:
+      self.checkpoint.restore(prefix).assert_existing_objects_matched()
+    except (tf.errors.OpError, AssertionError, ValueError) as error:
+      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; remove it and its line in "
+                      f"{self.directory}/checkpoint to go on from the one before") from None
+    self._saved_step = int(self._step.numpy())
+    return prefix
+
+  def save(self, checkpoint_number=None, check_interval=True, options=None) -> str | None:
+    """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
+
+    Raises:
+      UserError: it could not be written; the checkpoints that were there still are.
+    """
+    step = int(self._step.numpy())
+    if step == self._saved_step or (check_interval and step % self._interval):
+      return None
+    try:
+      prefix = super().save(checkpoint_number=step, check_interval=False, options=options)
+    except (tf.errors.OpError, OSError) as error:
+      self._remove_partial(os.path.join(self.directory, f"ckpt-{step}"))
+      kept = f"the last good one is {self.latest_checkpoint}" if self.latest_checkpoint else "there is none yet"
+      raise UserError(f"checkpoint ckpt-{step} could not be saved in {self.directory}: {_first_line(error)}; {kept}; "
+                      "make room and run the same command again") from None
+    self._saved_step = step
+    return prefix
+
+  def _remove_partial(self, prefix: str) -> None:
+    for path in glob.glob(f"{glob.escape(prefix)}.*") + glob.glob(f"{glob.escape(prefix)}_temp*"):
+      with contextlib.suppress(OSError):
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+
+class MetricsLog:
+  """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
+
+  Args:
+    directory: the run directory.
+    step: the step that the run goes on from; lines of later steps, written before an interruption, are dropped.
+  """
+
+  def __init__(self, directory: str, step: int):
+    self._path = os.path.join(directory, METRICS_FILE)
+    kept = [line for line in read_metrics(directory) if line["step"] <= step]
+    with files.atomic_write(self._path) as file:
+      file.writelines(json.dumps(line) + "\n" for line in kept)
+
+  def append(self, step: int, split: str, metrics: Mapping[str, float]) -> None:
+    """Adds a line; floats are rounded to 7 digits."""
+    line = {"step": step, "split": split, **{name: float(f"{value:.7g}") for name, value in metrics.items()}}
+    try:
+      with open(self._path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    except OSError as error:
+      raise UserError(f"can't write {self._path}: {error.strerror}") from None
+
+
+def read_metrics(directory: str) -> list[dict]:
+  """The lines of `metrics.jsonl`; an incomplete last line is left out."""
+  path = os.path.join(directory, METRICS_FILE)
+  if not os.path.exists(path):
+    return []
+  with open(path, encoding="utf-8") as file:
+    return [json.loads(line) for line in file if line.endswith("}\n")]
+
+
+def _first_line(error: Exception) -> str:
+  return " ".join(str(getattr(error, "message", None) or error).split())[:300]

@@ -1,0 +1,257 @@
+"""One training session in a run directory: loops, evaluations, checkpoints, reports, interruption.
+
+Comes after `training/loop.py` and `training/run_directory.py`; the tasks call `Session.train` and `Session.evaluate`.
+"""
+
+import contextlib
+import dataclasses
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import orbit
+import orbit.controller
+import tensorflow as tf
+from absl import logging
+
+from common.progress import Progress
+from training.distribution import Devices
+from training.loop import Evaluator, Trainer, TrainingState
+from training.run_directory import CheckpointManager, MetricsLog
+
+# Orbit prints a dictionary after every loop; the progress report takes its place.
+orbit.controller._log = logging.info
+
+# How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
+_SECONDS_PER_LOOP = 5.0
+_LOOP_LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Interrupted(Exception):
+  """SIGTERM or SIGINT came; raised between two inner loops."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionOptions:
+  """How far and how often.
+
+  Attributes:
+    num_train_steps: where training ends.
+    save_checkpoints_steps: steps between checkpoints.
+    eval_steps: steps between evaluations; 0 for none while training.
+    iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
+    tokens_per_example: for the report of tokens/s.
+    profile_steps: (first, last) steps that the TensorFlow profiler records; None for none.
+    accuracy: name of the metric shown beside the loss.
+  """
+
+  num_train_steps: int
+  save_checkpoints_steps: int
+  eval_steps: int = 0
+  iterations_per_loop: int | None = None
+  tokens_per_example: int = 1
+  profile_steps: tuple[int, int] | None = None
+  accuracy: str = "accuracy"
+
+
+class StopSignal:
+  """Notes SIGTERM and SIGINT; the second one of them ends the process at once."""
+
+  def __init__(self):
+    self.received: str | None = None
+
+  @contextlib.contextmanager
+  def listening(self) -> Iterator[None]:
+    """Takes the signals over and gives them back at the end."""
+    old = {number: signal.signal(number, self._receive) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+      yield
+    finally:
+      for number, handler in old.items():
+        signal.signal(number, handler)
+
+  def check(self) -> None:
+    """Raises `Interrupted` if a signal has come."""
+    if self.received:
+      raise Interrupted(self.received)
+
+  def _receive(self, number: int, unused_frame) -> None:
+    if self.received:
+      raise KeyboardInterrupt
+    self.received = signal.Signals(number).name
+
+
+class LoopLength:
+  """How many steps the next inner loop has.
+
+  Where not fixed: about `_SECONDS_PER_LOOP`, ending at round numbers. Never past a checkpoint, an evaluation or the
+  end.
+  """
+
+  def __init__(self, options: SessionOptions):
+    self._length = options.iterations_per_loop or 1
+    self._fixed = options.iterations_per_loop is not None
+    intervals = [options.save_checkpoints_steps, options.eval_steps]
+    self._intervals = [interval for interval in intervals if interval]
+    self._ends = [*(options.profile_steps or ()), options.num_train_steps]
+
+  def __call__(self, step: int) -> int:
+    step = int(step)
+    ends = [(step // interval + 1) * interval for interval in (*self._intervals, self._length)]
+    return min(end for end in (*ends, *self._ends) if end > step) - step
+
+  def adapt(self, seconds_per_step: float) -> None:
+    """Chooses the length by the speed of the last loop."""
+    if not self._fixed:
+      fitting = [length for length in _LOOP_LENGTHS if length * seconds_per_step <= _SECONDS_PER_LOOP]
+      self._length = max(fitting, default=1)
+
+
+class Session:
+  """Trains and evaluates in a run directory.
+
+  Args:
+    directory: the run directory.
+    devices: what it runs on.
+    state: counters.
+    manager: checkpoints; restored already. None in processes that write nothing.
+    trainer, evaluator: what is run; either may be None.
+    options: how far and how often; None where there is no trainer.
+    stop: the signals.
+    samples: () → Markdown for TensorBoard, shown after every evaluation.
+  """
+
+  def __init__(self, directory: str, devices: Devices, state: TrainingState, manager: CheckpointManager | None,
+               trainer: Trainer | None, evaluator: Evaluator | None, options: SessionOptions | None,
+               stop: StopSignal, samples: Callable[[], str] | None = None):
+    self._devices = devices
+    self._state = state
+    self._manager = manager
+    self._trainer = trainer
+    self._options = options
+    self._stop = stop
+    self._samples = samples
+    self._directory = directory
+    self._progress: Progress | None = None
+    self._loop_length = LoopLength(options) if options else None
+    self._profiling = False
+    writes = devices.is_chief
+    self._log = MetricsLog(directory, self.step) if writes else None
+    self.last_metrics: dict[str, float] = {}
+    self._controller = orbit.Controller(
+        global_step=state.step, trainer=trainer, evaluator=evaluator, strategy=devices.strategy,
+        train_actions=[self._after_loop], eval_actions=[self._after_evaluation],
+        steps_per_loop=self._loop_length, checkpoint_manager=manager,
+        summary_dir=os.path.join(directory, "train") if writes else None,
+        eval_summary_dir=os.path.join(directory, "eval") if writes else None)
+    self._first_loop = True
+    self._reported_step = self.step
+
+  @property
+  def step(self) -> int:
+    return int(self._state.step.numpy())
+
+  def write_text(self, name: str, markdown: str) -> None:
+    """Shows a text in TensorBoard."""
+    if self._devices.is_chief:
+      with self._controller.eval_summary_manager.summary_writer().as_default():
+        tf.summary.text(name, markdown, step=self._state.step)
+
+  def train(self) -> dict[str, float] | None:
+    """Trains to the end, with evaluations and checkpoints on the way.
+
+    Returns:
+      the metrics of an evaluation at the last step, None where there was none.
+
+    Raises:
+      Interrupted: a signal came; what was trained is saved.
+      UserError: a loss that is not finite, a damaged record, a checkpoint that can't be saved.
+    """
+    options = self._options
+    metrics = None
+    self._progress = Progress("training", options.num_train_steps, "step", initial=self.step)
+    try:
+      with self._stop.listening():
+        while self.step < options.num_train_steps:
+          end = options.num_train_steps
+          if options.eval_steps:
+            end = min(end, (self.step // options.eval_steps + 1) * options.eval_steps)
+          self._controller.train(end, checkpoint_at_completion=False)
+          # The last step's evaluation is the caller's business where none is wanted while training.
+          metrics = self.evaluate() if options.eval_steps else None
+        if self._manager is not None:
+          self._controller.save_checkpoint()
+    except Interrupted:
+      if self._manager is not None:
+        self._controller.save_checkpoint()
+      raise
+    finally:
+      self._progress.close()
+      if self._profiling:
+        tf.profiler.experimental.stop()
+    return metrics
+
+  def evaluate(self) -> dict[str, float]:
+    """One pass over the evaluation set; reported to TensorBoard and `metrics.jsonl`."""
+    return {name: float(value) for name, value in self._controller.evaluate().items()}
+
+  def _after_loop(self, metrics: dict) -> None:
+    options = self._options
+    steps = self.step - self._reported_step
+    self._reported_step = self.step
+    seconds_per_step = self._agree(self._trainer.seconds_of_loop / steps)
+    tokens_per_second = metrics["examples_per_second"] * options.tokens_per_example
+    metrics["tokens_per_second"] = tokens_per_second
+    if self._first_loop:
+      # The first loop contains tracing and compilation.
+      self._first_loop = False
+      self._progress.write(f"first step after {self._trainer.seconds_of_loop:.1f} s (tracing and compiling)")
+    else:
+      self._loop_length.adapt(seconds_per_step)
+    self.last_metrics = dict(metrics)
+    if self._log:
+      self._log.append(self.step, "train", metrics)
+    self._progress.advance(
+        steps, loss=f"{metrics['loss']:.4f}", accuracy=f"{metrics[options.accuracy]:.3f}",
+        examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{tokens_per_second:.0f}")
+    self._profile()
+    self._stop.check()
+
+  def _agree(self, seconds_per_step: float) -> float:
+    """The mean over all processes, so that all choose the same loop length; signals are shared on the way."""
+    if self._devices.num_workers == 1:
+      return seconds_per_step
+    received = 1.0 if self._stop.received else 0.0
+
+    @tf.function
+    def share(values):
+      return self._devices.strategy.run(
+          lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values))
+
+    total = self._devices.strategy.experimental_local_results(share(tf.constant([seconds_per_step, received])))[0]
+    if float(total[1]) > 0 and not self._stop.received:
+      self._stop.received = "a signal to another process"
+    return float(total[0]) / self._devices.strategy.num_replicas_in_sync
+
+  def _after_evaluation(self, metrics: dict) -> None:
+    if self._log:
+      self._log.append(self.step, "eval", metrics)
+    if self._samples is not None:
+      self.write_text("samples", self._samples())
+    if self._progress is not None:
+      shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
+      self._progress.write(f"step {self.step}: evaluation: {shown}")
+
+  def _profile(self) -> None:
+    """Starts and stops the profiler at the steps that were asked for."""
+    if self._options.profile_steps is None or not self._devices.is_chief:
+      return
+    first, last = self._options.profile_steps
+    if self._profiling and self.step >= last:
+      tf.profiler.experimental.stop()
+      self._profiling = False
+      self._progress.write(f"profile of steps {first} to {last} written: tensorboard, page Profile "
+                           "(needs the package tensorboard-plugin-profile)")
+    elif not self._profiling and first <= self.step < last:
+      tf.profiler.experimental.start(os.path.join(self._directory, "train"))
+      self._profiling = True
