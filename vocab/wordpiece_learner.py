@@ -1,0 +1,184 @@
+"""From word counts to a WordPiece vocabulary of an exact size.
+
+The pieces are found by tensorflow_text's learner, which works top down: starting from all substrings of all words
+it keeps those that occur at least `threshold` times other than inside a longer kept one, and repeats that with
+the words cut up by the pieces found so far. Its own search for the threshold that gives the wanted size starts
+at the count of the commonest word and tries some fifteen of them, 5 to 15 seconds each. Here the search starts
+near the goal, interpolates, tries two thresholds at a time, and ends after four to six of them; the rarest pieces
+beyond the wanted size are cut off.
+
+Used by `build_vocab.py`.
+"""
+
+import functools
+import gc
+import importlib.util
+import math
+import os
+import types
+from collections.abc import Mapping, Sequence
+
+from common import parallel
+from common.errors import UserError
+from data_gen.basic_tokenization import find_chunks
+from data_gen.vocabulary import CLS, MASK, PAD, SEP, UNK
+
+# The learner's own defaults.
+_NUM_ITERATIONS = 4
+_MAX_PIECE_CHARACTERS = 50
+# A vocabulary that is larger than wanted by no more than this is cut to size: the pieces lost are those whose
+# counts are just above the threshold.
+_SLACK = 0.02
+# In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others behind [MASK].
+_UNUSED_BEFORE_UNK = 99
+# Every printable ASCII character belongs to a vocabulary, even if the corpus lacks it.
+_ASCII = tuple(map(chr, range(0x21, 0x7F)))
+_LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
+
+
+def special_tokens(num_unused: int) -> list[str]:
+  """The first tokens of a vocabulary, in the order of the released ones.
+
+  Args:
+    num_unused: how many [unusedN] there are; with 99 or more [UNK], [CLS], [SEP] and [MASK] have the ids 100 to 103.
+  """
+  unused = [f"[unused{number}]" for number in range(num_unused)]
+  return [PAD, *unused[:_UNUSED_BEFORE_UNK], UNK, CLS, SEP, MASK, *unused[_UNUSED_BEFORE_UNK:]]
+
+
+def most_common(word_counts: Mapping[str, int], limit: int) -> list[tuple[str, int]]:
+  """The most common words with their counts; equally common ones in alphabetical order."""
+  return sorted(word_counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+
+def character_counts(word_counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+  """Characters and how often they occur, the most common first."""
+  counts: dict[str, int] = {}
+  for word, count in word_counts:
+    for character in word:
+      counts[character] = counts.get(character, 0) + count
+  return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def learn_vocabulary(
+    word_counts: Sequence[tuple[str, int]], vocab_size: int, first_tokens: Sequence[str], max_characters: int,
+    do_lower_case: bool, num_workers: int) -> list[str]:
+  """Learns a vocabulary.
+
+  Args:
+    word_counts: words of `basic_tokenize` with their counts, the most common first.
+    vocab_size: number of tokens wanted, `first_tokens` included.
+    first_tokens: special tokens, put first as they are.
+    max_characters: at most so many different characters, the most common ones (and all of ASCII). Words with
+      others are left out of the learning, and will be [UNK].
+    do_lower_case: words are lower-cased, so upper-case ASCII letters need no place.
+    num_workers: processes; the result does not depend on it.
+
+  Returns:
+    The tokens in the order of their ids: `first_tokens`, single characters as they start a word ("x"), the same
+    inside a word ("##x"), then pieces with the most common first. Fewer than `vocab_size` only if the words do
+    not hold as many pieces.
+
+  Raises:
+    UserError: there is no room for the characters.
+  """
+  characters = {character for character, _ in character_counts(word_counts)[:max_characters]}
+  characters |= {character.lower() if do_lower_case else character for character in _ASCII}
+  words = [(word, count) for word, count in word_counts
+           if len(word) <= _MAX_PIECE_CHARACTERS and characters.issuperset(word)]
+  first = [*first_tokens, *sorted(characters),
+           *(f"##{character}" for character in sorted(characters) if not _stands_alone(character))]
+  room = vocab_size - len(first)
+  if room < 0:
+    raise UserError(
+        f"--vocab_size={vocab_size} is too small: {len(first_tokens)} special tokens and {len(characters)} characters, "
+        f"at the start and inside of words, take {len(first)} (--max_characters leaves out rare ones)")
+  return first + _learn_pieces(words, room, num_workers)[:room]
+
+
+def _stands_alone(character: str) -> bool:
+  """Whether it is an ideograph: always a word of its own, so never inside one."""
+  return len(find_chunks(f"a{character}")) > 1
+
+
+def _learn_pieces(words: list[tuple[str, int]], room: int, num_workers: int) -> list[str]:
+  """At least `room` pieces of more than one character, the most common first; fewer if there are no more."""
+  if not room or not words:
+    return []
+  most_wanted = room * (1 + _SLACK)
+  pieces: dict[int, list[str]] = {}
+  probes = _first_probes(words, room)
+  while probes:
+    pieces.update(zip(probes, parallel.ordered_map(
+        functools.partial(_learn_with_threshold, words), probes, min(num_workers, len(probes))), strict=True))
+    sizes = {threshold: len(found) for threshold, found in pieces.items()}
+    if any(room <= size <= most_wanted for size in sizes.values()):
+      break
+    probes = _next_probes(sizes, room, most_wanted)
+  enough = [threshold for threshold in pieces if len(pieces[threshold]) >= room]
+  return pieces[max(enough) if enough else min(pieces)]
+
+
+def _first_probes(words: list[tuple[str, int]], room: int) -> list[int]:
+  # Nearly every word above the threshold becomes a piece, and about as many parts of words do.
+  counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
+  start = counts[room - 1] if room <= len(counts) else 1
+  return [math.ceil(1.25 * start), 2 * start + 1]
+
+
+def _next_probes(sizes: Mapping[int, int], room: int, most_wanted: float) -> list[int]:
+  """Two thresholds nearer to the goal than those known, or none if there are no such.
+
+  Args:
+    sizes: threshold → number of pieces, which falls as the threshold rises.
+    room: fewest pieces wanted.
+    most_wanted: most pieces wanted.
+  """
+  low = max((threshold for threshold, size in sizes.items() if size > most_wanted), default=0)
+  high = min((threshold for threshold, size in sizes.items() if size < room), default=0)
+  if high and high - low <= 1:
+    return []
+  # The number of pieces is close to a power of the threshold: a straight line in logarithms.
+  known = sorted(sizes)
+  if low and high:
+    first, second = low, high
+  else:
+    first, second = (known if high else known[::-1])[:2]
+  rise = math.log(max(1, sizes[second]) / max(1, sizes[first]))
+  slope = rise / math.log(second / first) if rise else -0.6
+  probes = set()
+  for goal in (room + (most_wanted - room) / 4, most_wanted - (most_wanted - room) / 4):
+    guess = first * (goal / max(1, sizes[first])) ** (1 / slope)
+    # Beyond what is known a line may go far astray.
+    guess = min(max(guess, known[0] / 8), known[-1] * 8)
+    probes.add(round(min(max(guess, low + 1), high - 1 if high else guess)))
+  if len(probes) == 1:
+    probes.add(max(low + 1, min(probes) - 1))
+  return sorted(probe for probe in probes if probe not in sizes)
+
+
+def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[str]:
+  """The learner's pieces of more than one character, the most common first; runs in the workers."""
+  learner = _load_learner()
+  params = learner.Params(
+      upper_thresh=None, lower_thresh=None, num_iterations=_NUM_ITERATIONS, max_input_tokens=-1,
+      max_token_length=_MAX_PIECE_CHARACTERS, max_unique_chars=None, vocab_size=None, slack_ratio=None,
+      include_joiner_token=True, joiner="##", reserved_tokens=[])
+  gc.disable()  # Millions of strings in dicts, and no cycles among them.
+  try:
+    found = learner.learn_with_thresh(words, threshold, params)
+  finally:
+    gc.enable()
+  return [piece for piece in found if len(piece.removeprefix("##")) > 1]
+
+
+@functools.cache
+def _load_learner() -> types.ModuleType:
+  # By its path: importing the package would import TensorFlow, which takes longer than the learning of a small
+  # vocabulary and can't be shared with forked workers. The module itself needs numpy only.
+  package = importlib.util.find_spec("tensorflow_text")
+  path = os.path.join(package.submodule_search_locations[0], *_LEARNER)
+  spec = importlib.util.spec_from_file_location("wordpiece_tokenizer_learner_lib", path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
