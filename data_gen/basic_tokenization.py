@@ -126,7 +126,8 @@ def basic_tokenize_with_spans(
     text: str, do_lower_case: bool = True) -> list[tuple[str, Sequence[int], Sequence[int]]]:
   """`basic_tokenize` with the place in `text` where every character of a word comes from.
 
-  A deleted accent belongs to the character before it: text[start:end] of "cafe\u0301" has its accent.
+  A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
+  Behind a punctuation mark or an ideograph, which are words of their own, it belongs to none.
 
   Returns:
     A (word, starts, ends) for each word: character i of the word comes from text[starts[i]:ends[i]].
@@ -140,12 +141,11 @@ def basic_tokenize_with_spans(
     if do_lower_case:
       characters, origins = _lower_and_decompose(characters, origins)
     word: tuple[str, list[int], list[int]] | None = None
-    last_ends = None
     for character, origin in zip(characters, origins, strict=True):
       kept = separation[ord(character)]
       if kept is None:
-        if last_ends:
-          last_ends[-1] = max(last_ends[-1], origin + 1)
+        if word:
+          word[2][-1] = max(word[2][-1], origin + 1)
         continue
       is_punctuation = isinstance(kept, str)
       if word is None or is_punctuation:
@@ -153,7 +153,6 @@ def basic_tokenize_with_spans(
         words.append(word)
       for part, value in zip(word, (character, origin, origin + 1), strict=True):
         part.append(value)
-      last_ends = word[2]
       if is_punctuation:
         word = None
   return [("".join(characters), starts, ends) for characters, starts, ends in words]

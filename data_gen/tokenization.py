@@ -6,11 +6,12 @@
 Before this: `data_gen/vocabulary.py`, `data_gen/basic_tokenization.py`. After it: whatever makes features of ids.
 
 How it is fast: the original's algorithm never looks beyond a chunk (what white space and Chinese characters
-delimit), so the ids of a chunk are remembered, as bytes, and those of a text are
-`b"".join(map(cache.__getitem__, text.split()))`: loops in C, and nothing in Python but the chunks never met before.
+delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text go through
+`data_gen/block_tokenization.py`; all others are `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from data_gen.basic_tokenization import (
   find_chunks,
   splits_plainly,
 )
+from data_gen.block_tokenization import SPANNED_PIECE, BlockTokenizer
 from data_gen.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.wordpiece import ID_BYTES, WordPiece
 
@@ -31,7 +33,20 @@ _CACHE_ENTRIES = 349_000
 # Longer chunks (addresses, base64, sentences of languages without spaces) hardly ever come back.
 _LONGEST_CACHED_CHUNK = 48
 
-_split_special_tokens = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})").split
+# Up to this many characters a batch is done before numpy has got going.
+_SMALLEST_BLOCK = 4_000
+# A block and what is computed from it should fit in the second-level cache of a core.
+_BLOCK_CHARACTERS = 128_000
+# Bytes; a single text may be longer than a block should be. Up to two of these must have fewer different words than
+# a `WordTable` holds.
+_LONGEST_BLOCK = 200_000
+# Texts with more bytes per character are mostly not ASCII: their words are long in UTF-8.
+_MOST_BYTES_PER_CHARACTER = 1.25
+
+_pack_place = struct.Struct("=ii").pack
+_special_token = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})")
+_find_special_token = _special_token.search
+_split_special_tokens = _special_token.split
 
 
 class Encoding(NamedTuple):
@@ -60,9 +75,15 @@ class Tokenizer:
     self.do_lower_case = do_lower_case
     self._wordpiece = WordPiece(vocabulary)
     self._word_cache = _Cache(self._wordpiece.ids)
-    # By whether special tokens are recognised.
-    self._ids_caches = {False: _Cache(self._ids_of_chunk), True: _Cache(self._ids_of_special_chunk)}
-    self._spans_caches = {False: _Cache(self._spans_of_chunk), True: _Cache(self._spans_of_special_chunk)}
+    # By whether spans are wanted (then a piece is a `SPANNED_PIECE`, else an int32 id) and special tokens recognised.
+    self._caches = {
+      (False, False): _Cache(self._ids_of_chunk),
+      (False, True): _Cache(self._ids_of_special_chunk),
+      (True, False): _Cache(self._spanned_pieces_of_chunk),
+      (True, True): _Cache(self._spanned_pieces_of_special_chunk),
+    }
+    # By whether spans are wanted; made when needed.
+    self._block_tokenizers: dict[bool, BlockTokenizer] = {}
 
   @classmethod
   def from_file(cls, vocab_file: str, do_lower_case: bool = True) -> "Tokenizer":
@@ -105,33 +126,78 @@ class Tokenizer:
     if isinstance(texts, str):
       raise TypeError("encode_batch takes a list of texts; use encode() for one text")
     texts = texts if isinstance(texts, list | tuple) else list(texts)
+    pieces, row_lengths = self._encode(texts, special_tokens, spans)
+    if not spans:
+      return Encoding(pieces, row_lengths, None)
+    return Encoding(pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1))
+
+  def _encode(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(pieces, row lengths) of the texts, whichever way is quicker for each of them."""
+    if sum(map(len, texts)) <= _SMALLEST_BLOCK:
+      return self._encode_chunks(texts, special_tokens, spans)
+    outputs = [self._encode_block(block, special_tokens, spans) for block in _blocks(texts)]
+    return tuple(np.concatenate(parts) for parts in zip(*outputs, strict=True))
+
+  def _encode_block(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    blob = "\n".join(texts)
+    if blob.isascii():
+      data = blob.encode()
+      lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    else:
+      encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+      data = b"\n".join(encoded)
+      lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    if _fits_block(blob, data, special_tokens):
+      return self._block_tokenizer(spans).encode(data, lengths)
+    if len(texts) == 1:
+      return self._encode_chunks(texts, special_tokens, spans)
+    fits = [_fits_block(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
+    others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit],
+                                 special_tokens, spans)
+    if not any(fits):
+      return others
+    encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    fitting = self._block_tokenizer(spans).encode(b"\n".join(encoded), lengths)
+    return _merge(np.array(fits), fitting, others)
+
+  def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(pieces, row lengths) by looking up chunk after chunk."""
     blob = "\n".join(texts)
     # One quick look at everything spares most batches a look at each text.
     chunks_of = str.split if splits_plainly(blob) else _chunks
-    if spans:
-      return self._encode_with_spans(texts, blob, chunks_of, special_tokens)
-    ids_of = self._ids_caches[special_tokens].__getitem__
-    join = b"".join
-    rows = [join(map(ids_of, chunks_of(text))) for text in texts]
-    row_lengths = np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
-    return Encoding(_array(rows), row_lengths, None)
-
-  def _encode_with_spans(self, texts: Sequence[str], blob: str, chunks_of: Callable, special_tokens: bool) -> Encoding:
+    pieces_of = self._caches[spans, special_tokens].__getitem__
+    if not spans:
+      join = b"".join
+      rows = [join(map(pieces_of, chunks_of(text))) for text in texts]
+      return _array(rows, np.int32), np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
     # In the joined text everything is found at once: "\n" is white space, so no chunk goes over the end of a text.
     text_lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
     chunk_starts = find_chunk_starts(blob)
-    chunks = [chunk for text in texts for chunk in chunks_of(text)]
-    chunk_ids = list(map(self._ids_caches[special_tokens].__getitem__, chunks))
-    chunk_lengths = np.fromiter(map(len, chunk_ids), np.int64, len(chunk_ids)) // ID_BYTES
-    first_tokens = np.concatenate([[0], np.cumsum(chunk_lengths)])
-    first_chunks = np.searchsorted(chunk_starts, np.append(text_starts, len(blob) + 1))
-    row_lengths = np.diff(first_tokens[first_chunks])
-    spans = _array(map(self._spans_caches[special_tokens].__getitem__, chunks)).reshape(-1, 2)
+    values = [pieces_of(chunk) for text in texts for chunk in chunks_of(text)]
+    counts = np.fromiter(map(len, values), np.int64, len(values)) // SPANNED_PIECE.itemsize
+    pieces = _array(values, SPANNED_PIECE)
     chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
-    offsets = (chunk_starts - text_starts[chunk_texts]).astype(np.int32)
-    spans += np.repeat(offsets, chunk_lengths)[:, None]
-    return Encoding(_array(chunk_ids), row_lengths, spans)
+    offsets = np.repeat((chunk_starts - text_starts[chunk_texts]).astype(np.int32), counts)
+    pieces["start"] += offsets
+    pieces["end"] += offsets
+    first_pieces = np.concatenate([[0], np.cumsum(counts)])
+    first_chunks = np.searchsorted(chunk_starts, np.append(text_starts, len(blob) + 1))
+    return pieces, np.diff(first_pieces[first_chunks])
+
+  def _block_tokenizer(self, spans: bool) -> BlockTokenizer:
+    if spans not in self._block_tokenizers:
+      self._block_tokenizers[spans] = BlockTokenizer(
+        self._spanned_pieces_of_chunk if spans else self._ids_of_word, self._caches[spans, False].__getitem__,
+        SPANNED_PIECE if spans else np.int32, self.do_lower_case, self.vocabulary.tokens)
+    return self._block_tokenizers[spans]
+
+  def _ids_of_word(self, word: str) -> bytes:
+    """`_ids_of_chunk` of a word that has no ASCII punctuation in it, or is a punctuation mark."""
+    if word.isascii() and word.isprintable():
+      return self._wordpiece.ids(word.lower() if self.do_lower_case else word)
+    return self._ids_of_chunk(word)
 
   def _ids_of_chunk(self, chunk: str) -> bytes:
     return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))
@@ -140,26 +206,22 @@ class Tokenizer:
     return b"".join([self._wordpiece.id_bytes(part) if is_special else self._ids_of_chunk(part)
                      for part, is_special, _ in _special_parts(chunk)])
 
-  def _spans_of_chunk(self, chunk: str) -> bytes:
-    """Start and end of each token, relative to the chunk, int32."""
-    return np.array(self._spans_of_part(chunk, 0), np.int32).tobytes()
-
-  def _spans_of_special_chunk(self, chunk: str) -> bytes:
-    spans = []
-    for part, is_special, offset in _special_parts(chunk):
-      spans += (offset, offset + len(part)) if is_special else self._spans_of_part(part, offset)
-    return np.array(spans, np.int32).tobytes()
-
-  def _spans_of_part(self, part: str, offset: int) -> list[int]:
-    spans = []
-    for word, starts, ends in basic_tokenize_with_spans(part, self.do_lower_case):
+  def _spanned_pieces_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
+    """Places are relative to the chunk, plus `offset`."""
+    pieces = []
+    for word, starts, ends in basic_tokenize_with_spans(chunk, self.do_lower_case):
       first = 0
-      for length in self._wordpiece.lengths(word):
+      for id, length in self._wordpiece.pieces(word):
         last = first + length
         # Not simply the first start and the last end: NFD may put a later mark before an earlier one.
-        spans += (offset + min(starts[first:last]), offset + max(ends[first:last]))
+        pieces += (id, _pack_place(offset + min(starts[first:last]), offset + max(ends[first:last])))
         first = last
-    return spans
+    return b"".join(pieces)
+
+  def _spanned_pieces_of_special_chunk(self, chunk: str) -> bytes:
+    return b"".join([self._wordpiece.id_bytes(part) + _pack_place(offset, offset + len(part)) if is_special
+                     else self._spanned_pieces_of_chunk(part, offset)
+                     for part, is_special, offset in _special_parts(chunk)])
 
 
 class _Cache(dict):
@@ -191,6 +253,38 @@ def _chunks(text: str) -> list[str]:
   return text.split() if splits_plainly(text) else find_chunks(text)
 
 
-def _array(rows: Iterable[bytes]) -> np.ndarray:
+def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+  """The texts in groups of about `_BLOCK_CHARACTERS`."""
+  start = size = 0
+  for end, text in enumerate(texts, 1):
+    size += len(text)
+    if size >= _BLOCK_CHARACTERS:
+      yield texts[start:end]
+      start, size = end, 0
+  if start < len(texts):
+    yield texts[start:]
+
+
+def _fits_block(text: str, data: bytes, special_tokens: bool) -> bool:
+  """Whether `BlockTokenizer` is right for the text, whose UTF-8 is `data`, and quick."""
+  if len(data) > _LONGEST_BLOCK or b"\0" in data or (special_tokens and _find_special_token(text)):
+    return False
+  if len(data) == len(text):
+    return True
+  return len(data) <= _MOST_BYTES_PER_CHARACTER * len(text) and "Σ" not in text
+
+
+def _merge(is_first: np.ndarray, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
+           ) -> tuple[np.ndarray, np.ndarray]:
+  """The rows of `first` and of `second`, each (pieces, row lengths), in the order that `is_first` [R] says."""
+  row_lengths = np.empty(len(is_first), np.int64)
+  row_lengths[is_first], row_lengths[~is_first] = first[1], second[1]
+  from_first = np.repeat(is_first, row_lengths)
+  pieces = np.empty(len(from_first), first[0].dtype)
+  pieces[from_first], pieces[~from_first] = first[0], second[0]
+  return pieces, row_lengths
+
+
+def _array(values: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
   # bytearray: the caller may write into the array.
-  return np.frombuffer(bytearray().join(rows), np.int32)
+  return np.frombuffer(bytearray().join(values), dtype)

@@ -4,6 +4,8 @@ Greedy: the longest piece of the vocabulary at the start of the word, then the l
 any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from data_gen.vocabulary import UNK, Vocabulary
@@ -12,6 +14,10 @@ from data_gen.vocabulary import UNK, Vocabulary
 ID_BYTES = 4
 # Longer words are [UNK] (characters, after NFD), as in the original.
 MAX_WORD_CHARACTERS = 200
+
+# Characters by which `_lengths_by_prefix` tells pieces apart, and the lengths of the pieces that have fewer.
+_PREFIX = 3
+_SHORT = (2, 1)
 
 
 class WordPiece:
@@ -24,8 +30,8 @@ class WordPiece:
     self._continuations = {token[2:]: id for token, id in self._starts.items() if token.startswith("##")}
     # A piece has at least one character: "##" alone must never match, or the search would not advance.
     self._continuations.pop("", None)
-    self._longest_start = max(map(len, self._starts))
-    self._longest_continuation = max(map(len, self._continuations), default=0)
+    self._start_lengths = _lengths_by_prefix(self._starts)
+    self._continuation_lengths = _lengths_by_prefix(self._continuations)
 
   def id_bytes(self, token: str) -> bytes:
     """The id of one token of the vocabulary, 4 bytes."""
@@ -43,24 +49,34 @@ class WordPiece:
     pieces = self._split(word)
     return self._starts[UNK] if pieces is None else b"".join([id for id, _ in pieces])
 
-  def lengths(self, word: str) -> list[int]:
-    """The number of characters each piece covers; they add up to len(word)."""
+  def pieces(self, word: str) -> list[tuple[bytes, int]]:
+    """(id, number of characters) of each piece; the numbers add up to len(word)."""
     pieces = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
-    return [len(word)] if pieces is None else [length for _, length in pieces]
+    return [(self._starts[UNK], len(word))] if pieces is None else pieces
 
   def _split(self, word: str) -> list[tuple[bytes, int]] | None:
     """(id, number of characters) of each piece, or None where the pieces do not cover the word."""
     found = []
-    pieces, longest = self._starts, self._longest_start
+    pieces, lengths = self._starts, self._start_lengths
     start, size = 0, len(word)
     while start < size:
-      for end in range(min(size, start + longest), start, -1):
+      for length in lengths.get(word[start:start + _PREFIX], _SHORT):
+        end = start + length
         id = pieces.get(word[start:end])
-        if id is not None:
+        if id is not None and end <= size:
           break
       else:
         return None
-      found.append((id, end - start))
+      found.append((id, length))
       start = end
-      pieces, longest = self._continuations, self._longest_continuation
+      pieces, lengths = self._continuations, self._continuation_lengths
     return found
+
+
+def _lengths_by_prefix(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
+  """First characters of a piece → the lengths worth trying, longest first: far fewer than all up to the longest."""
+  lengths: dict[str, set[int]] = {}
+  for piece in pieces:
+    if len(piece) >= _PREFIX:
+      lengths.setdefault(piece[:_PREFIX], set(_SHORT)).add(len(piece))
+  return {prefix: tuple(sorted(found, reverse=True)) for prefix, found in lengths.items()}

@@ -23,6 +23,8 @@ WORDS = ["the", "un", "aff", "able", "mask", "MASK", "Ab", "ab", "##", "[unused1
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(PIECES + WORDS),
                          *dict.fromkeys(f"##{piece}" for piece in [*PIECES, *WORDS[:6], "\u1161", "\u11ab", "\u0301"])])
 TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
+# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can goes through blocks.
+WAYS = {"chunks": 10**9, "blocks": 0}
 REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
 
 # What goes wrong lives in few characters: random Unicode alone would hardly ever meet them.
@@ -34,12 +36,32 @@ AWKWARD = st.sampled_from(
    "\ud800", "\ue000", "\U0010ffff", "𝔘", "①", "[MASK]", "[SEP]", "[mask]", "##"])
 TEXTS = st.lists(st.one_of(AWKWARD, st.sampled_from(PIECES + WORDS), st.characters(), st.just(" ")),
                  max_size=30).map("".join)
+# Mostly ASCII, as what goes through blocks.
+ENGLISH = st.lists(st.one_of(st.sampled_from([*WORDS, "The", "unaffable", "x" * 17, "A.B", "é", "“", "\xa0"]),
+                             st.text(st.characters(max_codepoint=127), max_size=20), st.just(" "), AWKWARD),
+                   max_size=30).map("".join)
 LOWER = st.booleans()
+WAY = st.sampled_from(["chunks", "blocks"])
 thorough = settings(max_examples=400, deadline=None)
 
 
 def rows(encoding):
   return [row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])]
+
+
+@pytest.fixture(params=["chunks", "blocks"])
+def way(request, monkeypatch):
+  """Each of the two implementations."""
+  monkeypatch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS[request.param])
+  return request.param
+
+
+def encode(way, tokenizer, texts, special_tokens=False, spans=False, block=10):
+  """encode_batch one way or the other, with blocks of so few characters that most batches have several."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS[way])
+    patch.setattr(tokenization, "_BLOCK_CHARACTERS", block)
+    return tokenizer.encode_batch(texts, special_tokens, spans)
 
 
 def spanned(tokenizer, text, special_tokens=False):
@@ -65,7 +87,7 @@ def golden_lines(golden, name):
   return lines
 
 
-def test_every_golden_line(released, golden):
+def test_every_golden_line(released, golden, way):
   name, tokenizer = released
   lines = golden_lines(golden, name)
   texts = [line["text"] for line in lines]
@@ -73,6 +95,8 @@ def test_every_golden_line(released, golden):
   assert len(lines) > 4700
   assert rows(encoding) == [line["ids"] for line in lines]
   assert [tokenizer.tokenize(text) for text in texts] == [line["tokens"] for line in lines]
+  real = [line for line in lines if "lang" in line]
+  assert rows(tokenizer.encode_batch([line["text"] for line in real])) == [line["ids"] for line in real]
   with_spans = tokenizer.encode_batch(texts, spans=True)
   np.testing.assert_array_equal(with_spans.ids, encoding.ids)
   np.testing.assert_array_equal(with_spans.row_lengths, encoding.row_lengths)
@@ -118,12 +142,14 @@ def _words_of(normalised):
 
 
 @thorough
-@given(st.lists(TEXTS, max_size=4), LOWER)
-@example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True)
-@example(["a\x1cb", "中a\x85", ""], False)
-def test_equals_the_plain_algorithm(texts, lower):
+@given(st.lists(st.one_of(TEXTS, ENGLISH), max_size=4), LOWER, WAY)
+@example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True, "blocks")
+@example(["a\x1cb", "中a\x85", ""], False, "chunks")
+@example(["the" * 6, "é" * 9 + "a" * 17, "a" * 16 + "b", "a" * 16], True, "blocks")
+@example(["\0\0\0\0\0\0\0\0a", "a", "\0"], True, "blocks")
+def test_equals_the_plain_algorithm(texts, lower, way):
   expected = [REFERENCES[lower].encode(text) for text in texts]
-  encoding = TOKENIZERS[lower].encode_batch(texts)
+  encoding = encode(way, TOKENIZERS[lower], texts)
   assert (rows(encoding) if texts else []) == expected
   assert encoding.ids.dtype == np.int32 and encoding.row_lengths.dtype == np.int64
   assert encoding.row_lengths.tolist() == [len(row) for row in expected]
@@ -132,12 +158,12 @@ def test_equals_the_plain_algorithm(texts, lower):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(TEXTS, max_size=4), LOWER, st.booleans())
-def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower, special):
+@given(st.lists(st.one_of(TEXTS, ENGLISH), max_size=4), LOWER, st.booleans(), WAY)
+def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower, special, way):
   fresh = Tokenizer(VOCABULARY, lower)
   warm = TOKENIZERS[lower]
   for spans in (True, False):
-    one, other = fresh.encode_batch(texts, special, spans), warm.encode_batch(texts, special, spans)
+    one, other = (encode(way, tokenizer, texts, special, spans) for tokenizer in (fresh, warm))
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.row_lengths, other.row_lengths)
     if spans:
@@ -145,28 +171,51 @@ def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(TEXTS, min_size=1, max_size=5), LOWER, st.booleans())
-def test_a_batch_is_its_texts_one_by_one(texts, lower, special):
+@given(st.lists(st.one_of(TEXTS, ENGLISH), min_size=1, max_size=6), LOWER, st.booleans(), WAY)
+def test_a_batch_is_its_texts_one_by_one(texts, lower, special, way):
   tokenizer = TOKENIZERS[lower]
-  batch = tokenizer.encode_batch(texts, special, spans=True)
+  batch = encode(way, tokenizer, texts, special, spans=True)
   singles = [tokenizer.encode_batch([text], special, spans=True) for text in texts]
   np.testing.assert_array_equal(batch.ids, np.concatenate([single.ids for single in singles]))
   np.testing.assert_array_equal(batch.row_lengths, np.concatenate([single.row_lengths for single in singles]))
   np.testing.assert_array_equal(batch.spans, np.concatenate([single.spans for single in singles]))
-  np.testing.assert_array_equal(batch.ids, tokenizer.encode_batch(texts, special).ids)
+  np.testing.assert_array_equal(batch.ids, encode(way, tokenizer, texts, special).ids)
 
 
 def test_full_caches_change_nothing(monkeypatch):
   monkeypatch.setattr(tokenization, "_CACHE_ENTRIES", 3)
+  monkeypatch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS["chunks"])
   tokenizer = Tokenizer(VOCABULARY)
   texts = ["the unaffable the, able!", "a b c d e f the", "中本a " * 3] * 2
   expected = [REFERENCES[True].encode(text) for text in texts]
   assert rows(tokenizer.encode_batch(texts)) == expected
   assert rows(tokenizer.encode_batch(texts, spans=True)) == expected
-  caches = [*tokenizer._ids_caches.values(), *tokenizer._spans_caches.values(), tokenizer._word_cache]
+  caches = [*tokenizer._caches.values(), tokenizer._word_cache]
   assert [len(cache) <= 3 for cache in caches] == [True] * 5
+  assert any(caches)
 
 
+def test_large_batch_of_all_kinds_of_text(released, golden):
+  """Enough for many blocks, every kind of text in each: rows must come back in their order."""
+  name, tokenizer = released
+  lines = golden_lines(golden, name)
+  lines = [lines[index] for index in np.random.default_rng(0).permutation(len(lines) * 4) % len(lines)]
+  encoding = tokenizer.encode_batch([line["text"] for line in lines])
+  assert rows(encoding) == [line["ids"] for line in lines]
+
+
+@pytest.mark.parametrize("size", [150_000, 250_000])
+def test_long_text(size):
+  """One text longer than a block, and one that is too long for blocks altogether."""
+  text = "the able, un " * (size // 13)
+  encoding = TOKENIZERS[True].encode_batch([text, "a"], spans=True)
+  assert encoding.row_lengths.tolist() == [4 * (size // 13), 1]
+  np.testing.assert_array_equal(encoding.ids[:4], REFERENCES[True].encode("the able, un"))
+  np.testing.assert_array_equal(encoding.spans[:-1].reshape(-1, 4, 2) - 13 * np.arange(size // 13)[:, None, None],
+                                np.broadcast_to([[0, 3], [4, 8], [8, 9], [10, 12]], (size // 13, 4, 2)))
+
+
+@pytest.mark.usefixtures("way")
 def test_long_words_count_characters_after_decomposition():
   """200 characters are a word, 201 are [UNK]; a Hangul syllable of three Jamo counts three."""
   lower, cased = TOKENIZERS[True], TOKENIZERS[False]
@@ -179,6 +228,7 @@ def test_long_words_count_characters_after_decomposition():
   assert len(lower.tokenize("é" * 200)) > 1
 
 
+@pytest.mark.usefixtures("way")
 def test_control_characters_join_words():
   assert TOKENIZERS[True].tokenize("a\x0cb ab") == ["ab", "ab"]
   assert TOKENIZERS[True].tokenize("a\u2028b") == ["a", "b"]
@@ -187,6 +237,7 @@ def test_control_characters_join_words():
 # Special tokens.
 
 
+@pytest.mark.usefixtures("way")
 def test_special_tokens_only_on_request():
   tokenizer = TOKENIZERS[True]
   text = "The [MASK]."
@@ -204,6 +255,7 @@ def test_special_tokens_only_on_request():
   ("[MA\u200bSK]", ["[", "mask", "]"]),
   ("[[MASK]]", ["[", "[MASK]", "]"]),
 ])
+@pytest.mark.usefixtures("way")
 def test_special_tokens_wherever_they_stand(text, tokens):
   tokenizer = TOKENIZERS[True]
   for _ in range(2):
@@ -216,6 +268,7 @@ def test_special_tokens_wherever_they_stand(text, tokens):
 # Spans.
 
 
+@pytest.mark.usefixtures("way")
 def test_spans_of_plain_words():
   assert spanned(TOKENIZERS[True], " Unaffable,  AB\n") == [
     ("un", "Un"), ("##aff", "aff"), ("##able", "able"), (",", ","), ("ab", "AB")]
@@ -226,7 +279,8 @@ def test_spans_of_plain_words():
   ("abe\u0301", [("ab", "ab"), ("##e", "e\u0301")]),
   ("e\u0301\u0323aff", [("e", "e\u0301\u0323"), ("##aff", "aff")]),
   ("\u0301ab", [("ab", "ab")]),
-  ("a.\u0301b", [("a", "a"), (".", ".\u0301"), ("b", "b")]),
+  ("a.\u0301b", [("a", "a"), (".", "."), ("b", "b")]),
+  ("中\u0301b≠\u0301", [("中", "中"), ("b", "b"), ("[UNK]", "≠")]),
   ("\u200bab\u200b", [("ab", "ab")]),
   ("un\xadaff", [("un", "un"), ("##aff", "aff")]),
   ("a\xadb", [("ab", "a\xadb")]),
@@ -241,6 +295,7 @@ def test_spans_of_plain_words():
   ("a" * 201 + "é a", [("[UNK]", "a" * 201 + "é"), ("a", "a")]),
   ("\x0b\x0c \u2028", []),
 ])
+@pytest.mark.usefixtures("way")
 def test_spans_of_awkward_characters(text, expected):
   assert spanned(TOKENIZERS[True], text) == expected
   assert spanned(Tokenizer(VOCABULARY), f"ab {text}")[1:] == expected
@@ -282,7 +337,7 @@ def plain_spans(text, lower):
         return None
     word = []
     for place in [*chunk, None]:
-      mark = place is not None and REFERENCES[False].basic_tokenize(f"a{place[0]}a") == ["a", place[0], "a"]
+      mark = place is not None and _is_mark(place[0])
       if (place is None or mark) and word:
         spans += _plain_word(word, reference)
         word = []
@@ -291,6 +346,10 @@ def plain_spans(text, lower):
       elif place is not None:
         word.append(place)
   return spans
+
+
+def _is_mark(character):
+  return REFERENCES[False].basic_tokenize(f"a{character}a") == ["a", character, "a"]
 
 
 def _is_ideograph(character):
@@ -308,7 +367,7 @@ def _plain_lower(chunk):
     for part in unicodedata.normalize("NFD", text[position:position + size]):
       if unicodedata.category(part) != "Mn":
         output.append([part, start, end])
-      elif output:
+      elif output and not _is_mark(output[-1][0]):
         output[-1][2] = end
     position += size
   return output
@@ -327,10 +386,10 @@ def _plain_word(word, reference):
 
 
 @thorough
-@given(TEXTS, LOWER)
-def test_spans_equal_those_of_the_plain_algorithm(text, lower):
+@given(st.one_of(TEXTS, ENGLISH), LOWER, WAY)
+def test_spans_equal_those_of_the_plain_algorithm(text, lower, way):
   expected = plain_spans(text, lower)
-  encoding = TOKENIZERS[lower].encode_batch([text], spans=True)
+  encoding = encode(way, TOKENIZERS[lower], [text], spans=True)
   assert encoding.spans.dtype == np.int32 and encoding.spans.shape == (len(encoding.ids), 2)
   if expected is not None:
     assert [tuple(span) for span in encoding.spans.tolist()] == expected
@@ -364,6 +423,7 @@ def test_pickled_tokenizer(tmp_path):
   assert len(pickle.dumps(tokenizer)) < 10_000
 
 
+@pytest.mark.usefixtures("way")
 def test_empty_input():
   tokenizer = TOKENIZERS[True]
   assert tokenizer.tokenize("") == []
@@ -376,6 +436,7 @@ def test_empty_input():
   assert tokenizer.encode_batch([], spans=True).spans.shape == (0, 2)
 
 
+@pytest.mark.usefixtures("way")
 def test_arrays_can_be_written():
   encoding = TOKENIZERS[True].encode_batch(["a b"], spans=True)
   for array in encoding:
@@ -383,6 +444,7 @@ def test_arrays_can_be_written():
   assert TOKENIZERS[True].tokenize("a b") == ["a", "b"]
 
 
+@pytest.mark.usefixtures("way")
 def test_only_texts():
   tokenizer = TOKENIZERS[True]
   with pytest.raises(TypeError, match="list of texts"):

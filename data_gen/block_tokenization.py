@@ -1,0 +1,153 @@
+"""Tokenizes blocks of mostly ASCII text with numpy: no Python code runs per word, except for words never met before.
+
+Used by `data_gen/tokenization.py` for large batches. A block is the UTF-8 of many texts, one behind the other. It
+is cut at ASCII white space and ASCII punctuation only; what lies between, a word, may hold any other character,
+and its pieces are asked from the exact tokenizer once and looked up from then on (`data_gen/word_table.py`).
+
+Cutting at ASCII punctuation before lower-casing changes nothing as long as the text has no capital sigma, the one
+character whose lower case depends on what is around it. Such texts must not come here.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from data_gen.word_table import MAX_WORD_BYTES, WordTable
+
+# A token with its place in its word, in characters.
+SPANNED_PIECE = np.dtype([("id", np.int32), ("start", np.int32), ("end", np.int32)])
+
+_SPACES = b" \t\r\n"
+_PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
+# The bytes of a word: all others, control characters and parts of non-ASCII characters included.
+_IS_WORD = np.ones(256, bool)
+_IS_WORD[list(_SPACES + _PUNCTUATION)] = False
+_SAME = np.arange(256, dtype=np.uint8)
+_LOWER = np.frombuffer(bytes(range(256)).lower(), np.uint8)
+# What the table can hold: no U+0000, because words are filled up with it.
+_is_short_word = re.compile(b"[^\\0%s]{1,%d}" % (re.escape(_SPACES + _PUNCTUATION), MAX_WORD_BYTES)).fullmatch
+# By number of bytes: what keeps these of the first and of the second 8 bytes of a word.
+_KEEP_LOW = np.array([(1 << 8 * min(size, 8)) - 1 for size in range(MAX_WORD_BYTES + 1)], np.uint64)
+_KEEP_HIGH = np.array([(1 << 8 * max(size - 8, 0)) - 1 for size in range(MAX_WORD_BYTES + 1)], np.uint64)
+_PADDING = bytes(MAX_WORD_BYTES)
+
+
+class BlockTokenizer:
+  """Tokenizes blocks of text; see the head of the file for which."""
+
+  def __init__(self, pieces_of: Callable[[str], bytes], cached_pieces_of: Callable[[str], bytes], dtype: np.dtype,
+               do_lower_case: bool, first_words: Iterable[str]):
+    """Learns some words in advance.
+
+    Args:
+      pieces_of: exact tokenizer of a word or a punctuation mark: items of `dtype` one behind the other.
+      cached_pieces_of: the same, for words that are too long to be kept here.
+      dtype: int32 for ids only, or `SPANNED_PIECE`.
+      do_lower_case: whether `pieces_of` ignores the case of ASCII letters.
+      first_words: distinct words that are likely to come; those that can't be words here are left out.
+    """
+    self._cached_pieces_of = cached_pieces_of
+    self._dtype = np.dtype(dtype)
+    self._case = _LOWER if do_lower_case else _SAME
+    first = [word for word in (word.encode("utf-8", "surrogatepass") for word in first_words) if _is_short_word(word)]
+    self._table = WordTable(lambda word: pieces_of(word.decode("utf-8", "surrogatepass")), dtype, first)
+    self._marks = np.zeros(256, dtype)
+    for code in _PUNCTUATION:
+      self._marks[code] = np.frombuffer(pieces_of(chr(code)), dtype)[0]
+    self._is_mark = np.isin(np.arange(256), list(_PUNCTUATION))
+
+  def encode(self, data: bytes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of R texts.
+
+    Args:
+      data: UTF-8 (surrogates passed) of the texts with "\n" between them, without U+0000 and capital sigma; a few
+        hundred kilobytes at most, so that what is computed on the way stays in the processor's cache.
+      lengths: int64 [R], bytes of each text.
+
+    Returns:
+      pieces: [T] of the dtype given; the places of a `SPANNED_PIECE` are relative to its text.
+      row_lengths: int64 [R].
+    """
+    raw = b"\n" + data + b"\n"
+    block = self._case.take(np.frombuffer(raw + _PADDING, np.uint8))
+    # Every byte that is not of a word, and the word, perhaps empty, between it and the next.
+    cuts = np.flatnonzero(~_IS_WORD.take(block[:len(raw)]))
+    sizes = np.diff(cuts) - 1
+    after = np.flatnonzero(sizes)  # words, by the cut they follow
+    starts, sizes = cuts[after] + 1, sizes[after]
+    first, count, long_words, long_pieces = self._look_up(raw, block, starts, sizes)
+    at_cut = block[cuts]
+    is_mark = self._is_mark[at_cut]
+    counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word behind it
+    counts[:, 0] = is_mark
+    counts[after, 1] = count
+    ends = np.cumsum(counts.ravel())
+    pieces = np.empty(ends[-1], self._dtype)
+    marks = np.flatnonzero(is_mark)
+    pieces[ends[2 * marks] - 1] = self._marks[at_cut[marks]]
+    targets = ends[2 * after]
+    if len(long_words):
+      pieces[_ragged(targets[long_words], count[long_words])] = long_pieces
+      count[long_words] = 0
+    self._copy_pieces(pieces, targets, first, count)
+    row_starts = np.cumsum(lengths + 1) - lengths - 1  # where the "\n" before each text stands
+    if self._dtype == SPANNED_PIECE:
+      self._add_places(pieces, raw, row_starts, cuts, counts)
+    rows = ends[2 * np.searchsorted(cuts, np.append(row_starts, len(raw) - 1))]
+    return pieces, np.diff(rows)
+
+  def _look_up(self, raw: bytes, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray):
+    """(first piece in the table and number of pieces of each word; which words are too long, and their pieces)."""
+    windows = np.ndarray((len(block) - 7,), "<u8", block, strides=(1,))  # the 8 bytes from each position
+    kept = np.minimum(sizes, MAX_WORD_BYTES)
+    low = windows[starts] & _KEEP_LOW.take(kept)
+    high = np.zeros_like(low)
+    wide = np.flatnonzero(sizes > 8)
+    high[wide] = windows[starts[wide] + 8] & _KEEP_HIGH.take(kept[wide])
+    long_words = np.flatnonzero(sizes > MAX_WORD_BYTES)
+    if not len(long_words):
+      return *self._table.find(low, high), long_words, None
+    # The table gets a word it knows in place of each long one.
+    low[long_words], high[long_words] = _KNOWN_LOW, 0
+    first, count = self._table.find(low, high)
+    long_starts = starts[long_words]
+    values = [self._cached_pieces_of(raw[start:end].decode("utf-8", "surrogatepass"))
+              for start, end in zip(long_starts.tolist(), (long_starts + sizes[long_words]).tolist(), strict=True)]
+    count[long_words] = np.fromiter(map(len, values), np.int64, len(values)) // self._dtype.itemsize
+    return first, count, long_words, np.frombuffer(b"".join(values), self._dtype)
+
+  def _copy_pieces(self, pieces: np.ndarray, targets: np.ndarray, first: np.ndarray, count: np.ndarray) -> None:
+    """Copies the pieces of every word to its target: all first pieces, then all second ones, and so on."""
+    source = self._table.pieces
+    left = np.flatnonzero(count)
+    if len(left) < len(count):
+      targets, first, count = targets[left], first[left], count[left]
+    while len(targets):
+      pieces[targets] = source[first]
+      more = np.flatnonzero(count > 1)
+      targets, first, count = targets[more] + 1, first[more] + 1, count[more] - 1
+
+  def _add_places(self, pieces: np.ndarray, raw: bytes, row_starts: np.ndarray, cuts: np.ndarray, counts: np.ndarray
+                  ) -> None:
+    """Makes the places of pieces in their words places in their texts."""
+    unit_starts = np.stack([cuts, cuts + 1], axis=1).ravel()
+    if not raw.isascii():
+      # From bytes to characters: continuation bytes of UTF-8 do not count.
+      characters = np.cumsum((np.frombuffer(raw, np.uint8) & 0xC0) != 0x80) - 1
+      characters = np.append(characters, characters[-1] + 1)
+      unit_starts, row_starts = characters[unit_starts], characters[row_starts]
+    rows = np.searchsorted(row_starts, unit_starts, side="right") - 1
+    offsets = np.repeat((unit_starts - row_starts[rows] - 1).astype(np.int32), counts.ravel())
+    pieces["start"] += offsets
+    pieces["end"] += offsets
+
+
+# Any word will do.
+_KNOWN_LOW = int.from_bytes(b"a", "little")
+
+
+def _ragged(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+  """[start, start + 1, … start + count - 1] of each, one behind the other."""
+  before = np.cumsum(counts) - counts
+  return np.repeat(starts - before, counts) + np.arange(counts.sum())
