@@ -6,6 +6,8 @@ A format is one function that looks at what is there and returns a `Source` or N
 import dataclasses
 import os
 
+import numpy as np
+
 from common.errors import UserError
 from common.files import read_json
 from modeling.checkpoints.bundle import Bundle, find_prefix
@@ -90,7 +92,7 @@ def load_weights(model, source: Source) -> Account:
   _check_shapes(variables, source)
   _check_encoder(variables, source)
   loaded = [name for name in variables if name in source.tensors]
-  values = {name: source.read(name) for name in loaded}
+  values = {name: np.asarray(source.read(name), np.float32) for name in loaded}
   for name, value in values.items():
     variables[name].assign(value)
   return Account(

@@ -17,7 +17,7 @@ class Source:
   Attributes:
     description: format and place, for messages.
     tensors: name → shape of each weight.
-    read: name → float32 array of that shape. Raises `UserError` where the file is damaged.
+    read: name → float array of that shape. Raises `UserError` where the file is damaged.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.

@@ -89,6 +89,15 @@ def test_a_sequence_longer_than_the_position_table_is_refused(small):
     small(ids(0, 2, LENGTH + 1))
 
 
+def test_an_encoder_alone_computes_in_mixed_precision(small):
+  mixed = BertEncoder(SMALL, seed=5, dtype="mixed_bfloat16")
+  tokens = ids(0, 2, 8)
+  exact, rounded = small(tokens, causal=True), mixed(tokens, causal=True)
+  for name, value in rounded.items():
+    assert value.dtype == tf.bfloat16, name
+    np.testing.assert_allclose(tf.cast(value, tf.float32), exact[name], rtol=0, atol=0.1, err_msg=name)
+
+
 def test_sizes_may_be_unknown_when_the_graph_is_made(small):
   @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3)
   def run(input_ids, input_mask, segment_ids):

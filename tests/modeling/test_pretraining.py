@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.names import original_names
-from modeling.pretraining import BertForPreTraining, pretraining_sums
+from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
 
@@ -67,9 +67,9 @@ def test_evaluation_metrics_are_the_originals(golden, model):
           for features in ({name: value[step] for name, value in batches.items()} for step in range(steps))]
   total = {name: sum(float(part[name]) for part in sums) for name in sums[0]}
   expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
-  for task in ("masked_lm", "next_sentence"):
-    assert total[f"{task}_correct"] / total[f"{task}_count"] == pytest.approx(expected[f"{task}_accuracy"], abs=1e-5)
-    assert total[f"{task}_loss_sum"] / total[f"{task}_count"] == pytest.approx(expected[f"{task}_loss"], abs=1e-5)
+  metrics = pretraining_metrics(total)
+  for name, value in expected.items():
+    assert metrics[name] == pytest.approx(value, abs=1e-5), name
 
 
 def test_rows_that_only_fill_the_batch_count_for_nothing():
@@ -81,6 +81,8 @@ def test_rows_that_only_fill_the_batch_count_for_nothing():
   exact = pretraining_sums(model(real), real)
   for name in exact:
     np.testing.assert_allclose(filled[name], exact[name], rtol=1e-6, err_msg=name)
+  assert {name: float(value) for name, value in pretraining_counts(features).items()} == {
+      name: float(value) for name, value in exact.items() if name.endswith("_count")}
 
 
 def test_the_seed_alone_decides_the_initial_weights():
@@ -130,6 +132,11 @@ def test_variables_are_created_without_data_in_the_scope_of_a_strategy():
   with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
     model = BertForPreTraining(SMALL)
     model.build_weights()
-  variables = list(original_names(model).values())
+  names = original_names(model)
+  variables = list(names.values())
   assert len(variables) == len(model.trainable_variables) == 3 + 2 + 2 * 16 + 2 + 5 + 2
   assert all(isinstance(variable.value, tf.distribute.DistributedValues) for variable in variables)
+  alone = BertForPreTraining(SMALL)
+  alone.build_weights()
+  for name, variable in original_names(alone).items():
+    np.testing.assert_array_equal(variable.numpy(), names[name].numpy(), err_msg=name)
