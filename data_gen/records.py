@@ -3,27 +3,19 @@
 Before this come `data_gen/instances.py` and `data_gen/masking.py`, which make the arrays that are written here;
 after it comes `training/`, which parses the records with `parse_spec`.
 
-A record is a `tf.train.Example` in a TFRecord file. For speed both are produced here with numpy, thousands of
-records at a time, and without TensorFlow: a record costs a few microseconds, where building a `tf.train.Example`
-costs more than a hundred. The bytes are ordinary ones, any TFRecord reader takes them.
-
-    TFRecord file:  { uint64 length, uint32 masked_crc32c(length), payload, uint32 masked_crc32c(payload) } ...
-    payload:        Example { features: 1 { feature: 1 { key: 1 "input_ids", value: 2 { int64_list: 3 { value: 1
-                    packed varints }}}}}, where masked_lm_weights is a float_list (2) instead
+A record is a `tf.train.Example` in a TFRecord file (`data_gen/tfrecord.py`). For speed both are produced here with
+numpy, a thousand records at a time, and without TensorFlow: a record costs a few microseconds, where building
+a `tf.train.Example` costs more than a hundred. The bytes are ordinary ones, any TFRecord reader takes them.
 """
 
 import dataclasses
-import gzip
-import os
-import struct
-import zlib
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
 
 import google_crc32c
 import numpy as np
 
 from common.errors import UserError
+from data_gen import tfrecord
 
 # Feature → (its length, its type). Shapes are [length]; next_sentence_labels is 1 where segment B is a random one.
 FEATURES = {
@@ -39,11 +31,8 @@ FEATURES = {
 # The names that the Model Garden's `--use_v2_feature_names` writes instead.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
-_LENGTH = struct.Struct("<Q")
-_CRC = struct.Struct("<I")
-_HEADER_BYTES = _LENGTH.size + _CRC.size
-# A record longer than this is taken for a file of another kind: 512 tokens need about 4 kB.
-_LONGEST_RECORD = 64 << 20
+# Features whose values are all below 128.
+_SMALL_VALUES = ("input_mask", "segment_ids", "next_sentence_labels")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +72,9 @@ def parse_spec(max_seq_length: int, max_predictions_per_seq: int, v2_feature_nam
 class RecordWriter:
   """Turns arrays of instances into the bytes of a TFRecord file.
 
+  All records are laid out side by side in a rectangle of bytes [B, width] in which every part has room for its longest
+  form, a second rectangle marks the bytes that are used, and one selection squeezes out the rest.
+
   Args:
     max_seq_length: S.
     max_predictions_per_seq: P.
@@ -92,8 +84,22 @@ class RecordWriter:
   def __init__(self, max_seq_length: int, max_predictions_per_seq: int, vocab_size: int):
     self._sequence = max_seq_length
     self._predictions = max_predictions_per_seq
-    self._varints = _varint_table(max(vocab_size, max_seq_length, 2))
-    self._keys = {name: _delimited(1, name.encode()) for name in FEATURES}
+    self._digits, self._is_used = _varint_table(max(vocab_size, max_seq_length, 2))
+    self._heads: dict[str, _Heads] = {}
+    self._begins: dict[str, int] = {}
+    width = body = 0
+    for name, (_, dtype) in FEATURES.items():
+      # Masks and labels are below 128: a byte each. Other integers have room for four, floats are four.
+      payload = feature_length(name, max_seq_length, max_predictions_per_seq) * (1 if name in _SMALL_VALUES else 4)
+      self._heads[name] = _Heads(lambda size, name=name, field=2 if dtype == np.float32 else 3:
+                                 _feature_head(name, field, size), payload)
+      self._begins[name] = width
+      width += self._heads[name].width + payload
+      body += len(_feature_head(name, 3, payload)) + payload
+    self._record_heads = _Heads(_record_head, body)
+    self._begins = {name: begin + self._record_heads.width for name, begin in self._begins.items()}
+    self._width = self._record_heads.width + width + tfrecord.CRC.size
+    self._used = np.ones((0, self._width), bool)
 
   def encode(self, input_ids: np.ndarray, length: np.ndarray, segment_b_start: np.ndarray,
              masked_lm_positions: np.ndarray, masked_lm_ids: np.ndarray, masked_count: np.ndarray,
@@ -112,114 +118,95 @@ class RecordWriter:
     Returns:
       The framed records, one after the other.
     """
+    batch = len(input_ids)
+    if len(self._used) != batch:
+      self._used = np.ones((batch, self._width), bool)
+    data = np.empty((batch, self._width), np.uint8)
     column = np.arange(self._sequence, dtype=np.int32)
     real = column < length[:, None]
-    slot = np.arange(self._predictions, dtype=np.int32)
-    weights = (slot < masked_count[:, None]).astype("<f4")
-    parts = [
-        self._int64s("input_ids", input_ids),
-        self._bytes("input_mask", real.view(np.uint8)),
-        self._bytes("segment_ids", (real & (column >= segment_b_start[:, None])).view(np.uint8)),
-        self._int64s("masked_lm_positions", masked_lm_positions),
-        self._int64s("masked_lm_ids", masked_lm_ids),
-        self._floats("masked_lm_weights", weights),
-        self._bytes("next_sentence_labels", next_sentence_labels.astype(np.uint8)[:, None]),
-    ]
-    return _frame(parts)
+    weights = (np.arange(self._predictions) < masked_count[:, None]).astype("<f4")
+    size = self._put_varints(data, "input_ids", input_ids)
+    size += self._put_bytes(data, "input_mask", real)
+    size += self._put_bytes(data, "segment_ids", real & (column >= segment_b_start[:, None]))
+    size += self._put_varints(data, "masked_lm_positions", masked_lm_positions)
+    size += self._put_varints(data, "masked_lm_ids", masked_lm_ids)
+    size += self._put_bytes(data, "masked_lm_weights", weights)
+    size += self._put_bytes(data, "next_sentence_labels", next_sentence_labels.astype(np.uint8)[:, None])
+    head, used, head_size = self._record_heads.of(size)
+    data[:, :self._record_heads.width] = head
+    self._used[:, :self._record_heads.width] = used
+    return _with_checksums(data.ravel().compress(self._used.ravel()), np.cumsum(head_size + size + tfrecord.CRC.size))
 
-  def _int64s(self, name: str, values: np.ndarray) -> "_Part":
-    """[B, n] values of one to four bytes each."""
-    packed, keep = (table.take(values).view(np.uint8).reshape(len(values), -1) for table in self._varints)
-    payload_bytes = keep.sum(1, dtype=np.int32)
-    return _Part.headed(self._keys[name], 3, packed, keep.view(bool), payload_bytes)
+  def _put_varints(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
+    """Lays out integers [B, n]; returns the bytes used by each row, int32 [B]."""
+    used = self._is_used.take(values).view(np.uint8).reshape(len(values), -1)
+    begin = self._begins[name] + self._heads[name].width
+    data[:, begin:begin + used.shape[1]] = self._digits.take(values).view(np.uint8).reshape(len(values), -1)
+    self._used[:, begin:begin + used.shape[1]] = used.view(bool)
+    return self._put_head(data, name, used.sum(1, dtype=np.int32))
 
-  def _bytes(self, name: str, values: np.ndarray) -> "_Part":
-    """[B, n] values below 128: each is its own varint."""
-    return _Part.headed(self._keys[name], 3, values, None, np.full(len(values), values.shape[1], np.int32))
+  def _put_bytes(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
+    """Lays out what has the same size in every row: bytes (each its own varint) or floats [B, n]."""
+    values = values.view(np.uint8).reshape(len(values), -1)
+    begin = self._begins[name] + self._heads[name].width
+    data[:, begin:begin + values.shape[1]] = values
+    return self._put_head(data, name, np.full(len(values), values.shape[1], np.int32))
 
-  def _floats(self, name: str, values: np.ndarray) -> "_Part":
-    raw = values.view(np.uint8).reshape(len(values), -1)
-    return _Part.headed(self._keys[name], 2, raw, None, np.full(len(values), raw.shape[1], np.int32))
-
-
-@dataclasses.dataclass
-class _Part:
-  """Some bytes of every record: a rectangle [B, width] of which each row uses the bytes marked in `keep`."""
-
-  data: np.ndarray  # uint8 [B, width]
-  keep: np.ndarray  # bool [B, width]
-  size: np.ndarray  # int32 [B], number of kept bytes
-
-  @classmethod
-  def headed(cls, key: bytes, list_field: int, payload: np.ndarray, keep: np.ndarray | None,
-             payload_bytes: np.ndarray) -> "_Part":
-    """One entry of the feature map: key, and a list whose packed values are `payload`."""
-    sizes, which = np.unique(payload_bytes, return_inverse=True)
-    heads = [_feature_head(key, list_field, int(size)) for size in sizes]
-    width = max(map(len, heads))
-    batch = len(payload)
-    data = np.empty((batch, width + payload.shape[1]), np.uint8)
-    kept = np.ones(data.shape, bool)
-    head_sizes = np.array([len(head) for head in heads], np.int32)[which]
-    data[:, :width] = np.frombuffer(b"".join(head.ljust(width) for head in heads), np.uint8).reshape(-1, width)[which]
-    if len(heads) > 1:
-      kept[:, :width] = np.arange(width) < head_sizes[:, None]
-    data[:, width:] = payload
-    if keep is not None:
-      kept[:, width:] = keep
-    return cls(data, kept, head_sizes + payload_bytes)
+  def _put_head(self, data: np.ndarray, name: str, payload_bytes: np.ndarray) -> np.ndarray:
+    heads, begin = self._heads[name], self._begins[name]
+    head, used, head_size = heads.of(payload_bytes)
+    data[:, begin:begin + heads.width] = head
+    self._used[:, begin:begin + heads.width] = used
+    return head_size + payload_bytes
 
 
-def _feature_head(key: bytes, list_field: int, payload_bytes: int) -> bytes:
+class _Heads:
+  """Bytes that depend on a size only, for many sizes at once; made when a size is first met."""
+
+  def __init__(self, make: Callable[[int], bytes], largest: int):
+    self._make = make
+    self.width = len(make(largest))
+    self._data = np.zeros((largest + 1, self.width), np.uint8)
+    self._size = np.zeros(largest + 1, np.int32)
+
+  def of(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For sizes [B]: (bytes [B, width], which of them are used [B, width], how many [B])."""
+    found = self._size[sizes]
+    if not found.all():
+      for size in np.unique(sizes[found == 0]).tolist():
+        head = self._make(size)
+        self._size[size] = len(head)
+        self._data[size, :len(head)] = np.frombuffer(head, np.uint8)
+      found = self._size[sizes]
+    return self._data[sizes], np.arange(self.width) < found[:, None], found
+
+
+def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
   """What stands before the packed values of a feature; every length in it counts what follows."""
-  values = b"\x0a" + _varint(payload_bytes)
-  values_list = bytes([list_field << 3 | 2]) + _varint(len(values) + payload_bytes) + values
-  feature = b"\x12" + _varint(len(values_list) + payload_bytes) + values_list
-  entry = key + feature
-  return b"\x0a" + _varint(len(entry) + payload_bytes) + entry
+  values = b"\x0a" + tfrecord.varint(payload_bytes)
+  values_list = bytes([list_field << 3 | 2]) + tfrecord.varint(len(values) + payload_bytes) + values
+  feature = b"\x12" + tfrecord.varint(len(values_list) + payload_bytes) + values_list
+  entry = tfrecord.delimited(1, name.encode()) + feature
+  return b"\x0a" + tfrecord.varint(len(entry) + payload_bytes) + entry
 
 
-def _frame(parts: list[_Part]) -> bytes:
-  """Puts the parts of each record together, with the Example around them and the TFRecord framing around that."""
-  body_bytes = sum(part.size for part in parts)
-  sizes, which = np.unique(body_bytes, return_inverse=True)
-  heads = []
-  for size in sizes:
-    example = b"\x0a" + _varint(int(size))
-    length = _LENGTH.pack(len(example) + int(size))
-    heads.append(length + _masked_crc(length) + example)
-  width = max(map(len, heads))
-  head = np.frombuffer(b"".join(head.ljust(width) for head in heads), np.uint8).reshape(-1, width)[which]
-  head_sizes = np.array([len(head) for head in heads], np.int32)[which]
-  batch = len(body_bytes)
-  crc = np.zeros((batch, _CRC.size), np.uint8)
-  data = np.concatenate([head, *(part.data for part in parts), crc], axis=1)
-  keep = np.concatenate([np.arange(width) < head_sizes[:, None], *(part.keep for part in parts),
-                         np.ones(crc.shape, bool)], axis=1)
-  flat = data[keep]
-  ends = np.cumsum(head_sizes + body_bytes + _CRC.size)
-  payload = memoryview(flat)
-  begin = 0
-  checksums = []
-  for end in ends.tolist():
-    checksums.append(google_crc32c.value(bytes(payload[begin + _HEADER_BYTES:end - _CRC.size])))
-    begin = end
-  masked = _mask(np.array(checksums, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, _CRC.size)
-  flat[ends[:, None] - _CRC.size + np.arange(_CRC.size)] = masked
+def _record_head(features_bytes: int) -> bytes:
+  """What stands before the features of a record: the framing, and the message around them."""
+  example = b"\x0a" + tfrecord.varint(features_bytes)
+  return tfrecord.record_header(len(example) + features_bytes) + example
+
+
+def _with_checksums(flat: np.ndarray, ends: np.ndarray) -> bytes:
+  """Fills in the checksum at the end of each record of `flat`, uint8; the records end at `ends` [B]."""
+  data = flat.tobytes()
+  begin = tfrecord.HEADER_BYTES
+  crc = []
+  for end in (ends - tfrecord.CRC.size).tolist():
+    crc.append(google_crc32c.value(data[begin:end]))
+    begin = end + tfrecord.CRC.size + tfrecord.HEADER_BYTES
+  stored = tfrecord.mask_crc(np.array(crc, np.uint32)).astype("<u4").view(np.uint8).reshape(-1, tfrecord.CRC.size)
+  flat[ends[:, None] - tfrecord.CRC.size + np.arange(tfrecord.CRC.size)] = stored
   return flat.tobytes()
-
-
-def _varint(value: int) -> bytes:
-  out = bytearray()
-  while value > 127:
-    out.append(value & 127 | 128)
-    value >>= 7
-  out.append(value)
-  return bytes(out)
-
-
-def _delimited(field: int, data: bytes) -> bytes:
-  return bytes([field << 3 | 2]) + _varint(len(data)) + data
 
 
 def _varint_table(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -233,61 +220,16 @@ def _varint_table(size: int) -> tuple[np.ndarray, np.ndarray]:
   return digits.view(np.uint32)[:, 0].copy(), keep.view(np.uint32)[:, 0].copy()
 
 
-def _mask(crc: np.ndarray | int) -> np.ndarray | int:
-  """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays meaningful."""
-  if isinstance(crc, int):
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-  return (crc >> np.uint32(15) | crc << np.uint32(17)) + np.uint32(0xA282EAD8)
-
-
-def _masked_crc(data: bytes) -> bytes:
-  return _CRC.pack(_mask(google_crc32c.value(data)))
-
-
 # ---------------------------------------------------------------------------------------------------- reading
-
-
-def read_records(path: str) -> Iterator[bytes]:
-  """Payloads of the records of a file, plain or gzipped (seen by content), both checksums verified.
-
-  Raises:
-    UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
-  """
-  with _open(path) as file:
-    number = 0
-    while header := _read(file, _HEADER_BYTES, path, number + 1):
-      number += 1
-      length = _checked_length(header, path, number)
-      body = _read(file, length + _CRC.size, path, number)
-      if len(header) < _HEADER_BYTES or len(body) < length + _CRC.size:
-        raise _truncated(path, number)
-      if body[length:] != _masked_crc(body[:length]):
-        raise UserError(f"{path}: record {number} is damaged (wrong checksum): write the file again")
-      yield body[:length]
-
-
-def parse_example(payload: bytes) -> dict[str, np.ndarray]:
-  """Features of a serialized `tf.train.Example`: int64 or float32 arrays, or lists of bytes as object arrays.
-
-  Raises:
-    ValueError: not a serialized Example.
-  """
-  features: dict[str, np.ndarray] = {}
-  for field, example in _fields(payload):
-    for entry_field, entry in _fields(example) if field == 1 else ():
-      parts = dict(_fields(entry)) if entry_field == 1 else {}
-      if 1 in parts:
-        features[bytes(parts[1]).decode()] = _parse_values(parts.get(2, b""))
-  return features
 
 
 def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
   """The records of a file as arrays under the names of the original schema.
 
   Raises:
-    UserError: as `read_records`; or a record is not an Example of pre-training.
+    UserError: as `tfrecord.read_records`; or a record is not an Example of pre-training.
   """
-  for number, payload in enumerate(read_records(path), 1):
+  for number, payload in enumerate(tfrecord.read_records(path), 1):
     features = _parse_record(payload, path, number)
     yield {name: features[V2_NAMES.get(name, name) if _is_v2(features) else name] for name in FEATURES}
 
@@ -298,7 +240,7 @@ def inspect_first_record(path: str) -> RecordFacts:
   Raises:
     UserError: as `read_examples`; or the file is empty.
   """
-  payload = next(read_records(path), None)
+  payload = next(tfrecord.read_records(path), None)
   if payload is None:
     raise UserError(f"{path} is empty: it holds no record")
   features = _parse_record(payload, path, 1)
@@ -311,59 +253,8 @@ def inspect_first_record(path: str) -> RecordFacts:
 
 
 def count_records(path: str) -> int:
-  """Number of records of a file, from the framing alone (the payloads are skipped, not verified).
-
-  Raises:
-    UserError: names the record inside which the file ends, or which is damaged.
-  """
-  number = 0
-  with _open(path) as file:
-    size = None if isinstance(file, gzip.GzipFile) else os.fstat(file.fileno()).st_size
-    end = 0
-    while header := _read(file, _HEADER_BYTES, path, number + 1):
-      number += 1
-      length = _checked_length(header, path, number)
-      end += _HEADER_BYTES + length + _CRC.size
-      if size is None:
-        complete = len(_read(file, length + _CRC.size, path, number)) == length + _CRC.size
-      else:
-        complete = end <= size
-        file.seek(end)
-      if len(header) < _HEADER_BYTES or not complete:
-        raise _truncated(path, number)
-  return number
-
-
-def _open(path: str) -> IO[bytes]:
-  try:
-    with open(path, "rb") as file:
-      zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if zipped else open(path, "rb")
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-
-
-def _read(file: IO[bytes], size: int, path: str, number: int) -> bytes:
-  try:
-    return file.read(size)
-  except EOFError:
-    raise _truncated(path, number) from None
-  except (OSError, zlib.error) as error:
-    raise UserError(f"{path}: record {number} can't be read: {error}") from None
-
-
-def _checked_length(header: bytes, path: str, number: int) -> int:
-  if len(header) < _HEADER_BYTES:
-    raise _truncated(path, number)
-  length = _LENGTH.unpack_from(header)[0]
-  if header[_LENGTH.size:] != _masked_crc(header[:_LENGTH.size]) or length > _LONGEST_RECORD:
-    what = "it is not a TFRecord file" if number == 1 else f"record {number} is damaged (wrong checksum of its length)"
-    raise UserError(f"{path}: {what}: write it again with data_gen/create_pretraining_data.py")
-  return length
-
-
-def _truncated(path: str, number: int) -> UserError:
-  return UserError(f"{path}: the file ends inside record {number}: it was cut off; write or copy it again")
+  """As `tfrecord.count_records`."""
+  return tfrecord.count_records(path)
 
 
 def _is_v2(features: dict[str, np.ndarray]) -> bool:
@@ -372,7 +263,7 @@ def _is_v2(features: dict[str, np.ndarray]) -> bool:
 
 def _parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
   try:
-    features = parse_example(payload)
+    features = tfrecord.parse_example(payload)
   except (ValueError, IndexError):
     raise UserError(f"{path}: record {number} is not a serialized tf.train.Example") from None
   names = [V2_NAMES.get(name, name) if _is_v2(features) else name for name in FEATURES]
@@ -381,57 +272,3 @@ def _parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarra
     raise UserError(f"{path}: record {number} has no feature {', '.join(missing)} (it has: "
                     f"{', '.join(sorted(features)) or 'none'}): it is not a pre-training record")
   return features
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-  """Fields of a protocol buffer message: (number, bytes or varint)."""
-  position = 0
-  while position < len(data):
-    tag, position = _read_varint(data, position)
-    kind = tag & 7
-    if kind == 0:
-      value, position = _read_varint(data, position)
-    else:
-      size, position = (4, position) if kind == 5 else (8, position) if kind == 1 else _read_varint(data, position)
-      if kind not in (1, 2, 5) or position + size > len(data):
-        raise ValueError("not a protocol buffer message")
-      value, position = data[position:position + size], position + size
-    yield tag >> 3, value
-
-
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-  value = shift = 0
-  while True:
-    byte = data[position]
-    value |= (byte & 127) << shift
-    position += 1
-    if byte < 128:
-      return value, position
-    shift += 7
-
-
-def _parse_values(feature: bytes) -> np.ndarray:
-  """The values of a Feature, packed or one by one."""
-  for kind, values in _fields(feature):
-    fields = [value for field, value in _fields(values) if field == 1]
-    if kind == 2:
-      return np.frombuffer(b"".join(fields), "<f4")
-    if kind == 3:
-      return np.concatenate([np.empty(0, np.int64), *map(_parse_int64s, fields)])
-    return np.array(fields, object)
-  return np.empty(0, np.int64)
-
-
-def _parse_int64s(field: bytes | int) -> np.ndarray:
-  """One value, or a packed run of varints."""
-  if isinstance(field, int):
-    return np.array([field], np.uint64).view(np.int64)
-  data = np.frombuffer(field, np.uint8)
-  ends = np.flatnonzero(data < 128)
-  if not len(ends):
-    return np.empty(0, np.int64)
-  starts = np.concatenate([[0], ends[:-1] + 1])
-  value_of_byte = np.repeat(np.arange(len(ends)), ends - starts + 1)
-  shift = (7 * (np.arange(ends[-1] + 1) - starts[value_of_byte])).astype(np.uint64)
-  shifted = (data[:ends[-1] + 1] & 127).astype(np.uint64) << shift
-  return np.add.reduceat(shifted, starts).view(np.int64)

@@ -152,7 +152,7 @@ class WorkDirectory:
         # An interrupted call may have copied a part.
         target.truncate(before)
         target.seek(before)
-        shutil.copyfileobj(source, target, 1 << 20)
+        _copy(source, target)
       os.unlink(path)
     except OSError as error:
       raise disk_error(path, error) from None
@@ -184,3 +184,15 @@ class WorkDirectory:
     with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
       shutil.copyfileobj(source, target, 1 << 20)
     os.unlink(shard)
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> None:
+  """Copies to the end of `source`, inside the kernel where it can: that is several times cheaper."""
+  if hasattr(os, "copy_file_range"):
+    with contextlib.suppress(OSError):
+      while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+        pass
+  # The rest, or where the kernel can't, everything; the descriptors know how far it got.
+  source.seek(os.lseek(source.fileno(), 0, os.SEEK_CUR))
+  target.seek(os.lseek(target.fileno(), 0, os.SEEK_CUR))
+  shutil.copyfileobj(source, target, 1 << 20)
