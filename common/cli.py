@@ -18,8 +18,8 @@ from common.errors import UserError
 
 def run(main: Callable[[Sequence[str]], int | None]) -> None:
   """Parses the flags, calls `main(argv)` with what is left, and turns a `UserError` into one line and status 2."""
-  # TensorFlow prints a dozen lines about CPU features at import; errors (level 2) still show.
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+  # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   app.run(lambda argv: _call(main, argv), flags_parser=_parse_flags)
 
 

@@ -154,7 +154,8 @@ class Session:
   def write_text(self, name: str, markdown: str) -> None:
     """Shows a text in TensorBoard."""
     if self._devices.is_chief:
-      with self._controller.eval_summary_manager.summary_writer().as_default():
+      summaries = self._controller.summary_manager if self._trainer else self._controller.eval_summary_manager
+      with summaries.summary_writer().as_default():
         tf.summary.text(name, markdown, step=self._state.step)
 
   def train(self) -> dict[str, float] | None:
