@@ -1,0 +1,211 @@
+"""Corpus preparation: what is written, that the workers do not matter, and what happens when things go wrong."""
+
+import gzip
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+from common.errors import UserError
+from data_gen import prepare_corpus
+from data_gen.corpus_readers import ReaderOptions, ReadingNotes
+from data_gen.prepare_corpus import CorpusStatistics
+
+
+def _prepare(tmp_path, text: str | bytes, num_workers: int = 1, **arguments):
+  source = tmp_path / "input.txt"
+  source.write_bytes(text.encode() if isinstance(text, str) else text)
+  output = tmp_path / "output.txt"
+  result = prepare_corpus.prepare_corpus([str(source)], str(output), ReaderOptions(), num_workers, **arguments)
+  return output.read_text(), result
+
+
+def _documents(text: str) -> list[str]:
+  return text.rstrip("\n").split("\n\n") if text else []
+
+
+def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
+  return subprocess.run(
+      [sys.executable, prepare_corpus.__file__, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60,
+      **options)
+
+
+def _assert_refused(done: subprocess.CompletedProcess, *parts: str) -> None:
+  assert done.returncode == 2, done.stderr
+  [line] = [line for line in done.stderr.splitlines() if not line.startswith("sentences:")]
+  assert line.startswith("error: ")
+  for part in parts:
+    assert part in line
+
+
+class TestOutput:
+
+  def test_one_sentence_a_line_blank_line_between_documents(self, tmp_path):
+    text, (statistics, _, _) = _prepare(
+        tmp_path, "Mr. Poe came. He sat.\nShe  left.\n\n\nA new chapter. It ends.\nIt does.\n")
+    assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
+    assert statistics == CorpusStatistics(documents=2, sentences=6, words=14, bytes=len(text))
+
+  def test_long_document_in_pieces_is_still_one(self, tmp_path, monkeypatch):
+    text = "".join(f"It is number {number}. It follows {number - 1}.\n" for number in range(50)) + "\nAnother. One.\n"
+    whole, statistics = _prepare(tmp_path, text)
+    monkeypatch.setattr(prepare_corpus, "_PIECE_CHARACTERS", 100)
+    monkeypatch.setattr(prepare_corpus, "_CHUNK_CHARACTERS", 150)
+    assert _prepare(tmp_path, text) == (whole, statistics)
+    assert len(_documents(whole)) == 2
+
+  def test_gzipped_output_is_always_the_same(self, tmp_path):
+    source = tmp_path / "input.txt"
+    source.write_text("One. Two.\n")
+    for name in ("a.gz", "b.gz"):
+      prepare_corpus.prepare_corpus([str(source)], str(tmp_path / name), ReaderOptions(), 1)
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"One.\nTwo.\n"
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+  def test_nothing_is_written_without_text(self, tmp_path):
+    with pytest.raises(UserError, match="there is no text in the input"):
+      _prepare(tmp_path, " \n\n")
+    assert not (tmp_path / "output.txt").exists()
+
+  def test_bad_file_leaves_the_old_output_alone(self, tmp_path):
+    (tmp_path / "output.txt").write_text("old")
+    with pytest.raises(UserError, match="not UTF-8 at byte 5"):
+      _prepare(tmp_path, b"Fine.\xff\n")
+    assert (tmp_path / "output.txt").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["input.txt", "output.txt"]
+
+
+class TestHeldOut:
+
+  def _split(self, tmp_path, documents: list[str], fraction: float = 0.3, seed: int = 1) -> tuple[list, list]:
+    text, _ = _prepare(
+        tmp_path, "\n\n".join(documents), held_out_fraction=fraction, held_out_file=str(tmp_path / "held"), seed=seed)
+    return _documents(text), _documents((tmp_path / "held").read_text())
+
+  @pytest.fixture
+  def documents(self) -> list[str]:
+    return [f"It is number {number}.\nYes." for number in range(400)]
+
+  def test_every_document_is_on_one_side_in_order(self, tmp_path, documents):
+    kept, held_out = self._split(tmp_path, documents)
+    assert sorted(kept + held_out) == sorted(documents)
+    assert kept == [document for document in documents if document in set(kept)]
+    assert 80 <= len(held_out) <= 160
+
+  def test_does_not_depend_on_the_order_or_the_others(self, tmp_path, documents):
+    _, held_out = self._split(tmp_path, documents)
+    _, fewer = self._split(tmp_path, documents[::-2])
+    assert set(fewer) == set(held_out) & set(documents[::-2])
+
+  def test_copies_fall_on_the_same_side(self, tmp_path, documents):
+    kept, held_out = self._split(tmp_path, documents + documents)
+    assert not set(kept) & set(held_out)
+    assert len(kept) == 2 * len(set(kept))
+
+  def test_seed_chooses(self, tmp_path, documents):
+    assert self._split(tmp_path, documents, seed=1) != self._split(tmp_path, documents, seed=2)
+
+  def test_everything_held_out_is_refused(self, tmp_path):
+    with pytest.raises(UserError, match="lower --held_out_fraction"):
+      self._split(tmp_path, ["Only one. Document."], fraction=1.0)
+
+
+class TestReport:
+
+  def _warnings(self, statistics, held_out=None, **notes) -> str:
+    return "\n".join(prepare_corpus.warnings(
+        statistics, held_out or CorpusStatistics(), ReadingNotes(**notes), held_out is not None))
+
+  def test_quiet_for_a_good_corpus(self):
+    assert self._warnings(CorpusStatistics(documents=10, sentences=90), CorpusStatistics(documents=1)) == ""
+
+  @pytest.mark.parametrize("statistics, message", [
+      (CorpusStatistics(documents=1, sentences=9), "the whole corpus is one document"),
+      (CorpusStatistics(documents=9, one_sentence_documents=8), "89% of the documents are a single sentence"),
+      (CorpusStatistics(documents=9, unbroken_documents=2), "2 document(s) of more than 100 words"),
+      (CorpusStatistics(documents=9, long_sentences=3), "3 sentence(s) of more than 512 words"),
+  ])
+  def test_what_will_disappoint(self, statistics, message):
+    assert message in self._warnings(statistics)
+
+  def test_notes_about_the_input(self):
+    found = self._warnings(
+        CorpusStatistics(documents=9), CorpusStatistics(), bad_utf8_lines=3, nul_characters=2, empty_files=["a", "b"])
+    assert "no document was held out" in found
+    assert "in 3 lines" in found and "2 NUL" in found and "2 files hold no text: a, b" in found
+
+  def test_documents_without_breaks_are_counted(self, tmp_path):
+    _, (statistics, _, _) = _prepare(
+        tmp_path, "word " * 600 + "\nShort.\n\n" + "word " * 101 + "\n\n" + "word " * 99 + "\n\nOne. Two.\n")
+    assert statistics.documents == 4
+    assert statistics.one_sentence_documents == 2
+    assert statistics.unbroken_documents == 1
+    assert statistics.long_sentences == 1
+
+
+class TestCommand:
+
+  def test_same_output_for_any_number_of_workers(self, tmp_path):
+    for book in range(3):
+      (tmp_path / f"book{book}.txt").write_text("".join(
+          f"In book {book} Dr. No said {number % 50}. He left.\n" + "\n" * (number % 7 == 0) for number in range(9000)))
+    (tmp_path / "more.jsonl.gz").write_bytes(gzip.compress(b"".join(
+        json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n" for number in range(3000))))
+    outputs = []
+    for workers in (1, 2, 3):
+      done = _run("--input_file=book*.txt,more.jsonl.gz", f"--output_file=out/{workers}", "--held_out_fraction=0.1",
+                  f"--held_out_file=out/{workers}.held", f"--num_workers={workers}", cwd=tmp_path)
+      assert done.returncode == 0, done.stderr
+      outputs.append([(tmp_path / "out" / name).read_bytes() for name in (f"{workers}", f"{workers}.held")])
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert "read as JSON lines: 1 of 4 files" in done.stdout
+    assert "sentences: 100%" in done.stderr
+
+  def test_killed_it_leaves_nothing_under_the_final_name(self, tmp_path):
+    # A pipe that nobody writes to holds the command up while its outputs are open.
+    os.mkfifo(tmp_path / "pipe")
+    command = subprocess.Popen(
+        [sys.executable, prepare_corpus.__file__, f"--input_file={tmp_path}/pipe", f"--output_file={tmp_path}/out.txt"],
+        stderr=subprocess.DEVNULL)
+    try:
+      deadline = time.monotonic() + 30
+      while not list(tmp_path.glob(".out.txt.*")):
+        assert command.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    finally:
+      command.kill()
+      command.wait()
+    assert not (tmp_path / "out.txt").exists()
+
+  def test_full_disk(self, tmp_path):
+    # A limit on the size of files stops the writing as a full disk does.
+    (tmp_path / "a.txt").write_text("It was so. It is so.\n" * 5000)
+    done = _run("--input_file=a.txt", "--output_file=out", "--num_workers=1", cwd=tmp_path,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+    _assert_refused(done, "can't write out: File too large")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+  @pytest.mark.parametrize("arguments, parts", [
+      ([], ["--input_file, --output_file must be given"]),
+      (["--input_file=missing/*", "--output_file=out"], ["--input_file: no file matches 'missing/*'"]),
+      (["--input_file=folder", "--output_file=out"], ["--input_file: 'folder' is a directory"]),
+      (["--input_file=a.txt", "--output_file=a.txt"], ["--output_file: a.txt is also named by --input_file"]),
+      (["--input_file=a.txt", "--output_file=folder"], ["--output_file: folder is a directory"]),
+      (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in a.txt"]),
+      (["--input_file=a.txt", "--output_file=out", "--held_out_fraction=0.1"], ["belong together"]),
+      (["--input_file=bad.jsonl", "--output_file=out"], ["bad.jsonl:2: not JSON"]),
+      (["--input_file=a.txt", "--output_file=out", "--num_workers=0"], ["--num_workers", "--help lists"]),
+      (["--input_file", "a.txt", "b.txt", "--output_file=out"], ["unexpected argument 'b.txt'"]),
+  ])
+  def test_user_errors(self, tmp_path, arguments, parts):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.txt").write_text("One. Two.\n")
+    (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
+    before = sorted(tmp_path.rglob("*"))
+    _assert_refused(_run(*arguments, cwd=tmp_path), *parts)
+    assert sorted(tmp_path.rglob("*")) == before
