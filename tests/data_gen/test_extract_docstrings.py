@@ -1,0 +1,208 @@
+"""Docstrings out of packages: what is prose, what is found, and that the workers do not matter."""
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+
+import pytest
+
+from common.errors import UserError
+from data_gen import extract_docstrings
+from data_gen.docstring_text import docstring_paragraphs
+from data_gen.extract_docstrings import PackageCounts, SourceFile
+
+_NUMPYDOC = '''Return the sum of the elements along a given axis.
+
+    This is a longer description that goes over
+    two lines, with ``code``, a role :func:`~numpy.add`, *emphasis*,
+    a `link <https://example.org>`_ and a citation [1]_ in it.
+
+    Parameters
+    ----------
+    values : array_like, optional
+        The elements that are to be summed up, in any
+        order whatsoever.
+    axis, other : int
+
+    Returns
+    -------
+    total : ndarray
+        An array with the specified axis removed.
+
+    .. versionadded:: 1.7
+        The keyword was added for reasons of symmetry.
+
+    .. code-block:: python
+
+        import numpy as np
+        not_prose = np.sum([1, 2])
+
+    =====  =======================
+    name   what the column means here
+    =====  =======================
+
+    The following example shows how to use it::
+
+        total = sum_up([1, 2, 3])
+
+    Examples
+    --------
+    >>> sum_up([1, 2])
+    3
+    That is the result of the example.
+
+    More prose follows after the example.
+    '''
+
+_GOOGLE = '''Computes the loss of a batch of examples.
+
+    Args:
+      labels: The labels of the examples, as integers.
+      weights (optional): Weights of the
+        examples in the batch.
+
+    Returns:
+      A scalar tensor that holds the mean loss.
+
+    ```python
+    loss = compute(labels, weights) and some more words here
+    ```
+    '''
+
+_SPHINX = '''Opens the connection to the given server.
+
+    :param str host: The name of the server to connect to.
+    :type host: str or something else entirely
+    :returns: The connection that has been opened.
+    - A bullet that says something of interest.
+    - Another bullet that is about something else.
+    '''
+
+
+class TestProse:
+
+  def test_numpydoc(self):
+    assert docstring_paragraphs(_NUMPYDOC) == [
+        "Return the sum of the elements along a given axis.",
+        "This is a longer description that goes over two lines, with code, a role numpy.add, emphasis, a link and a "
+        "citation in it.",
+        "The elements that are to be summed up, in any order whatsoever.",
+        "An array with the specified axis removed.",
+        "The keyword was added for reasons of symmetry.",
+        "The following example shows how to use it:",
+        "More prose follows after the example."]
+
+  def test_google(self):
+    assert docstring_paragraphs(_GOOGLE) == [
+        "Computes the loss of a batch of examples.",
+        "The labels of the examples, as integers.",
+        "Weights of the examples in the batch.",
+        "A scalar tensor that holds the mean loss."]
+
+  def test_sphinx_fields_and_bullets(self):
+    assert docstring_paragraphs(_SPHINX) == [
+        "Opens the connection to the given server.",
+        "The name of the server to connect to.",
+        "The connection that has been opened.",
+        "A bullet that says something of interest.",
+        "Another bullet that is about something else."]
+
+  @pytest.mark.parametrize("docstring", [
+      "", "Too short.", "x = f(y) + g(z) - h(w) ** 2 / 3", "int, float, str, bool",
+      ">>> run()\nIt is what it prints out.", "+-----+-----+\n| a column | of a table with words |\n+-----+-----+"])
+  def test_no_prose(self, docstring):
+    assert docstring_paragraphs(docstring) == []
+
+
+@pytest.fixture
+def package(tmp_path):
+  folder = tmp_path / "things"
+  (folder / "tests").mkdir(parents=True)
+  (folder / "one.py").write_text('''
+"""The module has a docstring of a good many words."""
+if True:
+  class Thing:
+    """The class has a docstring with its own words, too."""
+    def run(self):
+      """The method repeats what it says. Thing by thing."""
+    def walk(self):
+      """The method repeats what it says. Thing by thing."""
+      text = """This string is not a docstring at all, is it?"""
+  async def wait():
+    r"""Waits until the end of the world has come to pass."""
+def short():
+  """Is short."""
+''')
+  (folder / "bad.py").write_text('def broken(:\n  """It does not even parse, so there is nothing to read."""\n')
+  (folder / "tests" / "test_one.py").write_text('"""Tests are not documentation, whatever they may say here."""')
+  return folder
+
+
+def _extract(folder, num_workers=1, min_words=5):
+  sources = [SourceFile("things", str(path), path.stat().st_size) for path in sorted(folder.glob("*.py"))]
+  counts = defaultdict(PackageCounts)
+  documents = list(extract_docstrings.extract_documents(sources, num_workers, min_words, counts))
+  return [" ".join(paragraphs) for _, paragraphs in documents], counts["things"]
+
+
+class TestFinding:
+
+  def test_every_docstring_once_in_the_order_of_the_file(self, package):
+    documents, counts = _extract(package)
+    assert documents == [
+        "The module has a docstring of a good many words.",
+        "The class has a docstring with its own words, too.",
+        "The method repeats what it says. Thing by thing.",
+        "Waits until the end of the world has come to pass."]
+    assert counts == PackageCounts(files=2, docstrings=6, words=51, documents=4, kept_words=40)
+
+  def test_minimum_of_words(self, package):
+    documents, _ = _extract(package, min_words=11)
+    assert documents == ["Waits until the end of the world has come to pass."]
+
+  def test_tests_are_not_read(self, package):
+    names = [source.path.rpartition("/")[2] for source in extract_docstrings._python_files("things", str(package))]
+    assert names == ["bad.py", "one.py"]
+
+  def test_installed_packages(self):
+    sources = extract_docstrings.find_source_files(["absl", "stdlib"])
+    assert [source.package for source in sources] == sorted(source.package for source in sources)
+    assert {source.package for source in sources} == {"absl", "stdlib"}
+    assert not any("site-packages" in source.path for source in sources if source.package == "stdlib")
+
+  def test_unknown_package(self):
+    with pytest.raises(UserError, match="--packages: no_such_thing not installed in "):
+      extract_docstrings.find_source_files(["absl", "no_such_thing"])
+
+
+class TestCommand:
+
+  def _run(self, *arguments, cwd):
+    return subprocess.run(
+        [sys.executable, extract_docstrings.__file__, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+
+  def test_same_output_for_any_number_of_workers(self, tmp_path):
+    for workers in (1, 3):
+      done = self._run("--packages=absl,numpy", f"--output_file=out{workers}", f"--num_workers={workers}", cwd=tmp_path)
+      assert done.returncode == 0, done.stderr
+    first, second = ((tmp_path / name).read_text() for name in ("out1", "out3"))
+    assert first == second
+    records = [json.loads(line) for line in first.splitlines()]
+    assert len(records) > 300
+    assert {record["package"] for record in records} == {"absl", "numpy"}
+    assert len({record["text"] for record in records}) == len(records)
+    assert ">>>" not in first
+    assert f"{len(records):,}" in done.stdout
+
+  @pytest.mark.parametrize("arguments, message", [
+      ([], "--output_file must be given"),
+      (["--output_file=."], "--output_file: . is a directory"),
+      (["--output_file=out", "--packages=no_such_thing"], "no_such_thing not installed"),
+      (["--output_file=out", "--packages=six", "--min_words=100000"], "no docstring of the wanted length"),
+  ])
+  def test_user_errors(self, tmp_path, arguments, message):
+    done = self._run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
