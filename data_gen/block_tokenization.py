@@ -20,14 +20,14 @@ SPANNED_PIECE = np.dtype([("id", np.int32), ("start", np.int32), ("end", np.int3
 
 _SPACES = b" \t\r\n"
 _PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
-# The bytes of a word: all others, control characters and parts of non-ASCII characters included.
-_IS_WORD = np.ones(256, bool)
-_IS_WORD[list(_SPACES + _PUNCTUATION)] = False
-_SAME = np.arange(256, dtype=np.uint8)
-_LOWER = np.frombuffer(bytes(range(256)).lower(), np.uint8)
+# Tables for bytes.translate, which is quicker than numpy: 1 for every byte that is not of a word. All others are,
+# control characters and parts of non-ASCII characters included.
+_IS_CUT = bytes(byte in _SPACES + _PUNCTUATION for byte in range(256))
+_IS_MARK = np.array([byte in _PUNCTUATION for byte in range(256)])
 # What the table can hold: no U+0000, because words are filled up with it.
 _is_short_word = re.compile(b"[^\\0%s]{1,%d}" % (re.escape(_SPACES + _PUNCTUATION), MAX_WORD_BYTES)).fullmatch
-# By number of bytes: what keeps these of the first and of the second 8 bytes of a word.
+# By number of bytes (the last entry is for all longer words, too): what keeps these of the first and of the second
+# 8 bytes of a word.
 _KEEP_LOW = np.array([(1 << 8 * min(size, 8)) - 1 for size in range(MAX_WORD_BYTES + 1)], np.uint64)
 _KEEP_HIGH = np.array([(1 << 8 * max(size - 8, 0)) - 1 for size in range(MAX_WORD_BYTES + 1)], np.uint64)
 _PADDING = bytes(MAX_WORD_BYTES)
@@ -36,26 +36,27 @@ _PADDING = bytes(MAX_WORD_BYTES)
 class BlockTokenizer:
   """Tokenizes blocks of text; see the head of the file for which."""
 
-  def __init__(self, pieces_of: Callable[[str], bytes], cached_pieces_of: Callable[[str], bytes], dtype: np.dtype,
-               do_lower_case: bool, first_words: Iterable[str]):
+  def __init__(self, pieces_of: Callable[[list[str]], list[bytes]], cached_pieces_of: Callable[[str], bytes],
+               dtype: np.dtype, do_lower_case: bool, first_words: Iterable[str]):
     """Learns some words in advance.
 
     Args:
-      pieces_of: exact tokenizer of a word or a punctuation mark: items of `dtype` one behind the other.
-      cached_pieces_of: the same, for words that are too long to be kept here.
+      pieces_of: exact tokenizer of words, each of them one without ASCII punctuation or a punctuation mark: for each
+        word items of `dtype` one behind the other.
+      cached_pieces_of: the same for one word, for those that are too long to be kept here.
       dtype: int32 for ids only, or `SPANNED_PIECE`.
-      do_lower_case: whether `pieces_of` ignores the case of ASCII letters.
+      do_lower_case: give `pieces_of` ASCII letters in lower case only.
       first_words: distinct words that are likely to come; those that can't be words here are left out.
     """
     self._cached_pieces_of = cached_pieces_of
     self._dtype = np.dtype(dtype)
-    self._case = _LOWER if do_lower_case else _SAME
-    first = [word for word in (word.encode("utf-8", "surrogatepass") for word in first_words) if _is_short_word(word)]
-    self._table = WordTable(lambda word: pieces_of(word.decode("utf-8", "surrogatepass")), dtype, first)
+    self._do_lower_case = do_lower_case
+    first = [word for word in (word.encode("utf-8", "surrogatepass") for word in first_words)
+             if _is_short_word(word) and not (do_lower_case and word != word.lower())]
+    self._pieces_of = pieces_of
+    self._table = WordTable(self._pieces_of_bytes, dtype, first)
     self._marks = np.zeros(256, dtype)
-    for code in _PUNCTUATION:
-      self._marks[code] = np.frombuffer(pieces_of(chr(code)), dtype)[0]
-    self._is_mark = np.isin(np.arange(256), list(_PUNCTUATION))
+    self._marks[list(_PUNCTUATION)] = np.frombuffer(b"".join(pieces_of([chr(mark) for mark in _PUNCTUATION])), dtype)
 
   def encode(self, data: bytes, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tokens of R texts.
@@ -70,15 +71,15 @@ class BlockTokenizer:
       row_lengths: int64 [R].
     """
     raw = b"\n" + data + b"\n"
-    block = self._case.take(np.frombuffer(raw + _PADDING, np.uint8))
+    block = np.frombuffer((raw.lower() if self._do_lower_case else raw) + _PADDING, np.uint8)
     # Every byte that is not of a word, and the word, perhaps empty, between it and the next.
-    cuts = np.flatnonzero(~_IS_WORD.take(block[:len(raw)]))
+    cuts = np.flatnonzero(np.frombuffer(raw.translate(_IS_CUT), bool))
     sizes = np.diff(cuts) - 1
     after = np.flatnonzero(sizes)  # words, by the cut they follow
     starts, sizes = cuts[after] + 1, sizes[after]
     first, count, long_words, long_pieces = self._look_up(raw, block, starts, sizes)
     at_cut = block[cuts]
-    is_mark = self._is_mark[at_cut]
+    is_mark = _IS_MARK[at_cut]
     counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word behind it
     counts[:, 0] = is_mark
     counts[after, 1] = count
@@ -100,11 +101,10 @@ class BlockTokenizer:
   def _look_up(self, raw: bytes, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray):
     """(first piece in the table and number of pieces of each word; which words are too long, and their pieces)."""
     windows = np.ndarray((len(block) - 7,), "<u8", block, strides=(1,))  # the 8 bytes from each position
-    kept = np.minimum(sizes, MAX_WORD_BYTES)
-    low = windows[starts] & _KEEP_LOW.take(kept)
+    low = windows[starts] & _KEEP_LOW.take(sizes, mode="clip")
     high = np.zeros_like(low)
     wide = np.flatnonzero(sizes > 8)
-    high[wide] = windows[starts[wide] + 8] & _KEEP_HIGH.take(kept[wide])
+    high[wide] = windows[starts[wide] + 8] & _KEEP_HIGH.take(sizes[wide], mode="clip")
     long_words = np.flatnonzero(sizes > MAX_WORD_BYTES)
     if not len(long_words):
       return *self._table.find(low, high), long_words, None
@@ -141,6 +141,10 @@ class BlockTokenizer:
     offsets = np.repeat((unit_starts - row_starts[rows] - 1).astype(np.int32), counts.ravel())
     pieces["start"] += offsets
     pieces["end"] += offsets
+
+  def _pieces_of_bytes(self, words: list[bytes]) -> list[bytes]:
+    # "\n" is not part of a word: all are decoded at once.
+    return self._pieces_of(b"\n".join(words).decode("utf-8", "surrogatepass").split("\n"))
 
 
 # Any word will do.

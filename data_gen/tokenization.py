@@ -82,8 +82,9 @@ class Tokenizer:
       (True, False): _Cache(self._spanned_pieces_of_chunk),
       (True, True): _Cache(self._spanned_pieces_of_special_chunk),
     }
-    # By whether spans are wanted; made when needed.
+    # By whether spans are wanted; the second is made when needed.
     self._block_tokenizers: dict[bool, BlockTokenizer] = {}
+    self._block_tokenizer(spans=False)
 
   @classmethod
   def from_file(cls, vocab_file: str, do_lower_case: bool = True) -> "Tokenizer":
@@ -189,15 +190,17 @@ class Tokenizer:
   def _block_tokenizer(self, spans: bool) -> BlockTokenizer:
     if spans not in self._block_tokenizers:
       self._block_tokenizers[spans] = BlockTokenizer(
-        self._spanned_pieces_of_chunk if spans else self._ids_of_word, self._caches[spans, False].__getitem__,
+        self._spanned_pieces_of_words if spans else self._ids_of_words, self._caches[spans, False].__getitem__,
         SPANNED_PIECE if spans else np.int32, self.do_lower_case, self.vocabulary.tokens)
     return self._block_tokenizers[spans]
 
-  def _ids_of_word(self, word: str) -> bytes:
-    """`_ids_of_chunk` of a word that has no ASCII punctuation in it, or is a punctuation mark."""
-    if word.isascii() and word.isprintable():
-      return self._wordpiece.ids(word.lower() if self.do_lower_case else word)
-    return self._ids_of_chunk(word)
+  def _ids_of_words(self, words: list[str]) -> list[bytes]:
+    """`_ids_of_chunk` of words without ASCII punctuation, and in lower case where that is asked for."""
+    ids, ids_of_chunk = self._wordpiece.ids, self._ids_of_chunk
+    return [ids(word) if word.isascii() and word.isprintable() else ids_of_chunk(word) for word in words]
+
+  def _spanned_pieces_of_words(self, words: list[str]) -> list[bytes]:
+    return list(map(self._spanned_pieces_of_chunk, words))
 
   def _ids_of_chunk(self, chunk: str) -> bytes:
     return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))

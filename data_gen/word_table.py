@@ -25,17 +25,18 @@ class WordTable:
     pieces: the pieces of all known words, array of the dtype given.
   """
 
-  def __init__(self, pieces_of: Callable[[bytes], bytes], dtype: np.dtype, first_words: Sequence[bytes] = ()):
+  def __init__(self, pieces_of: Callable[[list[bytes]], list[bytes]], dtype: np.dtype,
+               first_words: Sequence[bytes] = ()):
     """Starts with some words, because learning many at once is quicker.
 
     Args:
-      pieces_of: word → its pieces, items of `dtype` one behind the other.
+      pieces_of: words → of each its pieces, items of `dtype` one behind the other.
       dtype: of a piece.
       first_words: distinct words.
     """
     self._pieces_of = pieces_of
     self._dtype = np.dtype(dtype)
-    self._first_words = first_words
+    self._first_words = list(first_words)
     self._reset()
 
   def find(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +58,7 @@ class WordTable:
         return self.find(low, high)
       self._learn(new)
       slots[missing], _ = self._probe(low[missing], high[missing])
-    return slots[:, _FIRST].astype(np.int64), slots[:, _COUNT].astype(np.int64)
+    return slots[:, _FIRST].view(np.int64), slots[:, _COUNT].view(np.int64)
 
   def _reset(self) -> None:
     self._bits = _MIN_BITS
@@ -67,7 +68,7 @@ class WordTable:
     self._learn_words(self._first_words)
 
   def _hash(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return ((low * _LOW_FACTOR + high * _HIGH_FACTOR) >> np.uint64(64 - self._bits)).astype(np.int64)
+    return ((low * _LOW_FACTOR + high * _HIGH_FACTOR) >> np.uint64(64 - self._bits)).view(np.int64)
 
   def _probe(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The slot of each word, [W, 4], and which words have none."""
@@ -90,11 +91,11 @@ class WordTable:
     words = [padded[start:start + MAX_WORD_BYTES].rstrip(b"\0") for start in range(0, len(padded), MAX_WORD_BYTES)]
     self._learn_words(words)
 
-  def _learn_words(self, words: Sequence[bytes]) -> None:
+  def _learn_words(self, words: list[bytes]) -> None:
     """Adds distinct words that are not in the table."""
     if not words:
       return
-    values = [self._pieces_of(word) for word in words]
+    values = self._pieces_of(words)
     counts = np.fromiter(map(len, values), np.int64, len(values)) // self._dtype.itemsize
     pieces = np.frombuffer(b"".join(values), self._dtype)
     total = self._num_pieces + len(pieces)
@@ -117,10 +118,11 @@ class WordTable:
   def _insert(self, entries: np.ndarray) -> None:
     """Puts entries [W, 4] of distinct words into free slots."""
     positions = self._hash(entries[:, _LOW], entries[:, _HIGH])
-    waiting = np.arange(len(entries))
+    # Where several want the same slot numpy lets the last one have it. Backwards, so that it is the word that came
+    # first, which in a vocabulary and in a text is likely to be the more frequent one; the others go on.
+    waiting = np.arange(len(entries))[::-1]
     while len(waiting):
       free = waiting[self._slots[positions[waiting], _LOW] == 0]
-      # Where several want the same slot one of them gets it; the others go on.
       self._slots[positions[free]] = entries[free]
       settled = (self._slots[positions[waiting], :_FIRST] == entries[waiting, :_FIRST]).all(axis=1)
       waiting = waiting[~settled]

@@ -16,8 +16,8 @@ ID_BYTES = 4
 MAX_WORD_CHARACTERS = 200
 
 # Characters by which `_lengths_by_prefix` tells pieces apart, and the lengths of the pieces that have fewer.
-_PREFIX = 3
-_SHORT = (2, 1)
+_PREFIX = 4
+_SHORT = (3, 2, 1)
 
 
 class WordPiece:
@@ -43,7 +43,9 @@ class WordPiece:
     Args:
       word: one of `basic_tokenize`, at least one character.
     """
-    whole = self._starts.get(word) if len(word) <= MAX_WORD_CHARACTERS else self._starts[UNK]
+    if len(word) > MAX_WORD_CHARACTERS:
+      return self._starts[UNK]
+    whole = self._starts.get(word)
     if whole is not None:
       return whole
     pieces = self._split(word)

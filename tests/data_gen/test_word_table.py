@@ -12,9 +12,9 @@ def columns(words):
   return keys[:, 0].copy(), keys[:, 1].copy()
 
 
-def pieces_of(word):
-  """As many pieces as the word's last digit says."""
-  return np.full(int(word[-1:]), int(word), np.int32).tobytes()
+def pieces_of(words):
+  """Of each word as many pieces as its last digit says."""
+  return [np.full(int(word[-1:]), int(word), np.int32).tobytes() for word in words]
 
 
 def found(table, words):
@@ -23,7 +23,7 @@ def found(table, words):
 
 
 def expected(words):
-  return [np.frombuffer(pieces_of(word), np.int32).tolist() for word in words]
+  return [np.frombuffer(pieces, np.int32).tolist() for pieces in pieces_of(words)]
 
 
 @pytest.mark.parametrize("bits", [4, 17])
@@ -56,9 +56,9 @@ def test_full_table_is_emptied_and_goes_on(monkeypatch):
 def test_every_word_is_asked_for_once():
   asked = []
 
-  def ask(word):
-    asked.append(word)
-    return pieces_of(word)
+  def ask(words):
+    asked.extend(words)
+    return pieces_of(words)
 
   table = WordTable(ask, np.int32, [b"5"])
   for _ in range(2):

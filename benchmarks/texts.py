@@ -1,0 +1,109 @@
+"""Texts that every machine with this project's environment holds, for benchmarks that were given no file."""
+
+import os
+import random
+import string
+from collections.abc import Iterator
+
+from common import files
+from common.errors import UserError
+
+# Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
+_SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,
+            "Thai": 0xE01, "Georgian": 0x10D0, "Hangul": 0xAC00, "accented": 0xE0, "ideographs": 0x4E00}
+# Ideographs stand for words rather than letters in this many different shapes.
+_IDEOGRAPHS = 2500
+
+
+def read_lines(patterns: str, flag: str) -> list[str]:
+  """The lines of text files that are not blank.
+
+  Raises:
+    UserError: see `files.expand_patterns`; or a file is not UTF-8 or has no text.
+  """
+  lines = []
+  for path in files.expand_patterns(patterns, flag):
+    try:
+      with open(path, encoding="utf-8") as file:
+        lines += [line.rstrip("\n") for line in file if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+      raise UserError(f"--{flag}: can't read {path} as UTF-8 text: {error}") from None
+  if not lines:
+    raise UserError(f"--{flag}: no text in {patterns}")
+  return lines
+
+
+def docstring_lines() -> list[str]:
+  """Paragraphs of English prose from the docstrings of the installed packages."""
+  # Not at the top: it defines the flags of its own script.
+  from data_gen.docstring_text import docstring_paragraphs
+  from data_gen.extract_docstrings import find_source_files, read_docstrings
+  paragraphs: dict[str, None] = {}
+  for source in find_source_files():
+    for docstring in read_docstrings(source.path):
+      paragraphs.update(dict.fromkeys(docstring_paragraphs(docstring)))
+  return list(paragraphs)
+
+
+def mixed_lines(english: list[str]) -> list[str]:
+  """A stand-in for text of many languages: English, each line in another script, a quarter of them left as they are.
+
+  Letter by letter, so words come back as often as in a real language; Thai and ideographs without spaces, and
+  each ideograph stands for a word.
+  """
+  tables = {name: {ord(letter): chr(start + (7 * index if name == "Hangul" else index))
+                   for index, letter in enumerate(string.ascii_lowercase)} for name, start in _SCRIPTS.items()}
+  names = sorted(tables)
+  lines = []
+  for index, line in enumerate(english):
+    if index % 4 == 0:
+      lines.append(line)
+      continue
+    name = names[index % len(names)]
+    text = line.lower()
+    if name == "ideographs":
+      text = "".join(chr(_SCRIPTS[name] + hash_of(word) % _IDEOGRAPHS) for word in text.split())
+    elif name == "Thai":
+      text = text.replace(" ", "")
+    lines.append(text.translate(tables[name]))
+  return lines
+
+
+def hash_of(word: str) -> int:
+  """The same in every process, unlike hash()."""
+  return int.from_bytes(word.encode("utf-8"), "little") * 0x9E3779B97F4A7C15 >> 13 & 0xFFFFFFFF
+
+
+def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
+  """Two samples without a line in common: (to warm up with, to measure), each of about `characters`.
+
+  Raises:
+    UserError: there is too little text for a tenth of that.
+  """
+  lines = list(dict.fromkeys(lines))
+  random.Random(seed).shuffle(lines)
+  rest = iter(lines)
+  measured, warm_up = list(_take(rest, characters)), list(_take(rest, characters))
+  if 10 * sum(map(len, warm_up)) < characters:
+    raise UserError(f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
+                    "--megabytes")
+  return warm_up, measured
+
+
+def _take(lines: Iterator[str], characters: int) -> Iterator[str]:
+  size = 0
+  while size < characters:
+    line = next(lines, None)
+    if line is None:
+      return
+    size += len(line)
+    yield line
+
+
+def pin_to_one_core() -> int | None:
+  """Keeps this process on one core; returns its number, or None where the system has no such call."""
+  if not hasattr(os, "sched_setaffinity"):
+    return None
+  core = max(os.sched_getaffinity(0))
+  os.sched_setaffinity(0, {core})
+  return core
