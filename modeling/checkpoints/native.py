@@ -51,7 +51,7 @@ def read_native(bundle: Bundle) -> Source | None:
   if _LANDMARK not in bundle.shapes:
     return None
   keys = {original_name(key.removesuffix(_SUFFIX)): key for key in sorted(bundle.shapes)
-          if key.startswith(_ROOTS) and key.endswith(_SUFFIX) and ".OPTIMIZER_SLOT" not in key}
+          if key.startswith(_ROOTS) and key.endswith(_SUFFIX)}
   return Source(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},
       read=lambda name: bundle.read(keys[name]))
