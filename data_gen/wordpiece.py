@@ -30,6 +30,7 @@ class WordPiece:
     self._continuations = {token[2:]: id for token, id in self._starts.items() if token.startswith("##")}
     # A piece has at least one character: "##" alone must never match, or the search would not advance.
     self._continuations.pop("", None)
+    self._lengths = {id: len(token.removeprefix("##")) for token, id in self._starts.items()}
     self._start_lengths = _lengths_by_prefix(self._starts)
     self._continuation_lengths = _lengths_by_prefix(self._continuations)
 
@@ -49,15 +50,15 @@ class WordPiece:
     if whole is not None:
       return whole
     pieces = self._split(word)
-    return self._starts[UNK] if pieces is None else b"".join([id for id, _ in pieces])
+    return self._starts[UNK] if pieces is None else b"".join(pieces)
 
   def pieces(self, word: str) -> list[tuple[bytes, int]]:
     """(id, number of characters) of each piece; the numbers add up to len(word)."""
-    pieces = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
-    return [(self._starts[UNK], len(word))] if pieces is None else pieces
+    ids = self._split(word) if len(word) <= MAX_WORD_CHARACTERS else None
+    return [(self._starts[UNK], len(word))] if ids is None else [(id, self._lengths[id]) for id in ids]
 
-  def _split(self, word: str) -> list[tuple[bytes, int]] | None:
-    """(id, number of characters) of each piece, or None where the pieces do not cover the word."""
+  def _split(self, word: str) -> list[bytes] | None:
+    """The id of each piece, or None where the pieces do not cover the word."""
     found = []
     pieces, lengths = self._starts, self._start_lengths
     start, size = 0, len(word)
@@ -69,7 +70,7 @@ class WordPiece:
           break
       else:
         return None
-      found.append((id, length))
+      found.append(id)
       start = end
       pieces, lengths = self._continuations, self._continuation_lengths
     return found
