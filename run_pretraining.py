@@ -74,6 +74,8 @@ def main(argv) -> int:
   from training.distribution import TpuOptions
 
   given = {name: FLAGS[name].value for name in FLAGS if FLAGS[name].present}
+  if FLAGS.use_tpu and FLAGS.distribution_strategy not in ("auto", "tpu"):
+    raise UserError(f"--use_tpu contradicts --distribution_strategy={FLAGS.distribution_strategy}")
   tpu_name = FLAGS.tpu_name or FLAGS.master
   options = pretraining.PretrainingOptions(
       input_file=FLAGS.input_file, output_dir=FLAGS.output_dir, bert_config_file=FLAGS.bert_config_file,

@@ -4,7 +4,6 @@ Comes after `modeling/pretraining.py` (the network) and `training/session.py` (t
 flags into `PretrainingOptions` and calls `run`.
 """
 
-import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping
@@ -139,8 +138,12 @@ def run(options: PretrainingOptions, flags: Mapping[str, object]) -> int:
                                     checked.do_lower_case)
   try:
     return _train_and_evaluate(options, checked, devices, model, state, optimizer, manager, say)
-  except (tf.errors.DataLossError, tf.errors.NotFoundError) as error:
-    raise UserError(f"a record file can't be read any more: {' '.join(error.message.split())[:300]}") from None
+  except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+    say("reading failed; looking for the record that is wrong")
+    for which, record_files in (("input_file", checked.train_files), ("eval_file", checked.eval_files)):
+      pretraining_data.check_all_records(record_files, which, checked.config, options.max_seq_length,
+                                         options.max_predictions_per_seq)
+    raise
 
 
 def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices: Devices, model: BertForPreTraining,
@@ -151,8 +154,8 @@ def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices:
   strategy = devices.strategy
 
   def parse(which: str):
-    return pretraining_data.parser(
-        options.max_seq_length, options.max_predictions_per_seq, checked.v2_feature_names[which])
+    return pretraining_data.parser(options.max_seq_length, options.max_predictions_per_seq, checked.config.vocab_size,
+                                   checked.v2_feature_names[which])
 
   def training_data():
     return strategy.distribute_datasets_from_function(lambda context: training_dataset(
@@ -223,6 +226,9 @@ def _check(options: PretrainingOptions) -> _Checked:
       raise UserError(f"--{name} is {getattr(options, name)}, it must be at least 1")
   if not options.learning_rate > 0:
     raise UserError(f"--learning_rate is {options.learning_rate}, it must be positive")
+  if options.profile_steps and options.profile_steps[1] > options.num_train_steps:
+    raise UserError(f"--profile_steps={options.profile_steps[0]},{options.profile_steps[1]} goes beyond the end of "
+                    f"training, --num_train_steps={options.num_train_steps}")
   source = open_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
   config = _config(options, source)
   lengths = (options.max_seq_length, options.max_predictions_per_seq)
@@ -232,7 +238,9 @@ def _check(options: PretrainingOptions) -> _Checked:
     eval_files, eval_v2 = pretraining_data.check_records(options.eval_file, "eval_file", config, *lengths)
   files.make_output_directory(options.output_dir, "output_dir")
   run_directory.check_same_model(options.output_dir, config)
-  beside = os.path.join(os.path.dirname(options.bert_config_file or ""), run_directory.VOCAB_FILE)
+  beside = None
+  if options.bert_config_file:
+    beside = os.path.join(os.path.dirname(options.bert_config_file), run_directory.VOCAB_FILE)
   vocabulary, do_lower_case = pretraining_data.find_vocabulary(
       config, options.vocab_file,
       [source.vocab_file if source else None, beside, os.path.join(options.output_dir, run_directory.VOCAB_FILE)],
@@ -249,10 +257,9 @@ def _check(options: PretrainingOptions) -> _Checked:
 def _config(options: PretrainingOptions, source: Source | None) -> BertConfig:
   if options.bert_config_file:
     return BertConfig.from_file(options.bert_config_file)
-  with contextlib.suppress(FileNotFoundError):
-    path = os.path.join(options.output_dir, run_directory.CONFIG_FILE)
-    if os.path.isfile(path):
-      return BertConfig.from_file(path)
+  path = os.path.join(options.output_dir, run_directory.CONFIG_FILE)
+  if run_directory.latest_checkpoint(options.output_dir) is not None and os.path.isfile(path):
+    return BertConfig.from_file(path)
   if source is not None and source.config is not None:
     return source.config
   raise UserError("--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside it)")

@@ -134,23 +134,27 @@ class Trainer(orbit.StandardTrainer):
     results = self._strategy.run(self._replica_step, args=(features,))
     # After the reduction all replicas hold the same numbers.
     results = {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
+    loss, norm = results.pop("loss_of_step"), results["gradient_norm"]
+    is_update = tf.math.is_finite(norm)
+    # With loss scaling a step that overflows is skipped, and its norm says nothing.
+    results |= {"gradient_norm": tf.where(is_update, norm, 0.0), "updates": tf.cast(is_update, tf.float32)}
     if not self._totals:
       with tf.init_scope():
         self._totals = {name: tf.Variable(0.0, trainable=False, name=name) for name in results}
     for name, value in results.items():
       self._totals[name].assign_add(value)
-    finite = tf.math.is_finite(results["loss_of_step"])
-    if not self._options.loss_scaling:
-      finite = tf.logical_and(finite, tf.math.is_finite(results["gradient_norm"]))
-    failed = tf.logical_and(tf.logical_not(finite), self._failed_step < 0)
-    self._failed_step.assign(tf.where(failed, self._state.step + 1, self._failed_step))
+    # A scale of 1 can't be halved: nothing would ever be learnt again.
+    can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
+    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
+    is_first = tf.logical_and(failed, self._failed_step < 0)
+    self._failed_step.assign(tf.where(is_first, self._state.step + 1, self._failed_step))
     if self._options.loss_scaling:
-      self._adapt_loss_scale(tf.math.is_finite(results["gradient_norm"]))
+      self._adapt_loss_scale(is_update)
     self._state.step.assign_add(1)
     self._state.examples.assign_add(self._global_batch_size)
 
   def train_loop_end(self) -> dict[str, float]:
-    """Metrics of the loop's examples, learning rate of its last step, mean gradient norm, speed.
+    """Metrics of the loop's examples, learning rate of its last step, mean gradient norm of its updates, speed.
 
     Raises:
       UserError: the loss or the gradient was not finite at one of the steps.
@@ -160,14 +164,14 @@ class Trainer(orbit.StandardTrainer):
     failed_step = int(self._failed_step.numpy())
     if failed_step >= 0:
       raise UserError(
-          f"the loss or its gradient was not finite at step {failed_step}: training stopped, nothing was saved since; "
-          "the last checkpoint is good. A lower --learning_rate or a longer warm-up usually helps")
+          f"the loss or its gradient was not finite at step {failed_step}: training stopped, what was saved before is "
+          "kept; a lower --learning_rate or a longer warm-up usually helps")
     totals = {name: float(total.numpy()) for name, total in self._totals.items()}
     last_step = self._state.step - 1
     return {
         **self._task.metrics(totals),
         "learning_rate": float(self._schedule(last_step).numpy()),
-        "gradient_norm": totals["gradient_norm"] / steps,
+        "gradient_norm": totals["gradient_norm"] / max(totals["updates"], 1.0),
         "examples_per_second": steps * self._global_batch_size / self.seconds_of_loop,
         "input_wait_share": float(self._seconds_waiting.numpy()) / self.seconds_of_loop,
     }

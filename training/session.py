@@ -7,6 +7,8 @@ import contextlib
 import dataclasses
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 
 import orbit
@@ -14,6 +16,7 @@ import orbit.controller
 import tensorflow as tf
 from absl import logging
 
+from common.errors import UserError
 from common.progress import Progress
 from training.distribution import Devices
 from training.loop import Evaluator, Trainer, TrainingState
@@ -24,6 +27,9 @@ orbit.controller._log = logging.info
 
 # How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
 _SECONDS_PER_LOOP = 5.0
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Some supervisors send a signal to the process and to its group: these are one.
+_SECONDS_BETWEEN_SIGNALS = 1.0
 _LOOP_LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -55,30 +61,49 @@ class SessionOptions:
 
 
 class StopSignal:
-  """Notes SIGTERM and SIGINT; the second one of them ends the process at once."""
+  """Notes SIGTERM and SIGINT; a second one ends the process at once.
+
+  A thread takes them: Python's own handlers wait while TensorFlow computes, which may be minutes.
+  """
 
   def __init__(self):
     self.received: str | None = None
+    self._received_at = 0.0
 
   @contextlib.contextmanager
-  def listening(self) -> Iterator[None]:
-    """Takes the signals over and gives them back at the end."""
-    old = {number: signal.signal(number, self._receive) for number in (signal.SIGTERM, signal.SIGINT)}
+  def listening(self, say: Callable[[str], None]) -> Iterator[None]:
+    """Takes the signals over and gives them back at the end; `say` shows a line to the user."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    thread = threading.Thread(target=self._listen, args=(reader, say), daemon=True)
+    thread.start()
+    old_handlers = {number: signal.signal(number, lambda *unused: None) for number in _STOP_SIGNALS}
+    old_descriptor = signal.set_wakeup_fd(writer)
     try:
       yield
     finally:
-      for number, handler in old.items():
+      signal.set_wakeup_fd(old_descriptor)
+      for number, handler in old_handlers.items():
         signal.signal(number, handler)
+      os.close(writer)
+      thread.join()
+      os.close(reader)
 
   def check(self) -> None:
     """Raises `Interrupted` if a signal has come."""
     if self.received:
       raise Interrupted(self.received)
 
-  def _receive(self, number: int, unused_frame) -> None:
-    if self.received:
-      raise KeyboardInterrupt
-    self.received = signal.Signals(number).name
+  def _listen(self, reader: int, say: Callable[[str], None]) -> None:
+    while byte := os.read(reader, 1):
+      if byte[0] not in _STOP_SIGNALS:
+        continue
+      now = time.monotonic()
+      if self.received is None:
+        self.received, self._received_at = signal.Signals(byte[0]).name, now
+        say(f"{self.received}: finishing the current loop, then saving; once more stops at once, without saving")
+      elif now - self._received_at > _SECONDS_BETWEEN_SIGNALS:
+        os._exit(128 + byte[0])
 
 
 class LoopLength:
@@ -144,6 +169,8 @@ class Session:
         steps_per_loop=self._loop_length, checkpoint_manager=manager,
         summary_dir=os.path.join(directory, "train") if writes else None,
         eval_summary_dir=os.path.join(directory, "eval") if writes else None)
+    self._sum_over_replicas = tf.function(lambda values: devices.strategy.run(
+        lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values)))
     self._first_loop = True
     self._reported_step = self.step
 
@@ -166,20 +193,20 @@ class Session:
 
     Raises:
       Interrupted: a signal came; what was trained is saved.
-      UserError: a loss that is not finite, a damaged record, a checkpoint that can't be saved.
+      UserError: a loss that is not finite, a checkpoint that can't be saved, processes that start at different steps.
     """
     options = self._options
     metrics = None
+    self._check_same_step()
     self._progress = Progress("training", options.num_train_steps, "step", initial=self.step)
     try:
-      with self._stop.listening():
+      with self._stop.listening(self._progress.write):
         while self.step < options.num_train_steps:
-          end = options.num_train_steps
-          if options.eval_steps:
-            end = min(end, (self.step // options.eval_steps + 1) * options.eval_steps)
-          self._controller.train(end, checkpoint_at_completion=False)
+          self._controller.train(self.step + self._loop_length(self.step), checkpoint_at_completion=False)
+          self._stop.check()
           # The last step's evaluation is the caller's business where none is wanted while training.
-          metrics = self.evaluate() if options.eval_steps else None
+          if options.eval_steps and (self.step % options.eval_steps == 0 or self.step == options.num_train_steps):
+            metrics = self.evaluate()
         if self._manager is not None:
           self._controller.save_checkpoint()
     except Interrupted:
@@ -206,7 +233,8 @@ class Session:
     if self._first_loop:
       # The first loop contains tracing and compilation.
       self._first_loop = False
-      self._progress.write(f"first step after {self._trainer.seconds_of_loop:.1f} s (tracing and compiling)")
+      self._progress.write(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took "
+                           f"{self._trainer.seconds_of_loop:.1f} s with tracing and compiling")
     else:
       self._loop_length.adapt(seconds_per_step)
     self.last_metrics = dict(metrics)
@@ -216,23 +244,33 @@ class Session:
         steps, loss=f"{metrics['loss']:.4f}", accuracy=f"{metrics[options.accuracy]:.3f}",
         examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{tokens_per_second:.0f}")
     self._profile()
-    self._stop.check()
 
   def _agree(self, seconds_per_step: float) -> float:
     """The mean over all processes, so that all choose the same loop length; signals are shared on the way."""
     if self._devices.num_workers == 1:
       return seconds_per_step
-    received = 1.0 if self._stop.received else 0.0
-
-    @tf.function
-    def share(values):
-      return self._devices.strategy.run(
-          lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values))
-
-    total = self._devices.strategy.experimental_local_results(share(tf.constant([seconds_per_step, received])))[0]
-    if float(total[1]) > 0 and not self._stop.received:
+    seconds, signals = self._mean_over_replicas([seconds_per_step, 1.0 if self._stop.received else 0.0])
+    if signals > 0 and not self._stop.received:
       self._stop.received = "a signal to another process"
-    return float(total[0]) / self._devices.strategy.num_replicas_in_sync
+    return seconds
+
+  def _check_same_step(self) -> None:
+    """All processes must have restored the same checkpoint.
+
+    Raises:
+      UserError: they have not.
+    """
+    if self._devices.num_workers > 1:
+      step = float(self.step)
+      mean, mean_square = self._mean_over_replicas([step, step * step])
+      if mean_square > mean * mean:
+        raise UserError(f"this process starts at step {self.step}, another one elsewhere: --output_dir="
+                        f"{self._directory} must be the same directory on all machines")
+
+  def _mean_over_replicas(self, values: list[float]) -> list[float]:
+    # float64 holds the squares of steps exactly.
+    summed = self._devices.strategy.experimental_local_results(self._sum_over_replicas(tf.constant(values, tf.float64)))
+    return [float(value) / self._devices.strategy.num_replicas_in_sync for value in summed[0]]
 
   def _after_evaluation(self, metrics: dict) -> None:
     if self._log:
