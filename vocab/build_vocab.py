@@ -130,8 +130,8 @@ _MAX_CHARACTERS = flags.DEFINE_integer(
     "max_characters", 1000, "Different characters in the vocabulary; words with rarer ones will be [UNK]. Chinese "
     "and Japanese need 5,000 and more.", lower_bound=1)
 _MAX_WORDS = flags.DEFINE_integer(
-    "max_words", 300_000, "Different words the pieces are learnt from, the most common ones. Learning takes about "
-    "one GB and ten seconds a round and core for each 100,000.", lower_bound=1)
+    "max_words", 300_000, "Different words the pieces are learnt from, the most common ones. Learning takes some "
+    "200 MB a core, and ten seconds a round, for each 100,000.", lower_bound=1)
 _HELD_OUT_FILE = flags.DEFINE_string(
     "held_out_file", None, "Text for the statistics, as --input_file; it is not learnt from.")
 _HELD_OUT_FRACTION = flags.DEFINE_float(

@@ -31,8 +31,9 @@ _MAX_PIECE_CHARACTERS = 50
 _SLACK = 0.02
 # In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others behind [MASK].
 _UNUSED_BEFORE_UNK = 99
-# Every printable ASCII character belongs to a vocabulary, even if the corpus lacks it.
-_ASCII = tuple(map(chr, range(0x21, 0x7F)))
+# These belong to every vocabulary, even if the corpus lacks them: printable ASCII, and the quotation marks, dashes
+# and signs that a word processor or a web page may put in any text.
+_COMMON_CHARACTERS = (*map(chr, range(0x21, 0x7F)), *"‘’“”–—…•°×£€")
 _LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
 
 
@@ -69,7 +70,7 @@ def learn_vocabulary(
     word_counts: words of `basic_tokenize` with their counts, the most common first.
     vocab_size: number of tokens wanted, `first_tokens` included.
     first_tokens: special tokens, put first as they are.
-    max_characters: at most so many different characters, the most common ones (and all of ASCII). Words with
+    max_characters: at most so many different characters, the most common ones (and `_COMMON_CHARACTERS`). Words with
       others are left out of the learning, and will be [UNK].
     do_lower_case: words are lower-cased, so upper-case ASCII letters need no place.
     num_workers: processes; the result does not depend on it.
@@ -83,7 +84,7 @@ def learn_vocabulary(
     UserError: there is no room for the characters.
   """
   characters = {character for character, _ in character_counts(word_counts)[:max_characters]}
-  characters |= {character.lower() if do_lower_case else character for character in _ASCII}
+  characters |= {character.lower() if do_lower_case else character for character in _COMMON_CHARACTERS}
   words = [(word, count) for word, count in word_counts
            if len(word) <= _MAX_PIECE_CHARACTERS and characters.issuperset(word)]
   first = [*first_tokens, *sorted(characters),
@@ -140,21 +141,25 @@ def _next_probes(sizes: Mapping[int, int], room: int, most_wanted: float) -> lis
     return []
   # The number of pieces is close to a power of the threshold: a straight line in logarithms.
   known = sorted(sizes)
-  if low and high:
-    first, second = low, high
-  else:
-    first, second = (known if high else known[::-1])[:2]
-  rise = math.log(max(1, sizes[second]) / max(1, sizes[first]))
+  first, second = (low, high) if low and high else (known if high else known[::-1])[:2]
+  rise = math.log(max(0.5, sizes[second]) / max(0.5, sizes[first]))
   slope = rise / math.log(second / first) if rise else -0.6
-  probes = set()
-  for goal in (room + (most_wanted - room) / 4, most_wanted - (most_wanted - room) / 4):
-    guess = first * (goal / max(1, sizes[first])) ** (1 / slope)
-    # Beyond what is known a line may go far astray.
-    guess = min(max(guess, known[0] / 8), known[-1] * 8)
-    probes.add(round(min(max(guess, low + 1), high - 1 if high else guess)))
+  goals = (room + (most_wanted - room) / 4, most_wanted - (most_wanted - room) / 4)
+  guesses = [first * (goal / max(0.5, sizes[first])) ** (1 / slope) for goal in goals]
+  # A line may go astray, so every round gets on by a share of the way, whatever the sizes are.
+  if low and high:
+    margin = (high / low) ** 0.05
+    guesses = [min(max(guess, low * margin), high / margin) for guess in guesses]
+    if high > 1.5 * low:
+      guesses[0] = math.sqrt(low * high)
+  elif high:
+    guesses = [min(max(guess, high / 8), high / 1.25) for guess in guesses]
+  else:
+    guesses = [min(max(guess, low * 1.25), low * 8) for guess in guesses]
+  probes = {min(max(round(guess), low + 1), high - 1 if high else round(guess) + 1) for guess in guesses}
   if len(probes) == 1:
     probes.add(max(low + 1, min(probes) - 1))
-  return sorted(probe for probe in probes if probe not in sizes)
+  return sorted(probes - sizes.keys())
 
 
 def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[str]:
