@@ -14,18 +14,18 @@ import re
 from nupunkt import PunktSentenceTokenizer
 from nupunkt.models import load_default_model
 
-# Titles that novels and letters are full of, and the legal texts the model was trained on are not.
-_MORE_ABBREVIATIONS = ("lt", "mlle", "mme", "mdme")
+# What novels and documentation are full of, and the legal texts the model was trained on are not.
+_MORE_ABBREVIATIONS = ("lt", "mlle", "mme", "mdme", "w.r.t")
 
 # Everyday words that the model takes for abbreviations because its texts cut them short somewhere: in prose,
 # a full stop behind them nearly always ends a sentence.
 _NOT_ABBREVIATIONS = (
     "aloud", "am", "at", "axe", "backs", "bank", "bed", "black", "bold", "book", "call", "can", "car", "chest",
-    "cliff", "coal", "cold", "crazy", "drunk", "farce", "fish", "fist", "found", "hall", "hand", "hard", "hers",
-    "human", "in", "knees", "lack", "laughter", "lead", "leg", "lock", "luck", "mankind", "me", "month", "pen",
-    "penny", "rest", "rich", "row", "sand", "sat", "sick", "sir", "sleep", "so", "south", "stake", "stars",
-    "stock", "story", "sum", "sun", "tables", "tale", "ten", "tread", "vain", "walk", "wall", "west", "wheel",
-    "will", "win", "wings", "yard")
+    "cliff", "coal", "code", "cold", "crazy", "drunk", "farce", "fish", "fist", "flag", "found", "hall", "hand",
+    "hard", "hers", "human", "in", "int", "knees", "lack", "laughter", "lead", "leg", "lock", "luck", "mankind",
+    "me", "month", "pen", "penny", "rest", "rich", "row", "sand", "sat", "sick", "sir", "sleep", "so", "south",
+    "stake", "stars", "stock", "story", "sum", "sun", "tables", "tale", "ten", "tread", "vain", "walk", "wall",
+    "west", "wheel", "will", "win", "wings", "yard")
 
 # Full stops of Chinese and Japanese, the danda of the scripts of India, the Arabic question mark and the Urdu
 # full stop, with the closing quotes and brackets that belong to the sentence.
