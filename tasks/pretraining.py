@@ -138,7 +138,7 @@ def run(options: PretrainingOptions, flags: Mapping[str, object]) -> int:
                                     checked.do_lower_case)
   try:
     return _train_and_evaluate(options, checked, devices, model, state, optimizer, manager, say)
-  except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+  except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError):
     say("reading failed; looking for the record that is wrong")
     for which, record_files in (("input_file", checked.train_files), ("eval_file", checked.eval_files)):
       pretraining_data.check_all_records(record_files, which, checked.config, options.max_seq_length,

@@ -150,9 +150,11 @@ class CheckpointManager(tf.train.CheckpointManager):
       return prefix
     try:
       self.checkpoint.restore(prefix).assert_existing_objects_matched()
-    except (tf.errors.OpError, AssertionError, ValueError) as error:
-      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; remove it and its line in "
-                      f"{self.directory}/checkpoint to go on from the one before") from None
+    except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
+      # TensorFlow's reader raises Python's own errors for some kinds of damage.
+      earlier = ", ".join(os.path.basename(path) for path in self.checkpoints if path != prefix) or "none"
+      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; to go on from an earlier one "
+                      f"({earlier}), set model_checkpoint_path to it in {self.directory}/checkpoint") from None
     self._saved_step = int(self._step.numpy())
     return prefix
 
