@@ -1,12 +1,10 @@
 """What the tests of the training side share: tiny records, a tiny network, a trainer without a run directory."""
 
 import dataclasses
-import gzip
 
 import numpy as np
 import tensorflow as tf
 
-from data_gen.records import RecordWriter
 from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
@@ -27,32 +25,38 @@ TINY = BertConfig(
 ONE_LAYER = dataclasses.replace(TINY, num_hidden_layers=1)
 
 
-def instances(count: int, first: int = 0, seed: int = 0, vocab_size: int = VOCAB, length: int = LENGTH,
+def instances(count: int, first: int = 0, vocab_size: int = VOCAB, length: int = LENGTH,
               predictions: int = PREDICTIONS) -> dict[str, np.ndarray]:
-  """Instances as `RecordWriter.encode` takes them. Of their first two tokens (* 100 + the second) one can tell which
-  one it is: `first`, `first` + 1, ..."""
-  rng = np.random.default_rng([seed, first])
-  numbers = np.arange(first, first + count)
-  lengths = rng.integers(length // 2, length + 1, count)
-  masked = rng.integers(1, predictions + 1, count)
-  tokens = rng.integers(0, vocab_size, (count, length)) * (np.arange(length) < lengths[:, None])
-  tokens[:, 0], tokens[:, 1] = numbers // 100, numbers % 100
-  used = np.arange(predictions) < masked[:, None]
+  """Features of pre-training records. Their first two tokens tell which one it is: `first`, `first` + 1, ..."""
+  rng = np.random.default_rng([vocab_size, first])
+  real = np.arange(length) < rng.integers(length // 2, length + 1, (count, 1))
+  tokens = rng.integers(0, vocab_size, (count, length)) * real
+  which = np.arange(first, first + count)
+  tokens[:, 0], tokens[:, 1] = which // 100, which % 100
+  masked = np.arange(predictions) < rng.integers(1, predictions + 1, (count, 1))
+  segment_b = (np.arange(length) > length // 3) & real
   return {
-      "input_ids": tokens, "length": lengths, "segment_b_start": lengths // 2,
-      "masked_lm_positions": np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * used,
-      # Learnable: the label of a position is the token beside it.
-      "masked_lm_ids": rng.integers(0, vocab_size // 4, (count, predictions)) * used, "masked_count": masked,
-      "next_sentence_labels": rng.integers(0, 2, count)}
+      "input_ids": tokens, "input_mask": real.astype(int), "segment_ids": segment_b.astype(int),
+      "masked_lm_positions": np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * masked,
+      # The upper ids are never asked for: that can be learnt.
+      "masked_lm_ids": rng.integers(0, vocab_size // 4, (count, predictions)) * masked,
+      "masked_lm_weights": masked.astype(np.float32), "next_sentence_labels": rng.integers(0, 2, (count, 1))}
 
 
 def write_records(path, count: int, first: int = 0, **kwargs) -> str:
-  """A TFRecord file of `instances`; gzipped if its name ends with .gz."""
-  vocab_size = kwargs.get("vocab_size", VOCAB)
-  writer = RecordWriter(kwargs.get("length", LENGTH), kwargs.get("predictions", PREDICTIONS), vocab_size)
-  data = writer.encode(**instances(count, first, **kwargs))
-  path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+  """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz."""
+  features = instances(count, first, **kwargs)
+  with tf.io.TFRecordWriter(str(path), "GZIP" if str(path).endswith(".gz") else "") as writer:
+    for row in range(count):
+      writer.write(tf.train.Example(features=tf.train.Features(feature={
+          name: _feature(values[row]) for name, values in features.items()})).SerializeToString())
   return str(path)
+
+
+def _feature(values: np.ndarray) -> tf.train.Feature:
+  if values.dtype == np.float32:
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+  return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
 
 def numbers(features: dict) -> list[int]:

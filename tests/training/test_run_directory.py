@@ -1,0 +1,188 @@
+import json
+import os
+import resource
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common.errors import UserError
+from modeling.checkpoints.names import raw_variables
+from modeling.pretraining import BertForPreTraining
+from tests.training.common import ONE_LAYER, TINY, weights
+from training import run_directory
+from training.loop import TrainingState
+from training.optimization import AdamWeightDecay
+
+
+class Run:
+  """A network, its state and the manager of its checkpoints."""
+
+  def __init__(self, directory, config=ONE_LAYER, interval=1, keep=5, seed=0, optimizer=True):
+    self.model = BertForPreTraining(config, seed=seed)
+    self.model.build_weights()
+    self.state = TrainingState()
+    self.optimizer = AdamWeightDecay(raw_variables(self.model)) if optimizer else None
+    checkpoint = run_directory.checkpoint_of(self.model, self.state, self.optimizer)
+    self.manager = run_directory.CheckpointManager(checkpoint, str(directory), self.state.step, interval, keep)
+
+  def save_at(self, step, **kwargs):
+    self.state.step.assign(step)
+    self.state.examples.assign(8 * step)
+    return self.manager.save(**kwargs)
+
+
+def names(directory) -> list[str]:
+  return sorted(os.listdir(directory))
+
+
+def test_the_keys_of_a_checkpoint_stay_as_they_are(tmp_path):
+  prefix = Run(tmp_path).save_at(3)
+  layer = [f"encoder/encoder/layer_0/{name}" for name in (
+      *(f"attention/{part}/{leaf}" for part in ("self/query", "self/key", "self/value", "output/dense")
+        for leaf in ("kernel", "bias")),
+      "attention/output/LayerNorm/beta", "attention/output/LayerNorm/gamma", "intermediate/dense/kernel",
+      "intermediate/dense/bias", "output/dense/kernel", "output/dense/bias", "output/LayerNorm/beta",
+      "output/LayerNorm/gamma")]
+  paths = [
+      "encoder/embeddings/word_embeddings", "encoder/embeddings/token_type_embeddings",
+      "encoder/embeddings/position_embeddings", "encoder/embeddings/LayerNorm/beta",
+      "encoder/embeddings/LayerNorm/gamma", *layer, "encoder/pooler/dense/kernel", "encoder/pooler/dense/bias",
+      "heads/masked_lm/transform/dense/kernel", "heads/masked_lm/transform/dense/bias",
+      "heads/masked_lm/transform/LayerNorm/beta", "heads/masked_lm/transform/LayerNorm/gamma",
+      "heads/masked_lm/output_bias", "heads/next_sentence/output_weights", "heads/next_sentence/output_bias"]
+  expected = {*paths, *(f"optimizer/m/{path}" for path in paths), *(f"optimizer/v/{path}" for path in paths),
+              "step", "examples", "loss_scale", "steps_since_overflow", "save_counter"}
+  reader = tf.train.load_checkpoint(prefix)
+  assert set(reader.get_variable_to_shape_map()) == {
+      "_CHECKPOINTABLE_OBJECT_GRAPH", *(f"{path}/.ATTRIBUTES/VARIABLE_VALUE" for path in expected)}
+  assert reader.get_tensor("examples/.ATTRIBUTES/VARIABLE_VALUE") == 24
+  assert names(tmp_path) == ["checkpoint", "ckpt-3.data-00000-of-00001", "ckpt-3.index"]
+
+
+def test_what_is_saved_is_restored(tmp_path):
+  run, other = Run(tmp_path), Run(tmp_path, seed=1)
+  run.optimizer.m[3].assign(run.optimizer.m[3] + 0.5)
+  run.state.loss_scale.assign(8.0)
+  assert other.manager.restore_or_initialize() is None
+  run.save_at(7)
+  other = Run(tmp_path, seed=1)
+  assert other.manager.restore_or_initialize() == f"{tmp_path}/ckpt-7"
+  for name, value in weights(run.model).items():
+    np.testing.assert_array_equal(weights(other.model)[name], value)
+  assert float(tf.reduce_min(other.optimizer.m[3])) == 0.5
+  assert [int(other.state.step), int(other.state.examples), float(other.state.loss_scale)] == [7, 56, 8.0]
+  # Evaluation needs no optimizer.
+  assert Run(tmp_path, optimizer=False).manager.restore_or_initialize() == f"{tmp_path}/ckpt-7"
+
+
+def test_checkpoints_are_made_at_multiples_and_the_newest_are_kept(tmp_path):
+  run = Run(tmp_path, interval=2, keep=2)
+  saved = [run.save_at(step) for step in range(1, 8)]
+  assert [bool(prefix) for prefix in saved] == [False, True] * 3 + [False]
+  assert run.save_at(7, check_interval=False) == f"{tmp_path}/ckpt-7"
+  assert run.save_at(7, check_interval=False) is None
+  assert [name for name in names(tmp_path) if name.endswith(".index")] == ["ckpt-6.index", "ckpt-7.index"]
+  everything = Run(tmp_path / "all", keep=0)
+  for step in range(1, 8):
+    everything.save_at(step)
+  assert len([name for name in names(tmp_path / "all") if name.endswith(".index")]) == 7
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
+  run = Run(tmp_path)
+  run.save_at(1)
+  before = names(tmp_path)
+  # Files of this process can't grow beyond this size, as if the disk were full.
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+  try:
+    with pytest.raises(UserError) as error:
+      run.save_at(2)
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  for part in ("ckpt-2 could not be saved", str(tmp_path), "last good one", "ckpt-1", "make room"):
+    assert part in str(error.value)
+  assert "\n" not in str(error.value)
+  assert names(tmp_path) == before
+  again = Run(tmp_path, seed=1)
+  assert again.manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"
+  assert again.save_at(2) == f"{tmp_path}/ckpt-2"
+
+
+def test_the_first_checkpoint_can_fail_too(tmp_path):
+  run = Run(tmp_path / "run")
+  (tmp_path / "run").touch()
+  with pytest.raises(UserError, match="there is none yet"):
+    run.save_at(1)
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing data", "missing index"])
+def test_a_damaged_checkpoint_is_named(tmp_path, damage):
+  run = Run(tmp_path)
+  run.save_at(1)
+  run.save_at(2)
+  data = tmp_path / "ckpt-2.data-00000-of-00001"
+  if damage == "cut":
+    data.write_bytes(data.read_bytes()[:1000])
+  else:
+    (data if damage == "missing data" else tmp_path / "ckpt-2.index").unlink()
+  with pytest.raises(UserError) as error:
+    Run(tmp_path).manager.restore_or_initialize()
+  assert "ckpt-2 can't be restored" in str(error.value) and "\n" not in str(error.value)
+  # What the message proposes works.
+  assert "earlier one (ckpt-1), set model_checkpoint_path" in str(error.value)
+  state = tmp_path / "checkpoint"
+  state.write_text(state.read_text().replace('model_checkpoint_path: "ckpt-2"', 'model_checkpoint_path: "ckpt-1"', 1))
+  again = Run(tmp_path)
+  assert again.manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"
+  assert again.save_at(2) == f"{tmp_path}/ckpt-2"
+  assert Run(tmp_path).manager.restore_or_initialize() == f"{tmp_path}/ckpt-2"
+
+
+def test_another_size_is_refused(tmp_path):
+  ONE_LAYER.to_file(str(tmp_path / "bert_config.json"))
+  run_directory.check_same_model(str(tmp_path), TINY)
+  Run(tmp_path).save_at(1)
+  run_directory.check_same_model(str(tmp_path), ONE_LAYER)
+  with pytest.raises(UserError, match="num_hidden_layers is 1 there and 2 here"):
+    run_directory.check_same_model(str(tmp_path), TINY)
+  with pytest.raises(UserError, match="ckpt-1 can't be restored"):
+    Run(tmp_path, TINY).manager.restore_or_initialize()
+
+
+def test_a_directory_that_was_moved_is_found(tmp_path):
+  Run(tmp_path / "old").save_at(1)
+  shutil.move(tmp_path / "old", tmp_path / "new")
+  assert Run(tmp_path / "new").manager.restore_or_initialize() == f"{tmp_path}/new/ckpt-1"
+
+
+def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
+  log = run_directory.MetricsLog(str(tmp_path), 0)
+  for step in (1, 2, 3):
+    log.append(step, "train", {"loss": 1 / (3 * step), "accuracy": 0.0})
+  with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
+    file.write('{"step": 4, "spl')
+  run_directory.MetricsLog(str(tmp_path), 2).append(3, "train", {"loss": 0.5})
+  lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+  assert lines == run_directory.read_metrics(str(tmp_path)) == [
+      {"step": 1, "split": "train", "loss": 0.3333333, "accuracy": 0.0},
+      {"step": 2, "split": "train", "loss": 0.1666667, "accuracy": 0.0},
+      {"step": 3, "split": "train", "loss": 0.5}]
+
+
+def test_the_description_of_a_run(tmp_path):
+  vocabulary = tmp_path / "words.txt"
+  vocabulary.write_text("[PAD]\n[UNK]\n")
+  flags = {"learning_rate": 1e-4, "seed": 1, "input_file": "a"}
+  run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(vocabulary), False)
+  assert names(tmp_path) == ["bert_config.json", "flags.json", "tokenizer_config.json", "vocab.txt", "words.txt"]
+  assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+  assert json.loads((tmp_path / "tokenizer_config.json").read_text())["do_lower_case"] is False
+  written = json.loads((tmp_path / "flags.json").read_text())
+  assert written["flags"] == flags and written["script"] == "run.py" and "tensorflow" in written["versions"]
+  assert run_directory.changed_flags(str(tmp_path), {**flags, "seed": 2, "new": 1}) == ["seed: 1 → 2"]
+  # A run that goes on from its own vocabulary.
+  run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
+  assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
