@@ -4,12 +4,16 @@ from collections.abc import Callable
 
 from keras import ops
 
+from modeling.fused import fused
 
+
+@fused
 def gelu_tanh(x):
   """Gaussian error linear unit in the tanh form, which the original computes (arXiv 1606.08415)."""
   return ops.gelu(x, approximate=True)
 
 
+@fused
 def gelu_erf(x):
   """Gaussian error linear unit, exact: x times the normal distribution function of x."""
   return ops.gelu(x, approximate=False)
