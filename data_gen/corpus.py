@@ -25,6 +25,8 @@ _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
 _CHUNKS_WANTED = 64
 _SMALLEST_CHUNK = 1 << 20
 _LARGEST_CHUNK = 8 << 20
+# The shorter the sequences, the more instances a text makes.
+_LARGEST_CHUNK_PER_TOKEN = 64 << 10
 _BLOCKS_A_CHUNK = 16
 _BLOCKS_TO_DRAW_FROM = 4
 
@@ -34,19 +36,23 @@ class Block:
   """Bytes of one file, from a line's start to a line's end; mostly whole documents.
 
   Attributes:
+    number: its place in the corpus.
     path: the file.
     start, end: offsets in bytes.
     first_document, last_document: numbers of the documents of its first and last line. A document that is too long
       for a block goes on in the next one, under the same number.
     continues: the first line belongs to the last document of the block before.
+    inside_line: it begins inside a line, which was too long for one block.
   """
 
+  number: int
   path: str
   start: int
   end: int
   first_document: int
   last_document: int
   continues: bool
+  inside_line: bool
 
 
 @dataclasses.dataclass
@@ -109,9 +115,10 @@ def unzip(path: str, target: str) -> str:
   return target
 
 
-def chunk_bytes(corpus_bytes: int) -> int:
-  """Bytes of text a chunk of a corpus of this size should have."""
-  return min(max(corpus_bytes // _CHUNKS_WANTED, _SMALLEST_CHUNK), _LARGEST_CHUNK)
+def chunk_bytes(corpus_bytes: int, max_seq_length: int) -> int:
+  """Bytes of text that a chunk of a corpus of this size should have."""
+  largest = min(_LARGEST_CHUNK, _LARGEST_CHUNK_PER_TOKEN * max_seq_length)
+  return min(max(corpus_bytes // _CHUNKS_WANTED, _SMALLEST_CHUNK), largest)
 
 
 def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf8: str = "error",
@@ -132,7 +139,7 @@ def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf
   size = nul_bytes = 0
   for path, name in zip(paths, names, strict=True):
     line = 1
-    ended = True
+    ended, inside_line = True, False
     for start, data, ends_document in _cut(path, name, max(chunk_size // _BLOCKS_A_CHUNK, 1)):
       if on_bad_utf8 == "error":
         _check_utf8(data, name, start, line)
@@ -140,16 +147,17 @@ def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf
       nul_bytes += data.count(b"\0")
       advance(len(data))
       size += len(data)
-      text = data.strip()
-      if not text:
+      if not inside_line and _STARTS_BLANK.match(data):
         ended = True
-        continue
-      continues = not ended and not _STARTS_BLANK.match(data)
-      before = blocks[-1].last_document if blocks else -1
-      first = before if continues else before + 1
-      last = first + 1 if _BLANK_LINE.search(text) else first
-      blocks.append(Block(path, start, start + len(data), first, last, continues))
-      ended = ends_document
+      text = data.rstrip() if inside_line else data.strip()
+      if text:
+        before = blocks[-1].last_document if blocks else -1
+        first = before + ended
+        last = first + 1 if _BLANK_LINE.search(text) else first
+        blocks.append(Block(len(blocks), path, start, start + len(data), first, last, not ended, inside_line))
+        ended = False
+      ended = ended or ends_document or bool(_BLANK_LINE.search(data, len(data.rstrip())))
+      inside_line = not data.endswith(b"\n")
   return Corpus(blocks, size, chunk_size, nul_bytes)
 
 
@@ -210,18 +218,22 @@ def make_chunks(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
 
 
 def find_other_documents(blocks: Sequence[Block], chunk: Sequence[Block]) -> list[Block]:
-  """Blocks with documents for a chunk to draw random segments from, if all of its own are the same document.
+  """Blocks for a chunk to draw random segments from, should all its own text be one document.
 
   Returns:
-    The next few blocks behind the chunk's first one (and round the end) that hold another document; none where
-    the chunk has several documents, or the corpus only one.
+    The next few blocks behind the chunk's first one, and round the end, that hold another document than that
+    block's last one; none where the corpus is one document.
   """
-  document = chunk[0].first_document
-  if any((block.first_document, block.last_document) != (document, document) for block in chunk):
-    return []
-  others = [block for block in blocks if (block.first_document, block.last_document) != (document, document)]
-  begin = sum(block.first_document < document for block in others)
-  return [*others[begin:], *others[:begin]][:_BLOCKS_TO_DRAW_FROM]
+  own = {block.number for block in chunk}
+  document = chunk[0].last_document
+  found = []
+  for step in range(1, len(blocks)):
+    block = blocks[(chunk[0].number + step) % len(blocks)]
+    if block.number not in own and (block.first_document, block.last_document) != (document, document):
+      found.append(block)
+      if len(found) == _BLOCKS_TO_DRAW_FROM:
+        break
+  return found
 
 
 def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
@@ -233,34 +245,39 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
   Raises:
     UserError: a file has changed or gone since it was scanned.
   """
-  ids, lengths, documents = [np.empty(0, np.int32)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+  ids, lengths, pieces, documents = ([np.empty(0, kind)] for kind in (np.int32, np.int64, np.int64, np.int64))
   continued = lines_without_tokens = 0
-  # Numbers for the documents that begin and end inside a block; the scan's numbers are not negative.
-  inner = -1
+  piece = -1
+  before = None
   for block in blocks:
     lines = _read_lines(block, on_bad_utf8)
     encoding = tokenizer.encode_batch(lines)
     without = np.flatnonzero(encoding.row_lengths == 0)
-    blank = without[[not lines[index].strip() for index in without.tolist()]]
+    # The rest of a line that was cut is not a blank line.
+    blank = without[[not lines[index].strip() and not (block.inside_line and index == 0)
+                     for index in without.tolist()]]
     lines_without_tokens += len(without) - len(blank)
-    is_blank = np.zeros(len(lines), np.int64)
-    is_blank[blank] = 1
     used = encoding.row_lengths > 0
-    paragraph = np.cumsum(is_blank)[used]
-    numbers = inner - paragraph
-    numbers[paragraph == is_blank.sum()] = block.last_document
+    paragraph = np.searchsorted(blank, np.arange(len(lines)))[used]
+    follows = block.continues and before == block.number - 1
+    before = block.number
+    piece += not follows
+    continued += bool(block.continues and not follows and len(paragraph) and paragraph[0] == 0)
+    # The scan's numbers for the documents that may go on elsewhere, negative ones for those that don't.
+    numbers = -1 - piece - paragraph
+    numbers[paragraph == len(blank)] = block.last_document
     numbers[paragraph == 0] = block.first_document
-    continued += bool(block.continues and len(paragraph) and paragraph[0] == 0)
-    inner -= len(blank) + 1
     ids.append(encoding.ids)
     lengths.append(encoding.row_lengths[used])
+    pieces.append(piece + paragraph)
     documents.append(numbers)
-  all_ids, all_lengths, all_documents = map(np.concatenate, (ids, lengths, documents))
-  starts = np.flatnonzero(np.diff(all_documents, prepend=np.iinfo(np.int64).min))
-  sentences = np.diff(starts, append=len(all_documents))
+    piece += len(blank)
+  all_ids, all_lengths, all_pieces, all_documents = map(np.concatenate, (ids, lengths, pieces, documents))
+  starts = np.flatnonzero(np.diff(all_pieces, prepend=-1))
+  sentences = np.diff(starts, append=len(all_pieces))
   return Documents(
       ids=all_ids, sentence_offsets=np.concatenate([[0], np.cumsum(all_lengths)]),
-      document_offsets=np.concatenate([starts, [len(all_documents)]]), document_ids=all_documents[starts],
+      document_offsets=np.concatenate([starts, [len(all_pieces)]]), document_ids=all_documents[starts],
       counts={"documents": len(starts) - continued, "sentences": len(all_lengths), "tokens": len(all_ids),
               "unknown_tokens": int((all_ids == tokenizer.vocabulary.unk_id).sum()),
               "lines_without_tokens": lines_without_tokens,

@@ -24,7 +24,8 @@ from absl import flags
 from common import cli, files, parallel
 from common.errors import UserError
 from data_gen import records, statistics
-from data_gen.generation import Settings, generate
+from data_gen.generation import generate
+from data_gen.generation_settings import Settings
 from data_gen.vocabulary import Vocabulary
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Text files, comma-separated globs; gzipped or not.")
@@ -110,7 +111,7 @@ def main(argv: Sequence[str]) -> None:
     raise UserError(f"--output_file: {min(overwritten)} is also an input: give it another name")
   for path in output_files:
     files.make_output_directory(os.path.dirname(path) or ".", "output_file")
-  for note in vocabulary.notes:
+  for note in [*vocabulary.notes, *settings.notes()]:
     print(f"note: {note}", file=sys.stderr)
 
   result = generate(input_files, output_files, stats_file, settings,

@@ -94,8 +94,8 @@ def read_complete_run(path: str) -> dict | None:
 
 def disk_error(path: str, error: OSError) -> UserError:
   """The error for a file that could not be written."""
-  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: make room, then go on where it "
-                   "stopped by giving --resume")
+  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: make room, then give "
+                   "--resume")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import gzip
 import hashlib
+import json
 import os
 import resource
 import sys
@@ -23,10 +24,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from common import parallel
+from common import files, parallel
 from common.errors import UserError
 from common.progress import Progress
 from data_gen import corpus, external_shuffle, instances, statistics
+from data_gen.generation_settings import Settings
 from data_gen.masking import Masking, Shares, mask
 from data_gen.records import RecordWriter
 from data_gen.tokenization import Tokenizer
@@ -39,46 +41,6 @@ _SAMPLE_BYTES = 1 << 19
 _GZIP_LEVEL = 6
 # What a random generator is for.
 _CHUNKS, _PAIRS, _KEYS, _MASKS = range(4)
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-  """Everything that the bytes of the output depend on, besides the corpus. Names and defaults are the flags'."""
-
-  vocab_file: str
-  do_lower_case: bool = True
-  do_whole_word_mask: bool = False
-  max_seq_length: int = 128
-  max_predictions_per_seq: int = 20
-  random_seed: int = 12345
-  dupe_factor: int = 10
-  masked_lm_prob: float = 0.15
-  short_seq_prob: float = 0.1
-  masking: str = "80,10,10"
-  next_sentence_prediction: bool = True
-  gzip_compress: bool = False
-  on_bad_utf8: str = "error"
-
-  def check(self) -> None:
-    """Raises UserError, naming the flag, for a value that can't work."""
-    special = 3 if self.next_sentence_prediction else 2
-    if not 5 <= self.max_seq_length <= 1 << 15:
-      raise UserError(f"--max_seq_length={self.max_seq_length}: it must be between 5 ([CLS] A [SEP] B [SEP]) and 32768")
-    if not 1 <= self.max_predictions_per_seq <= self.max_seq_length - special:
-      raise UserError(f"--max_predictions_per_seq={self.max_predictions_per_seq}: a sequence of "
-                      f"{self.max_seq_length} has 1 to {self.max_seq_length - special} tokens that can be masked")
-    if self.dupe_factor < 1:
-      raise UserError(f"--dupe_factor={self.dupe_factor}: it must be at least 1")
-    for flag, value in (("masked_lm_prob", self.masked_lm_prob), ("short_seq_prob", self.short_seq_prob)):
-      if not 0 <= value <= 1:
-        raise UserError(f"--{flag}={value}: a probability is between 0 and 1")
-    if self.on_bad_utf8 not in ("error", "replace"):
-      raise UserError(f"--on_bad_utf8={self.on_bad_utf8}: it must be error or replace")
-    Shares.parse(self.masking)
-
-  def generator(self, *key: int) -> np.random.Generator:
-    """The random generator for one purpose and place."""
-    return np.random.default_rng([self.random_seed % 2**64, *key])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,9 +78,12 @@ def generate(input_files: Sequence[str], output_files: Sequence[str], stats_file
   Raises:
     UserError: the input or the disk is at fault, or there is nothing to resume or something in the way.
   """
+  identity = _identity(input_files, output_files, settings)
+  if resume and (finished := _read_finished(output_files, stats_file, identity)):
+    return finished
   started = time.monotonic()
   tokenizer = _tokenizer(settings.vocab_file, settings.do_lower_case)
-  with WorkDirectory(output_files[0], _identity(input_files, output_files, settings), resume) as work:
+  with WorkDirectory(output_files[0], identity, resume) as work:
     text = _scan(input_files, work, settings)
     projection = project(text, settings, tokenizer)
     _announce(text, projection, len(output_files))
@@ -130,15 +95,18 @@ def generate(input_files: Sequence[str], output_files: Sequence[str], stats_file
       statistics.add(counts, facts["counts"])
       peaks.append(facts["peak_bytes"])
     if not counts.get("tokens"):
+      work.discard()
       raise UserError(f"--input_file: no text in {_name_some(input_files)}")
     runs = [work.run_path(number) for number in range(len(chunks))]
     plan = _plan(runs, len(output_files))
+    if work.resumed:
+      work.check_shards(plan.shards, output_files)
     for facts in _make_pieces(work, settings, runs, plan, num_workers):
       statistics.add(counts, facts["counts"])
       peaks.append(facts["peak_bytes"])
     files_of_shards = [{"file": os.path.basename(path), "instances": sum(piece.last - piece.first for piece in pieces)}
                        for path, pieces in zip(output_files, plan.shards, strict=True)]
-    result = _describe(settings, tokenizer, counts, files_of_shards)
+    result = _describe(identity, settings, tokenizer, counts, files_of_shards)
     result["run"] = {"seconds": round(time.monotonic() - started, 2), "num_workers": num_workers, "resumed": resume,
                      "text_bytes": text.size, "peak_mib_per_worker": round(max(peaks) / 2**20)}
     work.publish(output_files, stats_file, result)
@@ -156,11 +124,24 @@ def _identity(input_files: Sequence[str], output_files: Sequence[str], settings:
           "output_file": [os.path.abspath(path) for path in output_files]}
 
 
+def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict) -> dict | None:
+  """The result of an earlier call with these arguments that came to its end, or None."""
+  if not all(map(os.path.exists, [stats_file, *output_files])):
+    return None
+  found = files.read_json(stats_file)
+  same = all(found.get(name) == value for name, value in json.loads(json.dumps(identity)).items())
+  return found if same else None
+
+
 def _scan(input_files: Sequence[str], work: WorkDirectory, settings: Settings) -> corpus.Corpus:
   paths = [corpus.unzip(path, work.unzipped_path(number)) for number, path in enumerate(input_files)]
+  for path, name in zip(paths, input_files, strict=True):
+    if not os.path.getsize(path):
+      print(f"note: {name} is empty", file=sys.stderr)
   size = sum(os.path.getsize(path) for path in paths)
   with Progress("scanning", total=size, unit="B") as progress:
-    text = corpus.scan(paths, input_files, corpus.chunk_bytes(size), settings.on_bad_utf8, progress.advance)
+    text = corpus.scan(paths, input_files, corpus.chunk_bytes(size, settings.max_seq_length), settings.on_bad_utf8,
+                       progress.advance)
   if not text.blocks:
     raise UserError(f"--input_file: no text in {_name_some(input_files)}")
   return text
@@ -372,17 +353,18 @@ def _peak_bytes() -> int:
 # ------------------------------------------------------------------------------------------------- after the work
 
 
-def _describe(settings: Settings, tokenizer: Tokenizer, counts: dict[str, int], shards: list[dict]) -> dict:
+def _describe(identity: dict, settings: Settings, tokenizer: Tokenizer, counts: dict[str, int],
+              shards: list[dict]) -> dict:
+  """What the statistics file holds."""
   return {
-      **dataclasses.asdict(settings),
-      "vocab_file": os.path.abspath(settings.vocab_file),
-      "vocab_sha256": _sha256(settings.vocab_file),
+      **identity,
       "vocab_size": tokenizer.vocabulary.size,
       "instances": counts["instances"],
       "shards": shards,
       "counts": counts,
       "statistics": statistics.summarize(counts),
-      "warnings": statistics.find_warnings(counts, settings.max_seq_length, settings.next_sentence_prediction),
+      "warnings": statistics.find_warnings(counts, settings.max_seq_length, settings.next_sentence_prediction,
+                                            len(shards)),
   }
 
 

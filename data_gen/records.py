@@ -139,15 +139,15 @@ class RecordWriter:
 
   def _put_varints(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
     """Lays out integers [B, n]; returns the bytes used by each row, int32 [B]."""
-    used = self._is_used.take(values).view(np.uint8).reshape(len(values), -1)
+    used = self._is_used.take(values).view(np.uint8)
     begin = self._begins[name] + self._heads[name].width
-    data[:, begin:begin + used.shape[1]] = self._digits.take(values).view(np.uint8).reshape(len(values), -1)
+    data[:, begin:begin + used.shape[1]] = self._digits.take(values).view(np.uint8)
     self._used[:, begin:begin + used.shape[1]] = used.view(bool)
     return self._put_head(data, name, used.sum(1, dtype=np.int32))
 
   def _put_bytes(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
     """Lays out what has the same size in every row: bytes (each its own varint) or floats [B, n]."""
-    values = values.view(np.uint8).reshape(len(values), -1)
+    values = values.view(np.uint8)
     begin = self._begins[name] + self._heads[name].width
     data[:, begin:begin + values.shape[1]] = values
     return self._put_head(data, name, np.full(len(values), values.shape[1], np.int32))

@@ -10,6 +10,7 @@ from data_gen.masking import Masked
 _MOST_RANDOM_NEXT = 0.55
 _MOST_UNKNOWN = 0.01
 _MOST_ONE_SENTENCE_DOCUMENTS = 0.5
+_MOST_NUL_BYTES = 0.01
 
 
 def add(total: dict[str, int], part: dict[str, int]) -> None:
@@ -58,31 +59,42 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
   }
 
 
-def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool) -> list[str]:
-  """What will disappoint in this data, one line each, with what to do about it."""
+def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
+                  shards: int = 1) -> list[str]:
+  """What will disappoint in this data, one line each, with what to do about it.
+
+  Args:
+    counts: as for `summarize`.
+    max_seq_length: S.
+    next_sentence_prediction: pairs were made.
+    shards: number of files written.
+  """
   summary = summarize(counts)
   found = []
-  documents, sentences = counts["documents"], counts["sentences"]
-  one_sentence = counts["one_sentence_documents"] / max(documents, 1)
-  if next_sentence_prediction and documents == 1:
+  if next_sentence_prediction and counts["documents"] == 1:
     found.append("the corpus is one document: random next segments had to come from the same document, so "
                  "next sentence prediction learns little; put blank lines between its parts (chapters, articles), or "
                  "give --next_sentence_prediction=false")
-  if sentences == documents and summary["tokens_per_sentence"] > max_seq_length:
-    found.append(f"the documents have no sentence breaks ({summary['tokens_per_sentence']:.0f} tokens a line): each "
-                 "gives one instance and the rest of it is lost; split it with data_gen/prepare_corpus.py")
-  elif documents > 1 and one_sentence > _MOST_ONE_SENTENCE_DOCUMENTS:
-    found.append(f"{one_sentence:.0%} of the documents have one sentence (a blank line after every sentence?): no "
-                 "segment has a true next one; blank lines belong between documents only")
+  if next_sentence_prediction and summary["tokens_per_sentence"] > max_seq_length:
+    found.append(f"a line has {summary['tokens_per_sentence']:,.0f} tokens on average, more than a sequence: the "
+                 "documents have no sentence breaks, and most of a line is lost; split them with "
+                 "data_gen/prepare_corpus.py")
+  elif counts["one_sentence_documents"] > _MOST_ONE_SENTENCE_DOCUMENTS * max(counts["documents"], 2):
+    consequence = "no segment has a true next one" if next_sentence_prediction else "sequences stay short"
+    found.append(f"{counts['one_sentence_documents'] / counts['documents']:.0%} of the documents have one sentence "
+                 f"(a blank line after every sentence?): {consequence}; blank lines belong between documents only")
   if next_sentence_prediction and summary["share_random_next"] > _MOST_RANDOM_NEXT:
-    found.append(f"{summary['share_random_next']:.1%} of the next segments are random (50 % is meant): many documents "
-                 "are so short that nothing is left for a true next segment; use longer documents or shorter sequences")
+    found.append(f"{summary['share_random_next']:.1%} of the next segments are random (50 % is meant): documents "
+                 "are so short, or sentences so long, that often nothing is left for a true next segment; use longer "
+                 "documents, or split long sentences")
   if summary["share_unknown"] > _MOST_UNKNOWN:
     found.append(f"{summary['share_unknown']:.1%} of the tokens are [UNK]: the vocabulary does not cover this text; "
                  "check --vocab_file and --do_lower_case, or build a vocabulary with vocab/build_vocab.py")
-  if counts["tokens"] and counts.get("nul_bytes", 0) > 0.01 * counts["tokens"]:
+  if counts.get("nul_bytes", 0) > _MOST_NUL_BYTES * counts["tokens"]:
     found.append(f"the text holds {counts['nul_bytes']:,} NUL bytes, which were dropped: is it UTF-16? Convert it "
                  "to UTF-8")
+  if counts["instances"] < shards:
+    found.append(f"there are fewer instances ({counts['instances']}) than files ({shards}): some are empty")
   return found
 
 
@@ -106,12 +118,13 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
   return "\n".join(f"  {name:<12} {value:>14}   {note}" for name, value, note in lines)
 
 
-def format_example(example: dict[str, np.ndarray], tokens: Sequence[str]) -> str:
+def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128) -> str:
   """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
 
   Args:
     example: as `data_gen.records.read_examples` yields it.
     tokens: the vocabulary.
+    longest: of a longer sequence only that many tokens are shown.
   """
   length = int(example["input_mask"].sum())
   shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
@@ -119,4 +132,5 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str]) -> str
                                      example["masked_lm_weights"].tolist(), strict=True):
     if weight:
       shown[position] += f"{{{tokens[label]}}}"
-  return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {' '.join(shown)}"
+  text = " ".join(shown[:longest]) + (" …" if length > longest else "")
+  return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}"

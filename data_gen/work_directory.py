@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from typing import IO
 
@@ -43,7 +44,7 @@ class WorkDirectory:
     self._identity = json.loads(json.dumps(identity))
     self._resume = resume
     self._lock: IO | None = None
-    self._published = False
+    self._keep = True
     self._shard_sizes: dict[int, int] = {}
 
   def __enter__(self) -> "WorkDirectory":
@@ -70,10 +71,11 @@ class WorkDirectory:
     return self
 
   def __exit__(self, kind, error, trace) -> None:
-    if self._published:
+    if not self._keep or not self._has_finished_work():
       shutil.rmtree(self.path)
-    elif not self._has_finished_work():
-      shutil.rmtree(self.path)
+    elif error:
+      print(f"What is finished is kept in {self.path}; the same command with --resume goes on with it.",
+            file=sys.stderr)
     if self._lock:
       self._lock.close()
 
@@ -133,6 +135,18 @@ class WorkDirectory:
     # The bytes have moved into the shard, or with it to its final place.
     return facts
 
+  def check_shards(self, shards: Sequence[Sequence[Piece]], output_files: Sequence[str]) -> None:
+    """Forgets the pieces of a shard that has lost bytes, as after a power failure; they will be made again."""
+    for number, (pieces, output) in enumerate(zip(shards, output_files, strict=True)):
+      moved = [facts["bytes"] for piece in pieces
+               if (facts := read_facts(self.piece_path(piece))) and not os.path.exists(self.piece_path(piece))]
+      shard = self._shard_path(number)
+      holder = shard if os.path.exists(shard) else output
+      if moved and not (os.path.exists(holder) and os.path.getsize(holder) >= sum(moved)):
+        for piece in pieces:
+          with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.piece_path(piece)}.json")
+
   def append_piece(self, piece: Piece, facts: dict) -> None:
     """Moves the bytes of a piece behind those of the pieces before it; does nothing if they are there.
 
@@ -170,7 +184,11 @@ class WorkDirectory:
       if os.path.exists(shard) or not self._shard_sizes.get(number):
         self._move(shard, path)
     files.write_json(stats_file, stats)
-    self._published = True
+    self.discard()
+
+  def discard(self) -> None:
+    """Lets the end of the context remove the directory with all that is in it."""
+    self._keep = False
 
   def _move(self, shard: str, path: str) -> None:
     try:

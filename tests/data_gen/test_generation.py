@@ -7,8 +7,11 @@ import statistics as means
 import numpy as np
 import pytest
 
-from data_gen import records
-from data_gen.generation import Settings, generate
+from benchmarks.reference_data_generation import ReferenceGenerator
+from benchmarks.reference_tokenizer import ReferenceTokenizer
+from data_gen import corpus, external_shuffle, records
+from data_gen.generation import generate
+from data_gen.generation_settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def test_has_the_distributions_of_the_original(golden, uncased_vocab, tmp_path, 
   yardstick = json.loads((golden / "pretraining_data" / "stats.json").read_text())["seed_variation"]["settings"][name]
   continuation = np.array([line.startswith("##") for line in open(uncased_vocab, encoding="utf-8")])
   found: dict[str, list[float]] = {}
-  for seed in range(6):
+  for seed in range(4):
     settings = Settings(uncased_vocab, dupe_factor=5, random_seed=seed, **GOLDEN_SETTINGS[name])
     output = tmp_path / f"{seed}.tfrecord"
     result = generate([str(golden / "pretraining_data" / "sample_corpus.txt")], [str(output)], f"{output}.stats.json",
@@ -85,6 +88,89 @@ def _check_hard_rules(data, settings, continuation):
     inner = (column > 0) & (data["input_mask"] > 0) & (original != 102)
     same_word = inner[:, 1:] & inner[:, :-1] & continuation[original[:, 1:]]
     assert (hidden[:, 1:] == hidden[:, :-1])[same_word].all()
+
+
+def test_the_reference_of_the_benchmark_is_the_original(golden, uncased_vocab):
+  name = "len512_pred80_wwm"
+  expected = json.loads((golden / "pretraining_data" / "stats.json").read_text())["settings"][name]
+  tokens = [line.rstrip("\n") for line in open(uncased_vocab, encoding="utf-8")]
+  generator = ReferenceGenerator(ReferenceTokenizer(tokens), dupe_factor=5, **GOLDEN_SETTINGS[name])
+  with open(golden / "pretraining_data" / "sample_corpus.txt", encoding="utf-8") as file:
+    instances = generator.instances(file)
+  found = hashlib.sha256()
+  for features in map(generator.features, instances):
+    for feature in ("input_ids", "segment_ids", "masked_lm_positions", "masked_lm_ids", "next_sentence_labels"):
+      found.update(np.array(features[feature], "<i4").tobytes())
+  assert (len(instances), found.hexdigest()) == (expected["instances"], expected["records_sha256"])
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+  """Chunks and buckets so small that a test's corpus has many of them."""
+  monkeypatch.setattr(corpus, "_SMALLEST_CHUNK", 16 << 10)
+  monkeypatch.setattr(external_shuffle, "_SMALLEST_BUCKET", 16 << 10)
+
+
+def _write_vocab(folder, words) -> str:
+  (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]) + "\n")
+  return str(folder / "vocab.txt")
+
+
+def _generate(folder, vocab_file: str, shards: int, **flags) -> tuple[dict, list[dict[str, np.ndarray]]]:
+  outputs = [folder / f"records-{shard}" for shard in range(shards)]
+  result = generate([str(folder / "corpus.txt")], list(map(str, outputs)), str(folder / "stats.json"),
+                    Settings(vocab_file, **flags), num_workers=1)
+  return result, [_columns(path) for path in outputs]
+
+
+def test_instances_of_a_document_are_spread_over_the_whole_output(tmp_path, small_pieces):
+  documents = 60
+  vocab_file = _write_vocab(tmp_path, [f"w{number}" for number in range(documents)])
+  (tmp_path / "corpus.txt").write_text(
+      "\n".join(f"w{number} " * 12 + "\n" if sentence == 199 else f"w{number} " * 12
+                for number in range(documents) for sentence in range(200)))
+  result, shards = _generate(tmp_path, vocab_file, 5, max_seq_length=32, max_predictions_per_seq=1, dupe_factor=3,
+                             masking="0,0,100")
+  text_bytes = (tmp_path / "corpus.txt").stat().st_size
+  assert len(external_shuffle_runs(text_bytes)) > 5
+  # The first token of A tells the document.
+  ids = np.concatenate([shard["input_ids"] for shard in shards])
+  document = ids[:, 1] - 5
+  total = len(ids)
+  place = np.arange(total) / total
+  # Two places drawn at random are a third of the output apart.
+  apart = [np.abs(np.subtract.outer(place[document == number], place[document == number])).mean()
+           for number in range(documents)]
+  assert np.mean(apart) == pytest.approx(1 / 3, abs=0.005)
+  assert min(apart) > 0.28 and max(apart) < 0.39
+  # Neighbours in the output are hardly ever of one document.
+  assert np.mean(document[1:] == document[:-1]) == pytest.approx(1 / documents, abs=0.008)
+  # Every shard has its part of every document.
+  for shard in shards:
+    share = np.bincount(shard["input_ids"][:, 1] - 5, minlength=documents) / np.bincount(document)
+    assert share.mean() == pytest.approx(0.2, abs=0.005) and share.min() > 0.08 and share.max() < 0.35
+  # And random next segments come from other documents, wherever in the corpus those are.
+  random_next = np.concatenate([shard["next_sentence_labels"][:, 0] for shard in shards]) == 1
+  second = np.take_along_axis(ids, (ids == 3).argmax(1)[:, None] + 1, 1)[:, 0] - 5
+  assert (second != document)[random_next].all() and (second == document)[~random_next].all()
+  assert np.abs(second - document)[random_next].mean() == pytest.approx(documents / 3, rel=0.1)
+
+
+def external_shuffle_runs(text_bytes: int) -> range:
+  """One for each chunk that a text of this size has."""
+  return range(round(text_bytes / corpus.chunk_bytes(text_bytes, 32)))
+
+
+def test_a_document_larger_than_a_chunk_draws_from_the_others(tmp_path, small_pieces):
+  vocab_file = _write_vocab(tmp_path, ["a", "b"])
+  (tmp_path / "corpus.txt").write_text("a a a a a a a a a a\n" * 20_000 + "\n" + "b b b b b b b b b b\n" * 10)
+  result, (data,) = _generate(tmp_path, vocab_file, 1, max_seq_length=32, max_predictions_per_seq=1, dupe_factor=1,
+                              masking="0,0,100", short_seq_prob=0)
+  assert result["counts"]["documents"] == 2 and result["warnings"] == []
+  random_next = data["next_sentence_labels"][:, 0] == 1
+  second = np.take_along_axis(data["input_ids"], (data["input_ids"] == 3).argmax(1)[:, None] + 1, 1)[:, 0]
+  assert (second != data["input_ids"][:, 1])[random_next].all()
+  assert random_next.mean() == pytest.approx(0.5, abs=0.04)
 
 
 def _hashes(paths) -> list[str]:

@@ -161,3 +161,8 @@ def test_another_kind_of_record_is_named(tmp_path):
     writer.write(b"\xff\xff no example")
   with pytest.raises(UserError, match="record 1 is not a serialized tf.train.Example"):
     records.inspect_first_record(path)
+
+
+def test_no_instances_make_no_bytes():
+  empty = np.zeros((0, 8), np.int32)
+  assert records.RecordWriter(8, 8, 100).encode(empty, *[empty[:, 0]] * 2, empty, empty, *[empty[:, 0]] * 2) == b""

@@ -1,0 +1,293 @@
+"""The command: its flags, what bad input makes it say, and what a kill leaves behind."""
+
+import gzip
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from data_gen import records
+from data_gen.generation import generate
+from data_gen.generation_settings import Settings
+from data_gen.work_directory import WorkDirectory
+
+WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "##s", "a", "."]
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+TEXT = "\n\n".join("\n".join(f"the {animal} {verb} on a mat ." for verb in ("sat", "ran", "sats", "rans"))
+                   for animal in ("cat", "dog", "cats", "dogs")) + "\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+  (tmp_path / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+  (tmp_path / "corpus.txt").write_text(TEXT)
+  return tmp_path
+
+
+def command(project, folder, **flags) -> list[str]:
+  given = {"input_file": "corpus.txt", "output_file": "out.tfrecord", "vocab_file": "vocab.txt", "max_seq_length": 32,
+           "max_predictions_per_seq": 5, "num_workers": 1, **flags}
+  return [sys.executable, str(project / "data_gen" / "create_pretraining_data.py"),
+          *(f"--{name}={value}" for name, value in given.items())]
+
+
+@pytest.fixture
+def run(project, folder):
+  def call(preexec_fn=None, **flags) -> subprocess.CompletedProcess:
+    return subprocess.run(command(project, folder, **flags), cwd=folder, capture_output=True, text=True,
+                          preexec_fn=preexec_fn)
+  return call
+
+
+def error_of(result: subprocess.CompletedProcess) -> str:
+  """The one line that a user sees last."""
+  assert result.returncode == 2, result.stderr
+  assert "Traceback" not in result.stderr
+  line = result.stderr.splitlines()[-1]
+  assert line.startswith("error: ")
+  return line
+
+
+def data_of(path) -> dict[str, np.ndarray]:
+  examples = list(records.read_examples(str(path)))
+  return {name: np.stack([example[name] for example in examples]) for name in records.FEATURES}
+
+
+def test_first_run(run, folder):
+  result = run(output_file="out/records@3", random_seed=1)
+  assert result.returncode == 0, result.stderr
+  names = [f"records-{shard:05d}-of-00003" for shard in range(3)]
+  assert sorted(os.listdir(folder / "out")) == [*names, "records.stats.json"]
+  stats = json.loads((folder / "out" / "records.stats.json").read_text())
+  assert [shard["file"] for shard in stats["shards"]] == names
+  assert [shard["instances"] for shard in stats["shards"]] == [
+      records.count_records(str(folder / "out" / name)) for name in names]
+  assert stats["vocab_file"] == str(folder / "vocab.txt")
+  assert stats["vocab_sha256"] == hashlib.sha256((folder / "vocab.txt").read_bytes()).hexdigest()
+  assert (stats["vocab_size"], stats["max_seq_length"], stats["random_seed"]) == (15, 32, 1)
+  assert (stats["counts"]["documents"], stats["counts"]["sentences"]) == (4, 16)
+  assert stats["instances"] == sum(shard["instances"] for shard in stats["shards"]) > 40
+  # What is printed: examples with what was hidden, and the table.
+  assert "[MASK]{" in result.stdout and "random next" in result.stdout and "documents" in result.stdout
+  assert "MB of text → about" in result.stderr
+
+
+def test_no_next_sentence_prediction_and_other_flags(run, folder):
+  result = run(next_sentence_prediction="false", masking="100,0,0", gzip_compress="true", max_seq_length=12,
+               output_file="a,b", short_seq_prob=0)
+  assert result.returncode == 0, result.stderr
+  assert (folder / "a").read_bytes()[:2] == b"\x1f\x8b"
+  data = data_of(folder / "a")
+  assert abs(len(data["input_ids"]) - records.count_records(str(folder / "b"))) <= 1
+  assert (data["input_mask"] == 1).all()
+  assert not data["segment_ids"].any() and not data["next_sentence_labels"].any()
+  used = data["masked_lm_weights"] > 0
+  assert (np.take_along_axis(data["input_ids"], data["masked_lm_positions"], 1)[used] == 4).all()
+  assert (folder / "a.stats.json").exists()
+
+
+def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
+  expected = run(random_seed=3)
+  plain = (folder / "out.tfrecord").read_bytes()
+  assert expected.returncode == 0
+  (folder / "other").mkdir()
+  (folder / "other" / "x.txt.gz").write_bytes(gzip.compress(TEXT.replace("\n", "\r\n").encode()))
+  result = run(input_file="other/*.gz", random_seed=3)
+  assert result.returncode == 0, result.stderr
+  assert (folder / "out.tfrecord").read_bytes() == plain
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"max_seq_length": 4}, "--max_seq_length=4: it must be between 5"),
+    ({"max_predictions_per_seq": 30}, "--max_predictions_per_seq=30: a sequence of 32 has 1 to 29"),
+    ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq=0"),
+    ({"masking": "80,10"}, "--masking=80,10: three percentages"),
+    ({"masked_lm_prob": 1.5}, "--masked_lm_prob=1.5"),
+    ({"dupe_factor": 0}, "--dupe_factor=0"),
+    ({"input_file": "none*.txt"}, "no file matches 'none*.txt'"),
+    ({"input_file": "."}, "is a directory"),
+    ({"input_file": "corpus.txt,missing.txt"}, "missing.txt"),
+    ({"vocab_file": "missing.txt"}, "--vocab_file: missing.txt does not exist"),
+    ({"output_file": "."}, "is a directory"),
+    ({"output_file": "out@0"}, "--output_file=out@0"),
+    ({"output_file": "corpus.txt"}, "is also an input"),
+    ({"output_file": "a,a"}, "named twice"),
+    ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
+    ({"output_file": "/proc/out"}, "--output_file: "),
+    ({"on_bad_utf8": "ignore"}, "on_bad_utf8"),
+    ({"num_workers": 0}, "num_workers"),
+    ({"vocab_file": "corpus.txt"}, "corpus.txt"),
+])
+def test_wrong_flags(run, folder, flags, message):
+  result = run(**flags)
+  assert message in error_of(result)
+  assert not list(folder.glob("out*")) and not list(folder.glob(".out*"))
+
+
+def test_not_writable(run, folder):
+  (folder / "locked").mkdir(mode=0o500)
+  if os.access(folder / "locked", os.W_OK):
+    pytest.skip("root may write everywhere")
+  assert "--output_file: can't write in" in error_of(run(output_file="locked/out"))
+
+
+def test_not_utf8(run, folder):
+  (folder / "corpus.txt").write_bytes(TEXT.encode() + b"the \xe9 cat\n")
+  line = error_of(run())
+  assert f"corpus.txt:20: byte {len(TEXT) + 4} (0xe9) is not UTF-8" in line and "--on_bad_utf8=replace" in line
+  assert not list(folder.glob(".out*"))
+  assert run(on_bad_utf8="replace").returncode == 0
+
+
+@pytest.mark.parametrize("text", [b"", b"\n\n \n", b"\0\0\n\0"])
+def test_no_text(run, folder, text):
+  (folder / "corpus.txt").write_bytes(text)
+  assert "no text in corpus.txt" in error_of(run())
+  assert not list(folder.glob(".out*")) and not list(folder.glob("out*"))
+
+
+@pytest.mark.parametrize(("text", "warning"), [
+    ("the cat sat .\nthe dog ran .\n" * 50, "one document: random next segments had to come from the same document"),
+    ("the cat sat .\n\nthe dog ran .\n\n" * 50, "a blank line after every sentence?"),
+    ("the cat sat .\n\nthe dog ran .\n\n" * 50, "of the next segments are random"),
+    ("the cat sat on a mat . " * 50 + "\n\n" + "the dog ran . " * 90 + "\n", "no sentence breaks"),
+    (TEXT.replace("mat", "zebra"), "[UNK]"),
+    (TEXT.encode("utf-16-le").decode("latin-1"), "NUL bytes"),
+])
+def test_warnings(run, folder, text, warning):
+  (folder / "corpus.txt").write_bytes(text.encode("latin-1"))
+  result = run(dupe_factor=2)
+  assert result.returncode == 0, result.stderr
+  assert any(line.startswith("warning: ") and warning in line for line in result.stderr.splitlines()), result.stderr
+  assert any(warning in line for line in json.loads((folder / "out.tfrecord.stats.json").read_text())["warnings"])
+
+
+def test_good_text_has_no_warnings(run, folder):
+  (folder / "corpus.txt").write_text("\n\n".join("the cat sat on a mat .\n" * 40 for _ in range(9)))
+  result = run()
+  assert result.returncode == 0 and "warning" not in result.stderr
+
+
+def test_odd_documents_are_all_used(run, folder):
+  (folder / "empty.txt").write_bytes(b"")
+  (folder / "corpus.txt").write_text("\n\n\n the cat .\n\n\n\n" + "the dog ran on a mat . " * 40 + "\n\0\n\n\0\n\na\n")
+  result = run(input_file="corpus.txt,empty.txt", dupe_factor=3)
+  assert result.returncode == 0, result.stderr
+  assert "empty.txt is empty" in result.stderr
+  counts = json.loads((folder / "out.tfrecord.stats.json").read_text())["counts"]
+  assert (counts["documents"], counts["sentences"], counts["instances"]) == (3, 3, 9)
+  assert counts["lines_without_tokens"] == 2 and counts["longest_sentence"] == 280
+  assert (data_of(folder / "out.tfrecord")["input_mask"].sum(1) <= 32).all()
+
+
+def test_no_room_is_noticed_before_the_work(folder, monkeypatch):
+  monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 100))
+  paths = [str(folder / name) for name in ("corpus.txt", "out.tfrecord", "out.stats.json", "vocab.txt")]
+  with pytest.raises(UserError, match="are free: .*--gzip_compress"):
+    generate(paths[:1], paths[1:2], paths[2], Settings(paths[3]), num_workers=1)
+  assert not list(folder.glob(".out*"))
+
+
+@pytest.mark.parametrize("limit", [100_000, 1_500_000])
+def test_a_full_disk_leaves_what_can_be_resumed(run, folder, limit):
+  (folder / "corpus.txt").write_text((TEXT + "\n") * 200)
+  assert run(output_file="whole", dupe_factor=4).returncode == 0
+  def full_disk():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+  (folder / "out.tfrecord").write_bytes(b"what was there before")
+  line = error_of(run(preexec_fn=full_disk, dupe_factor=4))
+  assert "can't write in" in line and "make room" in line
+  assert (folder / "out.tfrecord").read_bytes() == b"what was there before"
+  result = run(dupe_factor=4, resume="true")
+  assert result.returncode == 0, result.stderr
+  assert (folder / "out.tfrecord").read_bytes() == (folder / "whole").read_bytes()
+  assert not list(folder.glob(".out*"))
+
+
+@pytest.fixture(scope="module")
+def killing_ground(tmp_path_factory, project):
+  """A corpus of several chunks, and the bytes that an undisturbed run makes of it."""
+  folder = tmp_path_factory.mktemp("kill")
+  (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+  rng = np.random.default_rng(0)
+  text = "\n".join("" if len(row) == 3 else " ".join(row) for row in
+                   (rng.choice(WORDS[:7], n) for n in rng.integers(3, 20, 60_000)))
+  (folder / "corpus.txt").write_text(text)
+  subprocess.run(command(project, folder, dupe_factor=3, num_workers=2, output_file="whole@2"), cwd=folder, check=True,
+                 capture_output=True)
+  return folder
+
+
+def hashes(folder, name: str) -> list[str]:
+  return [hashlib.sha256((folder / f"{name}-{shard:05d}-of-00002").read_bytes()).hexdigest() for shard in range(2)]
+
+
+@pytest.mark.parametrize("moments", [
+    ["run-*.json"], ["run-*.rows.tmp", "piece-*.json"], ["piece-*.tmp", "shard-00000"], ["shard-00001"]])
+def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground, moments):
+  folder, work = killing_ground, killing_ground / ".out-00000-of-00002.partial"
+  for stale in folder.glob("out*"):
+    stale.unlink()
+  killed = 0
+  for workers, moment in zip((2, 1), moments, strict=False):
+    flags = {"dupe_factor": 3, "num_workers": workers, "output_file": "out@2", "resume": "true"}
+    process = subprocess.Popen(command(project, folder, **flags), cwd=folder, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not list(work.glob(moment)):
+      time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGKILL)
+    killed += process.wait() == -signal.SIGKILL
+    if killed:
+      assert not list(folder.glob("out*")), "nothing may have its final name before all is done"
+  assert killed
+  other = subprocess.run(command(project, folder, **{**flags, "masked_lm_prob": 0.2}), cwd=folder, capture_output=True,
+                         text=True)
+  assert "--resume" in error_of(other) and "another --masked_lm_prob" in other.stderr
+  if list(work.glob("run-*.json")):
+    refused = subprocess.run(command(project, folder, **{**flags, "resume": "false"}), cwd=folder,
+                             capture_output=True, text=True)
+    assert "give --resume" in error_of(refused)
+  result = subprocess.run(command(project, folder, **flags), cwd=folder, capture_output=True, text=True)
+  assert result.returncode == 0, result.stderr
+  assert hashes(folder, "out") == hashes(folder, "whole")
+  assert not work.exists()
+  stats = [json.loads((folder / f"{name}.stats.json").read_text()) for name in ("out", "whole")]
+  assert stats[0]["counts"] == stats[1]["counts"]
+
+
+def test_killed_while_publishing(killing_ground, monkeypatch):
+  folder = killing_ground
+  settings = Settings(str(folder / "vocab.txt"), max_seq_length=32, max_predictions_per_seq=5, dupe_factor=3)
+  outputs = [str(folder / f"late-{shard:05d}-of-00002") for shard in range(2)]
+  arguments = ([str(folder / "corpus.txt")], outputs, str(folder / "late.stats.json"), settings, 1)
+  move = WorkDirectory._move
+  def move_one(self, shard, path):
+    if path == outputs[1]:
+      raise KeyboardInterrupt
+    move(self, shard, path)
+  monkeypatch.setattr(WorkDirectory, "_move", move_one)
+  with pytest.raises(KeyboardInterrupt):
+    generate(*arguments)
+  assert not os.path.exists(outputs[1]) and not os.path.exists(arguments[2])
+  monkeypatch.undo()
+  result = generate(*arguments, resume=True)
+  assert hashes(folder, "late") == hashes(folder, "whole")
+  # All done: there is nothing to do a second time.
+  modified = [os.stat(path).st_mtime_ns for path in outputs]
+  assert generate(*arguments, resume=True) == json.loads(json.dumps(result))
+  assert [os.stat(path).st_mtime_ns for path in outputs] == modified
+
+
+def test_two_at_a_time_are_kept_apart(run, folder):
+  with WorkDirectory(str(folder / "out.tfrecord"), {}, resume=False):
+    assert "another process is writing" in error_of(run())
