@@ -1,0 +1,182 @@
+"""From text to a pre-trained BERT on this machine, in at most ten minutes: what `make demo` runs.
+
+  python demo.py                        # everything, into demo_output/
+  python demo.py --num_train_steps=500  # shorter
+
+The text is the English documentation in the installed Python packages, so nothing is downloaded. Every command is
+printed before it runs and can be typed as it is. At the end: a report and a picture of the curves.
+"""
+
+import collections
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, ROOT)
+
+from absl import flags
+
+from common import cli, files
+from common.errors import UserError
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("output_dir", "demo_output", "Where everything goes.")
+flags.DEFINE_integer("num_train_steps", 0, "Training steps; 0 for as many as take about five minutes here.",
+                     lower_bound=0)
+
+VOCAB_SIZE = 8000
+# Docstrings are short: in 64 tokens there is little padding.
+SEQUENCE_LENGTH, PREDICTIONS, BATCH_SIZE = 64, 10, 32
+LEARNING_RATE = 1e-3
+# Aimed at where --num_train_steps is 0: seconds of training, and how many steps are worth it.
+TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS = 270, 1000, 6000
+# Share of the matrix-multiply rate that so small a network reaches in training on two cores.
+UTILISATION = 0.25
+SENTENCES = (
+    "The [MASK] of the array is returned.",
+    "Returns a new [MASK] with the same shape as the input.",
+    "If [MASK] is true, the result is a list of strings.",
+)
+
+
+def main(argv) -> None:
+  cli.refuse_arguments(argv)
+  began = time.perf_counter()
+  directory = FLAGS.output_dir
+  files.make_output_directory(directory, "output_dir")
+  text, vocab, run = (os.path.join(directory, name) for name in ("text", "vocab", "run"))
+  for path in (text, vocab):
+    os.makedirs(path, exist_ok=True)
+  sizes = (f"--max_seq_length={SEQUENCE_LENGTH}", f"--max_predictions_per_seq={PREDICTIONS}")
+
+  step("1. Text: the documentation of the installed packages, a document a docstring",
+       "data_gen/extract_docstrings.py", f"--output_file={text}/docstrings.jsonl")
+  step("2. Corpus: one sentence a line; 2 % of the documents are held out",
+       "data_gen/prepare_corpus.py", f"--input_file={text}/docstrings.jsonl", f"--output_file={text}/corpus.txt",
+       "--held_out_fraction=0.02", f"--held_out_file={text}/held_out.txt")
+  step("3. Vocabulary of word pieces, and the configuration of a BERT-Tiny that uses it",
+       "vocab/build_vocab.py", f"--input_file={text}/corpus.txt", f"--held_out_file={text}/held_out.txt",
+       f"--output_dir={vocab}", f"--vocab_size={VOCAB_SIZE}", "--model_size=tiny")
+  for name, dupe_factor, shards in (("corpus", 5, "@4"), ("held_out", 1, "")):
+    step(f"4. Records with masked-LM and next-sentence labels: {name}",
+         "data_gen/create_pretraining_data.py", f"--input_file={text}/{name}.txt",
+         f"--output_file={text}/{name}.tfrecord{shards}", f"--vocab_file={vocab}/vocab.txt",
+         f"--dupe_factor={dupe_factor}", *sizes)
+  steps = FLAGS.num_train_steps or affordable_steps(f"{vocab}/bert_config.json")
+  step("5. Pre-training (the same command resumes it after an interruption)",
+       "run_pretraining.py", "--do_train", "--do_eval", f"--input_file={text}/corpus.tfrecord-*-of-*",
+       f"--eval_file={text}/held_out.tfrecord", f"--bert_config_file={vocab}/bert_config.json", f"--output_dir={run}",
+       f"--train_batch_size={BATCH_SIZE}", "--eval_batch_size=64", f"--learning_rate={LEARNING_RATE}",
+       f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", f"--eval_steps={max(steps // 8, 1)}", *sizes)
+  step("6. Filling masks", "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
+  report(directory, text, vocab, run, time.perf_counter() - began)
+
+
+def step(title: str, script: str, *arguments: str) -> None:
+  """Prints a command and runs it.
+
+  Raises:
+    UserError: it failed; it has said why.
+  """
+  shown = " \\\n    ".join(["python " + script, *map(shlex.quote, arguments)])
+  print(f"\n=== {title}\n$ {shown}\n", flush=True)
+  began = time.perf_counter()
+  status = subprocess.run([sys.executable, os.path.join(ROOT, script), *arguments], check=False).returncode
+  if status:
+    raise UserError(f"the demo stopped: {script} ended with status {status}, its message is above")
+  print(f"({time.perf_counter() - began:.0f} s)", flush=True)
+
+
+def affordable_steps(config_file: str) -> int:
+  """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+  from modeling.config import BertConfig
+  from training.throughput import matmul_rate, training_flops
+
+  flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
+  steps = TRAINING_SECONDS * UTILISATION * matmul_rate(size=512) / flops
+  return int(min(max(steps, FEWEST_STEPS), MOST_STEPS) // 100 * 100)
+
+
+def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
+  """Prints what was done and reached, and draws the curves."""
+  from training.run_directory import latest_checkpoint, read_metrics
+
+  statistics = files.read_json(f"{text}/corpus.tfrecord.stats.json")
+  lines = read_metrics(run)
+  training = [line for line in lines if line["split"] == "train"]
+  evaluations = [line for line in lines if line["split"] == "eval"]
+  first, last, held_out = training[0], training[-1], evaluations[-1]
+  token, share = most_frequent_label(f"{text}/held_out.tfrecord", f"{vocab}/vocab.txt")
+  picture = os.path.join(directory, "curves.png")
+  draw(training, evaluations, share, picture)
+  examples = last["step"] * BATCH_SIZE
+  rates = sorted(line["examples_per_second"] for line in training[1:])
+  rate = rates[len(rates) // 2]
+  print(f"""
+=== Report
+corpus       {statistics['documents']:,} documents, {statistics['tokens']:,} tokens, {statistics['instances']:,} examples
+trained      {last['step']:,} steps of {BATCH_SIZE} examples of {SEQUENCE_LENGTH} tokens: {examples:,} examples
+throughput   {rate:.0f} examples/s, {rate * SEQUENCE_LENGTH:,.0f} tokens/s, {last['input_wait_share']:.1%} of the time \
+waiting for input
+
+                          at the start   at the end   held-out documents""")
+  for name, label in (("masked_lm_accuracy", "masked-LM accuracy"), ("masked_lm_loss", "masked-LM loss"),
+                      ("next_sentence_accuracy", "next-sentence accuracy"),
+                      ("next_sentence_loss", "next-sentence loss")):
+    print(f"  {label:24}{first[name]:12.4f} {last[name]:12.4f} {held_out[name]:20.4f}")
+  print(f"""
+  Always guessing {token!r}, the most frequent hidden token, is right in {share:.2%} of the held-out masks;
+  this network is in {held_out['masked_lm_accuracy']:.2%}.
+
+checkpoint   {latest_checkpoint(run)}
+picture      {picture}
+TensorBoard  tensorboard --logdir={run}
+time         {seconds / 60:.1f} minutes""")
+
+
+def most_frequent_label(record_file: str, vocab_file: str) -> tuple[str, float]:
+  """The token that is hidden most often, and its share of all hidden tokens."""
+  from data_gen.records import read_examples
+  from data_gen.vocabulary import Vocabulary
+
+  counts = collections.Counter()
+  for example in read_examples(record_file):
+    counts.update(example["masked_lm_ids"][example["masked_lm_weights"] > 0].tolist())
+  (token, count), = counts.most_common(1)
+  return Vocabulary.from_file(vocab_file).token_of(token), count / counts.total()
+
+
+def draw(training: list[dict], evaluations: list[dict], guessing: float, path: str) -> None:
+  """Accuracy and loss of both tasks by step, in training and on held-out documents, as a PNG."""
+  import matplotlib
+
+  matplotlib.use("Agg")
+  from matplotlib import pyplot
+
+  figure, axes = pyplot.subplots(2, 2, figsize=(10, 6.5), sharex=True, constrained_layout=True)
+  for column, task in enumerate(("masked_lm", "next_sentence")):
+    for row, measure in enumerate(("accuracy", "loss")):
+      axis, name = axes[row, column], f"{task}_{measure}"
+      axis.plot([line["step"] for line in training], [line[name] for line in training],
+                color="tab:blue", alpha=0.6, linewidth=1, label="training")
+      axis.plot([line["step"] for line in evaluations], [line[name] for line in evaluations],
+                "o-", color="tab:orange", label="held-out documents")
+      if name == "masked_lm_accuracy":
+        axis.axhline(guessing, color="gray", linestyle="--", linewidth=1, label="most frequent token")
+      axis.set_title(f"{task.replace('_', ' ')} {measure}".replace("lm", "LM"))
+      axis.grid(alpha=0.3)
+      axis.set_ylim(bottom=0)
+  axes[0, 0].legend(loc="upper left")
+  for axis in axes[1]:
+    axis.set_xlabel("step")
+  figure.suptitle("BERT-Tiny, pre-trained on the documentation of the installed Python packages")
+  with files.atomic_write(path, "wb") as file:
+    pyplot.savefig(file, format="png", dpi=120)
+
+
+if __name__ == "__main__":
+  cli.run(main)
