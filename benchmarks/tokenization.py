@@ -43,6 +43,7 @@ _TEXT_FILE = flags.DEFINE_string(
     "installed packages.")
 _MIXED_FILE = flags.DEFINE_string(
     "mixed_file", None, "Text of many languages. Default: the English text with most lines in other scripts.")
+_PEERS = flags.DEFINE_bool("peers", True, "Measure the other packages, too, where they are installed.")
 _MEGABYTES = flags.DEFINE_float("megabytes", 8, "Millions of characters to measure with, and to warm up with.",
                                 lower_bound=0.01)
 _REPETITIONS = flags.DEFINE_integer("repetitions", 5, "Rounds; the slow ones take part in the first three.",
@@ -195,7 +196,7 @@ def main(argv: Sequence[str]) -> int:
   mixed = texts.read_lines(_MIXED_FILE.value, "mixed_file") if _MIXED_FILE.value else texts.mixed_lines(english)
   samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
   del english, mixed
-  others = peers(_VOCAB_FILE.value, vocabulary, _DO_LOWER_CASE.value)
+  others = peers(_VOCAB_FILE.value, vocabulary, _DO_LOWER_CASE.value) if _PEERS.value else []
   core = texts.pin_to_one_core()
   print(f"processor time on {'one core' if core is None else f'core {core}'}; the column 'x tokenizers' compares with "
         "the faster of its methods")
