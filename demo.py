@@ -105,7 +105,7 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
   """Prints what was done and reached, and draws the curves."""
   from training.run_directory import latest_checkpoint, read_metrics
 
-  statistics = files.read_json(f"{text}/corpus.tfrecord.stats.json")
+  counts = files.read_json(f"{text}/corpus.tfrecord.stats.json")["counts"]
   lines = read_metrics(run)
   training = [line for line in lines if line["split"] == "train"]
   evaluations = [line for line in lines if line["split"] == "eval"]
@@ -118,7 +118,7 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
   rate = rates[len(rates) // 2]
   print(f"""
 === Report
-corpus       {statistics['documents']:,} documents, {statistics['tokens']:,} tokens, {statistics['instances']:,} examples
+corpus       {counts['documents']:,} documents, {counts['tokens']:,} tokens, {counts['instances']:,} examples
 trained      {last['step']:,} steps of {BATCH_SIZE} examples of {SEQUENCE_LENGTH} tokens: {examples:,} examples
 throughput   {rate:.0f} examples/s, {rate * SEQUENCE_LENGTH:,.0f} tokens/s, {last['input_wait_share']:.1%} of the time \
 waiting for input
