@@ -114,8 +114,8 @@ class TestSearch:
     def size(threshold: int) -> int:
       return int(most * threshold ** -power)
 
-    most_wanted = 1.02 * room
-    sizes, probes, rounds = {}, [start, 2 * start + 1], 0
+    most_wanted = 1.03 * room
+    sizes, probes, rounds = {}, [start, start + start // 5 + 1], 0
     while probes:
       sizes.update((probe, size(probe)) for probe in probes)
       rounds += 1

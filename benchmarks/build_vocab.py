@@ -1,0 +1,80 @@
+r"""From installed docstrings to a vocabulary: how long each command takes, and the search against tensorflow_text's.
+
+  python benchmarks/build_vocab.py
+  python benchmarks/build_vocab.py --input_file=corpus/train.txt --megabytes=40
+
+The commands are timed as a user meets them, start-up included. The peer is `learn` of tensorflow_text's
+wordpiece_tokenizer_learner_lib, which our learner calls for every threshold it tries: same words, same function,
+another search. The peer's time leaves out its import of TensorFlow and the counting of words. Takes some minutes,
+most of them the peer's.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, PROJECT)
+
+from absl import flags
+
+from common import cli, files, parallel
+from vocab import word_counts, wordpiece_learner
+
+_INPUT_FILE = flags.DEFINE_string(
+    "input_file", None, "A prepared corpus. Default: the docstrings of the installed packages.")
+_MEGABYTES = flags.DEFINE_float("megabytes", 40, "Text used of the corpus, if it has as much.")
+_VOCAB_SIZE = flags.DEFINE_integer("vocab_size", 8000, "Tokens wanted.")
+_NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes. Default: all cores.", lower_bound=1)
+
+
+def timed(*command: str) -> float:
+  """Runs a script of the project and returns its seconds."""
+  start = time.perf_counter()
+  subprocess.run([sys.executable, os.path.join(PROJECT, command[0]), *command[1:]], check=True,
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+  return time.perf_counter() - start
+
+
+def cut(source: str, target: str, num_bytes: int) -> int:
+  """Copies whole lines, about so many bytes; returns how many."""
+  with open(source, "rb") as file:
+    data = file.read(num_bytes) + file.readline()
+  with open(target, "wb") as file:
+    file.write(data)
+  return len(data)
+
+
+def main(argv: Sequence[str]) -> None:
+  cli.refuse_arguments(argv)
+  workers = f"--num_workers={_NUM_WORKERS.value or parallel.default_num_workers()}"
+  with tempfile.TemporaryDirectory() as folder:
+    corpus = _INPUT_FILE.value and files.check_readable(_INPUT_FILE.value, "input_file")
+    if not corpus:
+      docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "corpus.txt")
+      seconds = timed("data_gen/extract_docstrings.py", f"--output_file={docstrings}", workers)
+      print(f"extract_docstrings.py  {seconds:6.1f} s   {os.path.getsize(docstrings) / 1e6:.1f} MB")
+      seconds = timed("data_gen/prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}", workers)
+      print(f"prepare_corpus.py      {seconds:6.1f} s   {os.path.getsize(docstrings) / 1e6 / seconds:.1f} MB/s")
+    text = os.path.join(folder, "text")
+    size = cut(corpus, text, int(_MEGABYTES.value * 1e6))
+    ours = timed("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={_VOCAB_SIZE.value}",
+                 f"--output_dir={folder}", "--held_out_fraction=0", workers)
+    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
+      tokens = len(file.readlines())
+    print(f"build_vocab.py         {ours:6.1f} s   {size / 1e6:.1f} MB → {tokens:,} tokens, all included", flush=True)
+
+    words = word_counts.count_words([text], True, 1, 5_000_000).words
+    learner = wordpiece_learner._load_learner()
+    start = time.perf_counter()
+    found = learner.learn(words, _VOCAB_SIZE.value, wordpiece_learner.special_tokens(0))
+    peer = time.perf_counter() - start
+    print(f"tensorflow_text learn  {peer:6.1f} s   → {len(found):,} tokens, learning only")
+    print(f"ours is {peer / ours:.1f} times as fast")
+
+
+if __name__ == "__main__":
+  cli.run(main)
