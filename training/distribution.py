@@ -94,7 +94,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
       dtype=_dtype(precision, device_kind),
       # On a TPU `strategy.run` compiles by itself.
-      jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")), is_chief=is_chief, num_workers=num_workers)
+      jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
+      is_chief=is_chief, num_workers=num_workers)
 
 
 def _dtype(precision: str, device_kind: str) -> str:
