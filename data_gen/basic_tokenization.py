@@ -113,8 +113,12 @@ def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
   """
   if text.isascii() and text.isprintable():
     return _find_ascii_words(text.lower() if do_lower_case else text)
-  words = []
   separation = _SEPARATION[do_lower_case]
+  if text.isalnum() and _search_unsplittable(text) is None:
+    # Most words of most languages: nothing to delete or to cut, unless NFD sets accents apart.
+    word = unicodedata.normalize("NFD", text.lower()) if do_lower_case else text
+    return [word] if word.isalnum() else word.translate(separation).split()
+  words = []
   for chunk in text.translate(_CLEANING).split():
     if do_lower_case:
       chunk = unicodedata.normalize("NFD", chunk.lower())

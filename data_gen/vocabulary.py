@@ -31,7 +31,7 @@ class Vocabulary:
     """Takes the tokens in the order of their ids.
 
     Raises:
-      UserError: a token occurs twice or a special token is missing.
+      UserError: a token is empty or occurs twice, or a special token is missing.
     """
     self.tokens = list(tokens)
     self.size = len(self.tokens)
@@ -39,6 +39,8 @@ class Vocabulary:
     self.notes = list(notes)
     self._ids: dict[str, int] = {}
     for index, token in enumerate(self.tokens):
+      if not token:
+        raise UserError(f"{self._place(index)}: empty token")
       first = self._ids.setdefault(token, index)
       if first != index:
         raise UserError(f"{self._place(index)}: {token!r} is already line {first + 1}: every token must be there once "

@@ -15,9 +15,8 @@ ID_BYTES = 4
 # Longer words are [UNK] (characters, after NFD), as in the original.
 MAX_WORD_CHARACTERS = 200
 
-# Characters by which `_lengths_by_prefix` tells pieces apart, and the lengths of the pieces that have fewer.
+# Characters by which `_lengths_by_prefix` tells pieces apart.
 _PREFIX = 4
-_SHORT = (3, 2, 1)
 
 
 class WordPiece:
@@ -63,7 +62,7 @@ class WordPiece:
     pieces, lengths = self._starts, self._start_lengths
     start, size = 0, len(word)
     while start < size:
-      for length in lengths.get(word[start:start + _PREFIX], _SHORT):
+      for length in lengths.get(word[start:start + _PREFIX]) or lengths.get(word[start], ()):
         end = start + length
         id = pieces.get(word[start:end])
         if id is not None and end <= size:
@@ -77,9 +76,17 @@ class WordPiece:
 
 
 def _lengths_by_prefix(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
-  """First characters of a piece → the lengths worth trying, longest first: far fewer than all up to the longest."""
-  lengths: dict[str, set[int]] = {}
+  """First characters of a piece → the lengths worth trying, longest first: far fewer than all up to the longest.
+
+  The keys are the first `_PREFIX` characters of longer pieces and, for the shorter ones, the first character.
+  """
+  short: dict[str, set[int]] = {}
+  long: dict[str, set[int]] = {}
   for piece in pieces:
-    if len(piece) >= _PREFIX:
-      lengths.setdefault(piece[:_PREFIX], set(_SHORT)).add(len(piece))
-  return {prefix: tuple(sorted(found, reverse=True)) for prefix, found in lengths.items()}
+    if len(piece) < _PREFIX:
+      short.setdefault(piece[0], set()).add(len(piece))
+    else:
+      long.setdefault(piece[:_PREFIX], set()).add(len(piece))
+  for prefix, found in long.items():
+    found.update(short.get(prefix[0], ()))
+  return {prefix: tuple(sorted(found, reverse=True)) for prefix, found in (long | short).items()}

@@ -137,6 +137,8 @@ def test_file_that_can_not_be_read(tmp_path):
 def test_tokens_without_a_file_are_checked_too():
   with pytest.raises(UserError, match="vocabulary entry 7: 'a' is already line 6"):
     Vocabulary([*SPECIAL_TOKENS, "a", "a"])
+  with pytest.raises(UserError, match="vocabulary entry 6: empty token"):
+    Vocabulary([*SPECIAL_TOKENS, ""])
   with pytest.raises(UserError, match=r"the vocabulary has no \[MASK\]"):
     Vocabulary(SPECIAL_TOKENS[:4])
 
