@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> None:
     print(f"build_vocab.py         {ours:6.1f} s   {size / 1e6:.1f} MB → {tokens:,} tokens, all included", flush=True)
 
     words = word_counts.count_words([text], True, 1, 5_000_000).words
-    learner = wordpiece_learner._load_learner()
+    learner = wordpiece_learner.load_learner()
     start = time.perf_counter()
     found = learner.learn(words, _VOCAB_SIZE.value, wordpiece_learner.special_tokens(0))
     peer = time.perf_counter() - start

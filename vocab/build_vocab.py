@@ -12,7 +12,7 @@ import dataclasses
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -21,63 +21,14 @@ from absl import flags
 from common import cli, files, parallel
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.vocabulary import UNK, Vocabulary
-from data_gen.wordpiece import ID_BYTES, WordPiece
+from data_gen.vocabulary import Vocabulary
 from modeling.presets import PRESETS
 from vocab import wordpiece_learner
+from vocab.coverage import coverage_table
 from vocab.word_counts import CorpusCounts, count_words, total_size
 
 # Room for different words while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Coverage:
-  """How well a vocabulary fits a text.
-
-  Attributes:
-    words: words and punctuation marks of the text.
-    tokens: WordPiece tokens it becomes.
-    unknown: words that become [UNK].
-    whole: words that are a token of their own.
-  """
-
-  words: int
-  tokens: int
-  unknown: int
-  whole: int
-
-  @property
-  def pieces_per_word(self) -> float:
-    return self.tokens / max(1, self.words)
-
-  @property
-  def unknown_share(self) -> float:
-    """[UNK] among the tokens."""
-    return self.unknown / max(1, self.tokens)
-
-  @property
-  def whole_share(self) -> float:
-    return self.whole / max(1, self.words)
-
-
-def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> Coverage:
-  """Tokenizes words with the tokenizer that training will use.
-
-  Args:
-    vocabulary: the vocabulary.
-    word_counts: words of `basic_tokenize` and how often each occurs.
-  """
-  wordpiece = WordPiece(vocabulary)
-  unk = wordpiece.id_bytes(UNK)
-  words = tokens = unknown = whole = 0
-  for word, count in word_counts.items():
-    ids = wordpiece.ids(word)
-    words += count
-    tokens += count * (len(ids) // ID_BYTES)
-    unknown += count * (ids == unk)
-    whole += count * (len(ids) == ID_BYTES and ids != unk)
-  return Coverage(words, tokens, unknown, whole)
 
 
 def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:
@@ -102,16 +53,6 @@ def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int,
   characters = wordpiece_learner.character_counts(list(counts.words.items()))
   rare = characters[max_characters:]
   return len(rare), sum(count for _, count in rare) / max(1, sum(count for _, count in characters))
-
-
-def _coverage_rows(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> list[str]:
-  rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'pieces/word':>12} {'whole words':>12} {'[UNK]':>9}"]
-  for name, words in texts.items():
-    if words:
-      coverage = measure_coverage(vocabulary, words)
-      rows.append(f"{name:<10} {coverage.words:>12,} {coverage.tokens:>12,} {coverage.pieces_per_word:>12.3f} "
-                  f"{coverage.whole_share:>12.2%} {coverage.unknown_share:>9.4%}")
-  return rows
 
 
 _INPUT_FILE = flags.DEFINE_string(
@@ -187,8 +128,7 @@ def main(argv: Sequence[str]) -> None:
   continuations = sum(token.startswith("##") and len(token) > 2 for token in tokens)
   print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {_OUTPUT_DIR.value} "
         f"({time.monotonic() - start:.0f} s in all)\n")
-  rows = _coverage_rows(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out})
-  print("\n".join(rows))
+  print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
   if len(tokens) < _VOCAB_SIZE.value:
     print(f"warning: the text does not hold {_VOCAB_SIZE.value:,} pieces: the vocabulary has {len(tokens):,}, and "
           "bert_config.json says so")

@@ -165,7 +165,7 @@ def _next_probes(sizes: Mapping[int, int], room: int, most_wanted: float) -> lis
 
 def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[str]:
   """The learner's pieces of more than one character, the most common first; runs in the workers."""
-  learner = _load_learner()
+  learner = load_learner()
   params = learner.Params(
       upper_thresh=None, lower_thresh=None, num_iterations=_NUM_ITERATIONS, max_input_tokens=-1,
       max_token_length=_MAX_PIECE_CHARACTERS, max_unique_chars=None, vocab_size=None, slack_ratio=None,
@@ -179,7 +179,8 @@ def _learn_with_threshold(words: list[tuple[str, int]], threshold: int) -> list[
 
 
 @functools.cache
-def _load_learner() -> types.ModuleType:
+def load_learner() -> types.ModuleType:
+  """tensorflow_text's module `wordpiece_tokenizer_learner_lib`, without TensorFlow."""
   # By its path: importing the package would import TensorFlow, which takes longer than the learning of a small
   # vocabulary and can't be shared with forked workers. The module itself needs numpy only.
   package = importlib.util.find_spec("tensorflow_text")

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen import corpus_readers
-from data_gen.corpus_readers import ReaderOptions, ReadingNotes, TextLayout, detect_layout, read_documents
+from data_gen import text_lines
+from data_gen.corpus_readers import ReaderOptions, TextLayout, detect_layout, read_documents
+from data_gen.text_lines import ReadingNotes
 
 
 def _read(path, notes=None, **options) -> list[list[str]]:
@@ -71,13 +72,13 @@ class TestPlainText:
     assert [next(document) for document in documents] == ["It was late. He left.", "Morning came."]
 
   def test_long_lines_are_cut_at_spaces(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
     [paragraphs] = _read(file("one two three four five six seven eight nine ten"), hard_wrapped=False)
     assert len(paragraphs) > 2
     assert " ".join(paragraphs) == "one two three four five six seven eight nine ten"
 
   def test_long_lines_without_spaces_are_cut_between_characters(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
     text = "日本語の文章は空白を含まないので切る所がない。"
     [paragraphs] = _read(file(text), hard_wrapped=False)
     assert len(paragraphs) > 2
@@ -115,6 +116,15 @@ class TestJsonLines:
   def test_hard_wrapped_string(self, file):
     assert _read(file(json.dumps({"text": _WRAPPED}))) == _read(file(_WRAPPED))
 
+  def test_whether_strings_are_wrapped_is_found_out_for_the_whole_file(self, file):
+    # The second alone could be a heading with a text that goes on.
+    path = file(json.dumps({"text": _WRAPPED}) + "\n" + json.dumps({"text": "It began\nwith a word."}) + "\n")
+    assert _read(path)[1] == ["It began with a word."]
+    assert _read(path, hard_wrapped=False)[1] == ["It began", "with a word."]
+    long = {"text": "Heading\n" + "A paragraph of some length in a line of its own. " * 5}
+    path = file("".join(json.dumps(record) + "\n" for record in [long] * 9 + [{"text": "Heading\nA short text."}]))
+    assert _read(path)[-1] == ["Heading", "A short text."]
+
   def test_half_a_surrogate_pair_and_nul(self, file):
     [[paragraph]] = _read(file('{"text": "a\\ud800b\\u0000c"}'))
     assert paragraph == "a?bc"
@@ -131,10 +141,10 @@ class TestJsonLines:
       _read(file('{"text": "fine"}\n' + line + "\n"))
 
   def test_long_line(self, file, monkeypatch):
-    monkeypatch.setattr(corpus_readers, "_MAX_TEXT_LINE_BYTES", 16)
+    monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
     text = "one two three " * 20
     assert _read(file(json.dumps({"text": text}))) == [[text.strip()]]
-    monkeypatch.setattr(corpus_readers, "_MAX_JSON_LINE_BYTES", 100)
+    monkeypatch.setattr(text_lines, "_MAX_JSON_LINE_BYTES", 100)
     with pytest.raises(UserError, match=r"input.txt:1: a line of more than"):
       _read(file(json.dumps({"text": text})))
 

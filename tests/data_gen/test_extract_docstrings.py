@@ -1,6 +1,7 @@
 """Docstrings out of packages: what is prose, what is found, and that the workers do not matter."""
 
 import json
+import pathlib
 import subprocess
 import sys
 from collections import defaultdict
@@ -8,9 +9,11 @@ from collections import defaultdict
 import pytest
 
 from common.errors import UserError
-from data_gen import extract_docstrings
+from data_gen import docstrings
 from data_gen.docstring_text import docstring_paragraphs
-from data_gen.extract_docstrings import PackageCounts, SourceFile
+from data_gen.docstrings import PackageCounts, SourceFile
+
+_SCRIPT = str(pathlib.Path(docstrings.__file__).with_name("extract_docstrings.py"))
 
 _NUMPYDOC = '''Return the sum of the elements along a given axis.
 
@@ -142,7 +145,7 @@ def short():
 def _extract(folder, num_workers=1, min_words=5):
   sources = [SourceFile("things", str(path), path.stat().st_size) for path in sorted(folder.glob("*.py"))]
   counts = defaultdict(PackageCounts)
-  documents = list(extract_docstrings.extract_documents(sources, num_workers, min_words, counts))
+  documents = list(docstrings.extract_documents(sources, num_workers, min_words, counts))
   return [" ".join(paragraphs) for _, paragraphs in documents], counts["things"]
 
 
@@ -157,30 +160,34 @@ class TestFinding:
         "Waits until the end of the world has come to pass."]
     assert counts == PackageCounts(files=2, docstrings=6, words=51, documents=4, kept_words=40)
 
+  def test_half_a_surrogate_pair(self, tmp_path):
+    (tmp_path / "odd.py").write_text('"""Holds \\ud800 half a pair, in a text of some words."""')
+    assert _extract(tmp_path)[0] == ["Holds ? half a pair, in a text of some words."]
+
   def test_minimum_of_words(self, package):
     documents, _ = _extract(package, min_words=11)
     assert documents == ["Waits until the end of the world has come to pass."]
 
   def test_tests_are_not_read(self, package):
-    names = [source.path.rpartition("/")[2] for source in extract_docstrings._python_files("things", str(package))]
+    names = [source.path.rpartition("/")[2] for source in docstrings._python_files("things", str(package))]
     assert names == ["bad.py", "one.py"]
 
   def test_installed_packages(self):
-    sources = extract_docstrings.find_source_files(["absl", "stdlib"])
+    sources = docstrings.find_source_files(["absl", "stdlib"])
     assert [source.package for source in sources] == sorted(source.package for source in sources)
     assert {source.package for source in sources} == {"absl", "stdlib"}
     assert not any("site-packages" in source.path for source in sources if source.package == "stdlib")
 
   def test_unknown_package(self):
     with pytest.raises(UserError, match="--packages: no_such_thing not installed in "):
-      extract_docstrings.find_source_files(["absl", "no_such_thing"])
+      docstrings.find_source_files(["absl", "no_such_thing"])
 
 
 class TestCommand:
 
   def _run(self, *arguments, cwd):
     return subprocess.run(
-        [sys.executable, extract_docstrings.__file__, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+        [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
 
   def test_same_output_for_any_number_of_workers(self, tmp_path):
     for workers in (1, 3):

@@ -12,16 +12,19 @@ import time
 import pytest
 
 from common.errors import UserError
-from data_gen import prepare_corpus
-from data_gen.corpus_readers import ReaderOptions, ReadingNotes
-from data_gen.prepare_corpus import CorpusStatistics
+from data_gen import corpus_preparation
+from data_gen.corpus_preparation import CorpusStatistics
+from data_gen.corpus_readers import ReaderOptions
+from data_gen.text_lines import ReadingNotes
+
+_SCRIPT = str(pathlib.Path(corpus_preparation.__file__).with_name("prepare_corpus.py"))
 
 
 def _prepare(tmp_path, text: str | bytes, num_workers: int = 1, **arguments):
   source = tmp_path / "input.txt"
   source.write_bytes(text.encode() if isinstance(text, str) else text)
   output = tmp_path / "output.txt"
-  result = prepare_corpus.prepare_corpus([str(source)], str(output), ReaderOptions(), num_workers, **arguments)
+  result = corpus_preparation.prepare_corpus([str(source)], str(output), ReaderOptions(), num_workers, **arguments)
   return output.read_text(), result
 
 
@@ -31,7 +34,7 @@ def _documents(text: str) -> list[str]:
 
 def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
   return subprocess.run(
-      [sys.executable, prepare_corpus.__file__, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60,
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60,
       **options)
 
 
@@ -54,8 +57,8 @@ class TestOutput:
   def test_long_document_in_pieces_is_still_one(self, tmp_path, monkeypatch):
     text = "".join(f"It is number {number}. It follows {number - 1}.\n" for number in range(50)) + "\nAnother. One.\n"
     whole, statistics = _prepare(tmp_path, text)
-    monkeypatch.setattr(prepare_corpus, "_PIECE_CHARACTERS", 100)
-    monkeypatch.setattr(prepare_corpus, "_CHUNK_CHARACTERS", 150)
+    monkeypatch.setattr(corpus_preparation, "_PIECE_CHARACTERS", 100)
+    monkeypatch.setattr(corpus_preparation, "_CHUNK_CHARACTERS", 150)
     assert _prepare(tmp_path, text) == (whole, statistics)
     assert len(_documents(whole)) == 2
 
@@ -63,7 +66,7 @@ class TestOutput:
     source = tmp_path / "input.txt"
     source.write_text("One. Two.\n")
     for name in ("a.gz", "b.gz"):
-      prepare_corpus.prepare_corpus([str(source)], str(tmp_path / name), ReaderOptions(), 1)
+      corpus_preparation.prepare_corpus([str(source)], str(tmp_path / name), ReaderOptions(), 1)
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"One.\nTwo.\n"
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
@@ -118,7 +121,7 @@ class TestHeldOut:
 class TestReport:
 
   def _warnings(self, statistics, held_out=None, **notes) -> str:
-    return "\n".join(prepare_corpus.warnings(
+    return "\n".join(corpus_preparation.warnings(
         statistics, held_out or CorpusStatistics(), ReadingNotes(**notes), held_out is not None))
 
   def test_quiet_for_a_good_corpus(self):
@@ -170,7 +173,7 @@ class TestCommand:
     # A pipe that nobody writes to holds the command up while its outputs are open.
     os.mkfifo(tmp_path / "pipe")
     command = subprocess.Popen(
-        [sys.executable, prepare_corpus.__file__, f"--input_file={tmp_path}/pipe", f"--output_file={tmp_path}/out.txt"],
+        [sys.executable, _SCRIPT, f"--input_file={tmp_path}/pipe", f"--output_file={tmp_path}/out.txt"],
         stderr=subprocess.DEVNULL)
     try:
       deadline = time.monotonic() + 30

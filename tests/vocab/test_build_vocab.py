@@ -1,6 +1,7 @@
 """The command that builds a vocabulary, and the vocabulary that comes with the project."""
 
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -9,7 +10,9 @@ import pytest
 from data_gen.tokenization import Tokenizer
 from data_gen.vocabulary import Vocabulary
 from modeling.config import BertConfig
-from vocab import build_vocab
+from vocab import coverage
+
+_SCRIPT = str(pathlib.Path(coverage.__file__).with_name("build_vocab.py"))
 
 _TEXT = "".join(
     f"Dr. Müller walked {['home', 'away', 'up'][number % 3]} and talked of number {number}. He was walking.\n"
@@ -18,7 +21,7 @@ _TEXT = "".join(
 
 def _run(*arguments, cwd):
   return subprocess.run(
-      [sys.executable, build_vocab.__file__, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +92,9 @@ def test_too_little_text_is_said(tmp_path):
 
 def test_coverage():
   vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
-  coverage = build_vocab.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
-  assert coverage == build_vocab.Coverage(words=8, tokens=10, unknown=1, whole=5)
-  assert (coverage.pieces_per_word, coverage.unknown_share, coverage.whole_share) == (1.25, 0.1, 0.625)
+  found = coverage.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
+  assert found == coverage.Coverage(words=8, tokens=10, unknown=1, whole=5)
+  assert (found.pieces_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
 
 
 @pytest.mark.parametrize("arguments, message", [

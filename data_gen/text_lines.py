@@ -1,0 +1,156 @@
+"""The lines of a text file, whatever its compression, line ends and faults of encoding.
+
+Used by `corpus_readers.py`.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import re
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from common.errors import UserError
+
+# Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
+_MAX_TEXT_LINE_BYTES = 4 << 20
+# A JSON line holds a whole document and can't be cut.
+_MAX_JSON_LINE_BYTES = 1 << 30
+# What is read of a file to find out its layout.
+_SAMPLE_BYTES = 1 << 18
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_JSON_OPEN = re.compile(r'\s*\{\s*["}]')
+
+
+@dataclasses.dataclass
+class ReadingNotes:
+  """What was met on the way, for the report.
+
+  Attributes:
+    bad_utf8_lines: lines in which bytes were replaced.
+    nul_characters: NUL characters, all removed.
+    empty_files: names of the files without any text.
+    layouts: how files were understood → how many.
+  """
+
+  bad_utf8_lines: int = 0
+  nul_characters: int = 0
+  empty_files: list[str] = dataclasses.field(default_factory=list)
+  layouts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+def looks_like_json(line: str) -> bool:
+  """Whether the line starts as a JSON object does."""
+  return bool(_JSON_OPEN.match(line))
+
+
+@contextlib.contextmanager
+def open_text(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+  """The file as it is on disk, and the file to read from, which is another one for gzip."""
+  with open(path, "rb") as raw:
+    if raw.peek(2)[:2] != _GZIP_MAGIC:
+      yield raw, raw
+    else:
+      with gzip.GzipFile(fileobj=raw) as unpacked:
+        yield raw, unpacked
+
+
+class Lines:
+  """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
+
+  def __init__(
+      self, path: str, raw: IO[bytes], file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
+      progress: Callable[[int], None]):
+    self.path = path
+    self._raw = raw
+    self._file = file
+    self._replace = on_bad_utf8 == "replace"
+    self._notes = notes
+    self._progress = progress
+    self._reported = 0
+    self._offset = 0
+    self._number = 0
+    self._queue: list[tuple[int, str]] = []
+    self._iterator = self._read()
+
+  def sample(self) -> list[str]:
+    """The first lines with text in them, without taking them away; empty for a file without text."""
+    size, any_text = 0, False
+    for number, text in self._iterator:
+      any_text = any_text or bool(text.strip())
+      self._queue.append((number, text))
+      size += len(text) + 1
+      if any_text and size > _SAMPLE_BYTES:
+        break
+      if not any_text:
+        self._queue.clear()
+    sample = [text for _, text in self._queue]
+    self._queue.reverse()
+    return sample
+
+  def report_progress(self) -> None:
+    position = self._raw.tell()
+    self._progress(position - self._reported)
+    self._reported = position
+
+  def __iter__(self) -> "Lines":
+    return self
+
+  def __next__(self) -> tuple[int, str]:
+    return self._queue.pop() if self._queue else next(self._iterator)
+
+  def _read(self) -> Iterator[tuple[int, str]]:
+    if self._raw.peek(2)[:2] in _UTF16_BOMS:
+      raise UserError(f"{self.path} is UTF-16: convert it first, e.g. iconv -f UTF-16 -t UTF-8")
+    carried = b""
+    while line := self._file.readline(_MAX_TEXT_LINE_BYTES):
+      if len(line) == _MAX_TEXT_LINE_BYTES and not line.endswith(b"\n"):
+        line, carried = self._long_line(carried + line)
+      else:
+        line, carried = carried + line, b""
+      yield from self._decoded(line)
+      if self._offset - self._reported > _SAMPLE_BYTES:
+        self.report_progress()
+    if carried:
+      yield from self._decoded(carried)
+
+  def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
+    """Of a line that goes on: what is used now, and what is put before the rest."""
+    if looks_like_json(line[:100].decode("utf-8", errors="replace")):
+      line += self._file.readline(_MAX_JSON_LINE_BYTES)
+      if len(line) > _MAX_JSON_LINE_BYTES:
+        raise UserError(f"{self.path}:{self._number + 1}: a line of more than {_MAX_JSON_LINE_BYTES >> 20} MiB")
+      return line, b""
+    end = line.rfind(b" ") + 1
+    if not end:
+      # Not one space in 4 MiB: cut between characters. A continuation byte has the bits 10xxxxxx.
+      end = len(line) - 1
+      while end > 1 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return line[:end], line[end:]
+
+  def _decoded(self, line: bytes) -> Iterator[tuple[int, str]]:
+    if self._offset == 0 and line.startswith(_UTF8_BOM):
+      self._offset = len(_UTF8_BOM)
+      line = line[len(_UTF8_BOM):]
+    try:
+      text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+      if not self._replace:
+        raise UserError(
+            f"{self.path}:{self._number + 1}: not UTF-8 at byte {self._offset + error.start} of the file "
+            f"(0x{line[error.start]:02x}): convert the file, or --on_bad_utf8=replace") from None
+      text = line.decode("utf-8", errors="replace")
+      self._notes.bad_utf8_lines += 1
+    self._offset += len(line)
+    if "\0" in text:
+      self._notes.nul_characters += text.count("\0")
+      text = text.replace("\0", "")
+    text = text.rstrip("\r\n")
+    # A file with the line ends of the classic Mac OS arrives here in one piece.
+    for part in text.split("\r"):
+      self._number += 1
+      yield self._number, part
