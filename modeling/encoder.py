@@ -32,7 +32,7 @@ class EncoderLayer(keras.layers.Layer):
     super().__init__(autocast=False, **kwargs)
     self._config = config
     self._first_dropout_place = 1 + 3 * index
-    self._activation = activation(config.hidden_act)
+    self._activations = {training: activation(config.hidden_act, training) for training in (False, True)}
     path = f"bert/encoder/layer_{index}"
 
     def dense(name: str, inputs: int, outputs: int) -> Dense:
@@ -59,7 +59,8 @@ class EncoderLayer(keras.layers.Layer):
     rate, place = self._config.hidden_dropout_prob, self._first_dropout_place
     attended = self.attention_output(self.attention(x, bias, dropout=dropout, dropout_place=place))
     x = self.attention_layer_norm(x + apply_dropout(attended, rate, place + 1, dropout))
-    transformed = self.output_dense(self._activation(self.intermediate(x)))  # [B, S, I] in between
+    activate = self._activations[dropout is not None]
+    transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between
     return self.output_layer_norm(x + apply_dropout(transformed, rate, place + 2, dropout))
 
 
