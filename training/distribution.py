@@ -88,7 +88,9 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     strategy = tf.distribute.get_strategy()
   device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
   replicas = strategy.num_replicas_in_sync
-  name = "no distribution" if kind == "none" else type(strategy).__name__
+  # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
+  name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
+          "multi_worker_mirrored": "MultiWorkerMirroredStrategy"}[kind]
   return Devices(
       strategy=strategy, kind=device_kind,
       description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",

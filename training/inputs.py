@@ -59,7 +59,9 @@ def training_dataset(
   epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
   stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(used)
   batches = stream.batch(global_batch_size, drop_remainder=True).map(lambda records: (records, None))
-  return _for_replicas(batches, parse, global_batch_size, context)
+  dataset = _for_replicas(batches, parse, global_batch_size, context)
+  # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
+  return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
 
 def evaluation_dataset(

@@ -169,8 +169,7 @@ class Session:
         steps_per_loop=self._loop_length, checkpoint_manager=manager,
         summary_dir=os.path.join(directory, "train") if writes else None,
         eval_summary_dir=os.path.join(directory, "eval") if writes else None)
-    self._sum_over_replicas = tf.function(lambda values: devices.strategy.run(
-        lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values)))
+    self._sum_over_replicas = tf.function(self._all_reduce)
     self._first_loop = True
     self._reported_step = self.step
 
@@ -269,8 +268,15 @@ class Session:
 
   def _mean_over_replicas(self, values: list[float]) -> list[float]:
     # float64 holds the squares of steps exactly.
-    summed = self._devices.strategy.experimental_local_results(self._sum_over_replicas(tf.constant(values, tf.float64)))
-    return [float(value) / self._devices.strategy.num_replicas_in_sync for value in summed[0]]
+    summed = self._sum_over_replicas(tf.constant(values, tf.float64))
+    return [float(value) / self._devices.strategy.num_replicas_in_sync for value in summed]
+
+  def _all_reduce(self, values: tf.Tensor) -> tf.Tensor:
+    strategy = self._devices.strategy
+    # The identity has the replica's device, which the reduction wants to know.
+    summed = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.SUM, tf.identity(values)))
+    return strategy.experimental_local_results(summed)[0]
 
   def _after_evaluation(self, metrics: dict) -> None:
     if self._log:
