@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from common import files
 from common.errors import UserError
+from data_gen.docstring_text import docstring_paragraphs
+from data_gen.docstrings import find_source_files, read_docstrings
 
 # Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
 _SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,
@@ -35,9 +37,6 @@ def read_lines(patterns: str, flag: str) -> list[str]:
 
 def docstring_lines() -> list[str]:
   """Paragraphs of English prose from the docstrings of the installed packages."""
-  # Not at the top: it defines the flags of its own script.
-  from data_gen.docstring_text import docstring_paragraphs
-  from data_gen.extract_docstrings import find_source_files, read_docstrings
   paragraphs: dict[str, None] = {}
   for source in find_source_files():
     for docstring in read_docstrings(source.path):
