@@ -34,7 +34,7 @@ _PADDING = bytes(MAX_WORD_BYTES)
 
 
 class BlockTokenizer:
-  """Tokenizes blocks of text; see the head of the file for which."""
+  """Tokenizes blocks of text; see the head of the file for which. Not for several threads at once."""
 
   def __init__(self, pieces_of: Callable[[list[str]], list[bytes]], cached_pieces_of: Callable[[str], bytes],
                dtype: np.dtype, do_lower_case: bool, first_words: Iterable[str]):
@@ -98,7 +98,8 @@ class BlockTokenizer:
     rows = ends[2 * np.searchsorted(cuts, np.append(row_starts, len(raw) - 1))]
     return pieces, np.diff(rows)
 
-  def _look_up(self, raw: bytes, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray):
+  def _look_up(self, raw: bytes, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """(first piece in the table and number of pieces of each word; which words are too long, and their pieces)."""
     windows = np.ndarray((len(block) - 7,), "<u8", block, strides=(1,))  # the 8 bytes from each position
     low = windows[starts] & _KEEP_LOW.take(sizes, mode="clip")

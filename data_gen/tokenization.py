@@ -12,6 +12,7 @@ delimit), so a chunk is tokenized once and remembered. Large batches of mostly A
 
 import re
 import struct
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -65,8 +66,8 @@ class Encoding(NamedTuple):
 class Tokenizer:
   """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on what was seen before.
 
-  Can be pickled (the caches stay behind). What it remembers is bounded: about 120 MB if only ids are asked for,
-  300 MB if everything is.
+  Can be pickled (the caches stay behind) and used by several threads. What it remembers is bounded: about 120 MB if
+  only ids are asked for, 300 MB if everything is.
   """
 
   def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
@@ -85,6 +86,7 @@ class Tokenizer:
     # By whether spans are wanted; the second is made when needed.
     self._block_tokenizers: dict[bool, BlockTokenizer] = {}
     self._block_tokenizer(spans=False)
+    self._lock = threading.Lock()
 
   @classmethod
   def from_file(cls, vocab_file: str, do_lower_case: bool = True) -> "Tokenizer":
@@ -149,7 +151,7 @@ class Tokenizer:
       data = b"\n".join(encoded)
       lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     if _fits_block(blob, data, special_tokens):
-      return self._block_tokenizer(spans).encode(data, lengths)
+      return self._encode_data(data, lengths, spans)
     if len(texts) == 1:
       return self._encode_chunks(texts, special_tokens, spans)
     fits = [_fits_block(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
@@ -159,8 +161,13 @@ class Tokenizer:
       return others
     encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    fitting = self._block_tokenizer(spans).encode(b"\n".join(encoded), lengths)
+    fitting = self._encode_data(b"\n".join(encoded), lengths, spans)
     return _merge(np.array(fits), fitting, others)
+
+  def _encode_data(self, data: bytes, lengths: np.ndarray, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    # Looking up may change the table; the caches are dicts and need no lock.
+    with self._lock:
+      return self._block_tokenizer(spans).encode(data, lengths)
 
   def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) by looking up chunk after chunk."""

@@ -1,5 +1,6 @@
 """The tokenizer against the original's output, against a plain implementation on random Unicode, and its spans."""
 
+import concurrent.futures
 import gzip
 import json
 import pickle
@@ -447,6 +448,17 @@ def test_only_texts():
     with pytest.raises(TypeError):
       tokenizer.encode_batch([text])
   assert tokenizer.encode_batch(text for text in ("a", "b")).row_lengths.tolist() == [1, 1]
+
+
+@pytest.mark.usefixtures("way")
+def test_threads():
+  tokenizer = Tokenizer(VOCABULARY)
+  batches = [[f"the {number} able, a{number}b un{number}" for number in range(start, start + 300)]
+             for start in (0, 100, 200, 300)]
+  with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    encodings = list(pool.map(tokenizer.encode_batch, batches * 3))
+  for encoding, batch in zip(encodings, batches * 3, strict=True):
+    assert rows(encoding) == [REFERENCES[True].encode(text) for text in batch]
 
 
 def test_tensorflow_is_not_imported(project):
