@@ -7,6 +7,8 @@ Not run for want of the hardware: GPUs and TPUs.
 import dataclasses
 import json
 import os
+import socket
+import urllib.parse
 
 import tensorflow as tf
 
@@ -14,6 +16,10 @@ from common.errors import UserError
 
 STRATEGIES = ("auto", "none", "mirrored", "multi_worker_mirrored", "tpu")
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+
+# Where a TPU's server listens, and how long it may take to answer.
+_TPU_PORT = 8470
+_SECONDS_TO_CONNECT = 20.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +152,16 @@ def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUS
   try:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu.name, zone=tpu.zone, project=tpu.project)
     if tpu.name != "local":
+      _check_answers(resolver.master())
       tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
   except Exception as error:  # The resolver raises whatever its HTTP client does.
     raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {' '.join(str(error).split())[:300]}") from None
   return tf.distribute.TPUStrategy(resolver)
+
+
+def _check_answers(address: str) -> None:
+  """Raises `OSError` if nobody listens at "grpc://host:port"; TensorFlow itself would wait for many minutes."""
+  parts = urllib.parse.urlsplit(address)
+  with socket.create_connection((parts.hostname, parts.port or _TPU_PORT), timeout=_SECONDS_TO_CONNECT):
+    pass
