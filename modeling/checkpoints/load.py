@@ -11,17 +11,16 @@ import numpy as np
 from common.errors import UserError
 from common.files import read_json
 from modeling.checkpoints.bundle import Bundle, find_prefix
+from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
+from modeling.checkpoints.shapes import missing_from_encoder, show_shape, some
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Source or None.
 _BUNDLE_FORMATS = (read_native, read_original)
-
-# Tensors named in an error before it says how many more there are.
-_NAMED_TENSORS = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,26 +53,28 @@ def open_checkpoint(path: str) -> Source:
   """Looks into a checkpoint.
 
   Args:
-    path: a directory of ours, one of its `ckpt-N` prefixes, or an original checkpoint: its prefix (`bert_model.ckpt`),
-      one of its files, or the directory it is in. `bert_config.json` and `vocab.txt` are looked for beside it.
+    path: a directory of ours, one of its `ckpt-N` prefixes; an original checkpoint: its prefix (`bert_model.ckpt`),
+      one of its files, or the directory it is in; the same of a Model Garden checkpoint; a Hugging Face directory, its
+      `.safetensors` file or the index of several. Configuration, vocabulary and casing are looked for beside it.
 
   Raises:
-    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, or the format
-      is unknown.
+    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
+      is unknown, or the configuration beside it contradicts the tensors.
   """
   prefix = find_prefix(path)
-  if prefix is None:
-    if not os.path.exists(path):
-      raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
-    raise UserError(f"{path} holds no checkpoint: a directory with an .index file or the path of one is wanted")
-  bundle = Bundle(prefix)
-  for read_format in _BUNDLE_FORMATS:
-    source = read_format(bundle)
-    if source is not None:
-      return _with_surroundings(source, os.path.dirname(prefix) or ".")
-  some = ", ".join(sorted(bundle.shapes)[:3])
-  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {some}, ...): "
-                  "those of this project and of the original BERT can be read")
+  candidates = find_safetensors(path)
+  if len(candidates) + (prefix is not None) > 1:
+    names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
+    raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
+  if candidates:
+    return _with_surroundings(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
+  if prefix is not None:
+    return _with_surroundings(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+  if not os.path.exists(path):
+    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
+  refuse_pickle(path)
+  raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
+                  "is wanted")
 
 
 def load_weights(model, source: Source) -> Account:
@@ -102,21 +103,31 @@ def load_weights(model, source: Source) -> Account:
       left_over=sorted(name for name in source.tensors if name not in variables))
 
 
+def _read_bundle(prefix: str) -> Source:
+  bundle = Bundle(prefix)
+  for read_format in _BUNDLE_FORMATS:
+    source = read_format(bundle)
+    if source is not None:
+      return source
+  names = ", ".join(sorted(bundle.shapes)[:3])
+  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
+                  "original BERT and of the Model Garden can be read")
+
+
 def _check_shapes(variables: dict, source: Source) -> None:
-  wrong = [f"{name} is {_shape(source.tensors[name])} there and {_shape(variable.shape)} here"
+  wrong = [f"{name} is {show_shape(source.tensors[name])} there and {show_shape(variable.shape)} here"
            for name, variable in variables.items()
            if name in source.tensors and tuple(source.tensors[name]) != tuple(variable.shape)]
   if wrong:
-    raise UserError(f"{source.description} does not fit this network: {_some(wrong)}. "
+    raise UserError(f"{source.description} does not fit this network: {some(wrong)}. "
                     "Use the bert_config.json that belongs to the checkpoint")
 
 
 def _check_encoder(variables: dict, source: Source) -> None:
-  missing = [f"{name} {_shape(variable.shape)}" for name, variable in variables.items()
-             if name.startswith("bert/") and name not in source.tensors]
+  missing = missing_from_encoder({name: tuple(variable.shape) for name, variable in variables.items()}, source.tensors)
   if missing:
     raise UserError(f"{source.description} does not hold the whole encoder of this network: "
-                    f"{_some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
+                    f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
 
 
 def _with_surroundings(source: Source, directory: str) -> Source:
@@ -125,7 +136,8 @@ def _with_surroundings(source: Source, directory: str) -> Source:
   vocab_file = os.path.join(directory, "vocab.txt")
   return dataclasses.replace(
       source,
-      config=BertConfig.from_file(config_file) if os.path.exists(config_file) else source.config,
+      config=source.config if source.config is not None or not os.path.exists(config_file)
+      else BertConfig.from_file(config_file),
       vocab_file=vocab_file if os.path.exists(vocab_file) else source.vocab_file,
       do_lower_case=_casing(directory, source.do_lower_case))
 
@@ -137,12 +149,3 @@ def _casing(directory: str, otherwise: bool | None) -> bool | None:
     return otherwise
   facts = read_json(path)
   return facts.get("do_lower_case", otherwise) if isinstance(facts, dict) else otherwise
-
-
-def _shape(shape) -> str:
-  return f"[{', '.join(map(str, shape))}]"
-
-
-def _some(parts: list[str]) -> str:
-  more = len(parts) - _NAMED_TENSORS
-  return "; ".join(parts[:_NAMED_TENSORS]) + (f"; and {more} more" if more > 0 else "")

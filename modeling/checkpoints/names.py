@@ -9,14 +9,26 @@ from modeling.dense import Dense
 from modeling.encoder import BertEncoder
 from modeling.normalization import LayerNorm
 
-# Original prefix → prefix in our checkpoints. A classifier's head has no prefix in the original.
+# Original prefix → prefix in our checkpoints. A classifier's head has no prefix in the original; tagging and multiple
+# choice are not in the original, their names follow those of the span head.
 _PREFIXES = {
     "bert/": "encoder/",
     "cls/predictions/": "heads/masked_lm/",
     "cls/seq_relationship/": "heads/next_sentence/",
     "cls/squad/": "heads/span/",
+    "cls/tagging/": "heads/tagging/",
+    "cls/multiple_choice/": "heads/multiple_choice/",
     "": "heads/classifier/",
 }
+# Heads of output_weights and output_bias only: key of `model.heads` → original prefix.
+LINEAR_HEADS = {
+    "next_sentence": "cls/seq_relationship/",
+    "classifier": "",
+    "span": "cls/squad/",
+    "tagging": "cls/tagging/",
+    "multiple_choice": "cls/multiple_choice/",
+}
+POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
 
 
 def native_path(name: str) -> str:
@@ -52,7 +64,7 @@ def original_names(model) -> dict[str, keras.Variable]:
     return _encoder_names(model)
   names = _encoder_names(model.encoder)
   for head, layer in model.heads.items():
-    names |= _HEADS[head](layer)
+    names |= _masked_lm_names(layer) if head == "masked_lm" else _linear_names(LINEAR_HEADS[head], layer)
   return names
 
 
@@ -91,15 +103,8 @@ def _masked_lm_names(head) -> dict[str, keras.Variable]:
   }
 
 
-def _next_sentence_names(head) -> dict[str, keras.Variable]:
-  return {
-      "cls/seq_relationship/output_weights": head.output_weights,
-      "cls/seq_relationship/output_bias": head.output_bias,
-  }
-
-
-# Name of a head (key of `model.heads`) → its weights.
-_HEADS = {"masked_lm": _masked_lm_names, "next_sentence": _next_sentence_names}
+def _linear_names(prefix: str, head) -> dict[str, keras.Variable]:
+  return {f"{prefix}output_weights": head.output_weights, f"{prefix}output_bias": head.output_bias}
 
 
 def _dense(prefix: str, layer: Dense) -> dict[str, keras.Variable]:

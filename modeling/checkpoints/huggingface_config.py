@@ -1,0 +1,91 @@
+"""Hugging Face's `config.json` and our `BertConfig`: the same sizes, other names of the activations, other defaults."""
+
+from collections.abc import Mapping
+
+from common.errors import UserError
+from common.files import read_json
+from modeling.checkpoints.huggingface_names import architecture_of
+from modeling.config import BertConfig
+
+# Theirs → ours: there "gelu" is the exact form, in the original and here it is the tanh form.
+_ACTIVATIONS = {
+    "gelu": "gelu_erf", "gelu_python": "gelu_erf",
+    "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu", "gelu_accurate": "gelu",
+    "relu": "relu", "tanh": "tanh", "linear": "linear",
+}
+_ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_new"}
+
+# What BertConfig of transformers assumes where a key is missing.
+_DEFAULTS = {
+    "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+    "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+    "max_position_embeddings": 512, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
+}
+# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other networks.
+_KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
+# Key → the only value that leaves BERT what it is.
+_REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "is_decoder": False,
+             "add_cross_attention": False}
+
+
+def read_config(path: str) -> tuple[BertConfig, str | None]:
+  """Reads a `config.json`.
+
+  Returns:
+    the configuration, with label names in `extra`, and the class of the network, or None where it is not told.
+
+  Raises:
+    UserError: it is not JSON, a value is wrong, or it describes another network than BERT.
+  """
+  values = read_json(path)
+  if not isinstance(values, Mapping):
+    raise UserError(f"{path}: a JSON object is wanted")
+  for key, required in _REQUIRED.items():
+    if values.get(key, required) not in (required, None):
+      raise UserError(f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}")
+  activation = values.get("hidden_act", _DEFAULTS["hidden_act"])
+  if not isinstance(activation, str) or activation not in _ACTIVATIONS:
+    raise UserError(f"{path}: hidden_act {activation!r} is unknown: it may be {', '.join(_ACTIVATIONS)}")
+  kept = {key: values[key] for key in _KEPT if values.get(key) is not None}
+  sizes = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
+  config = BertConfig.from_dict({**sizes, "hidden_act": _ACTIVATIONS[activation], **kept}, path)
+  architectures = values.get("architectures")
+  known = isinstance(architectures, list) and architectures and isinstance(architectures[0], str)
+  return config, architectures[0] if known else None
+
+
+def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
+  """The keys of a `config.json` that makes transformers compute what we compute.
+
+  Args:
+    tensors: original name → shape; they tell the architecture and the number of labels.
+  """
+  values = {
+      "architectures": [architecture_of(tensors)],
+      "model_type": "bert",
+      **config.to_dict(),
+      "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
+      "layer_norm_eps": config.layer_norm_epsilon,
+      "pad_token_id": 0,
+      "tie_word_embeddings": True,
+      "dtype": "float32",
+  }
+  classes = tensors.get("output_bias") or tensors.get("cls/tagging/output_bias")
+  if classes and "id2label" not in values:
+    # Without it transformers assumes two labels.
+    values["id2label"] = {str(index): f"LABEL_{index}" for index in range(classes[0])}
+    values["label2id"] = {f"LABEL_{index}": index for index in range(classes[0])}
+  return values
+
+
+def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
+  """Refuses label names of another number than the head's classes.
+
+  Raises:
+    UserError: names both numbers.
+  """
+  classes = tensors.get("output_weights") or tensors.get("cls/tagging/output_weights")
+  labels = config.extra.get("id2label")
+  if classes and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes[0]):
+    count = len(labels) if isinstance(labels, Mapping) else repr(labels)
+    raise UserError(f"{path}: id2label contradicts the tensors: {count} labels, but the head has {classes[0]} classes")

@@ -1,0 +1,110 @@
+"""Reading `.safetensors` files, one or several with an index, without trusting them.
+
+The `safetensors` library proves that the header fits the file; what is read after that are plain numbers.
+"""
+
+import json
+import os
+import struct
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from common.errors import UserError
+from common.files import read_json
+
+INDEX_SUFFIX = ".safetensors.index.json"
+# Kinds of numbers that are exact in float32.
+_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+
+
+class SafetensorsFile:
+  """An open `.safetensors` file.
+
+  Args:
+    path: of the file.
+
+  Raises:
+    UserError: it is missing, truncated, or its header does not fit.
+
+  Attributes:
+    path: as given.
+    shapes: key → shape of every tensor in it.
+  """
+
+  def __init__(self, path: str):
+    self.path = path
+    try:
+      # Checks that the header is JSON and that the tensors lie in the file side by side, each as long as it must be.
+      with safe_open(path, "np"):
+        pass
+      with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+    except (OSError, SafetensorError, ValueError, struct.error) as error:
+      reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
+      raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
+    self._start = 8 + length
+    self._entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
+    self.shapes = {key: tuple(entry["shape"]) for key, entry in self._entries.items()}
+
+  def read(self, key: str) -> np.ndarray:
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
+
+    Raises:
+      UserError: it is of another type, or the file has changed.
+    """
+    entry = self._entries[key]
+    self.check_dtype(key)
+    dtype = _DTYPES[entry["dtype"]]
+    first, last = entry["data_offsets"]
+    try:
+      values = np.fromfile(self.path, dtype, (last - first) // dtype.itemsize, offset=self._start + first)
+      values = values.reshape(self.shapes[key])
+    except (OSError, ValueError):
+      raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
+    if entry["dtype"] == "BF16":
+      return (values.astype(np.uint32) << 16).view(np.float32)
+    return values.astype(np.float32, copy=False)
+
+  def check_dtype(self, key: str) -> None:
+    """Refuses what is no float.
+
+    Raises:
+      UserError: names the tensor and its type.
+    """
+    dtype = self._entries[key]["dtype"]
+    if dtype not in _DTYPES:
+      raise UserError(f"{self.path}: {key} is of type {dtype}; weights are {', '.join(_DTYPES)}")
+
+
+def open_files(path: str) -> dict[str, SafetensorsFile]:
+  """The file that each tensor is in.
+
+  Args:
+    path: a `.safetensors` file, or an index of several that lie beside it.
+
+  Raises:
+    UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not
+      where it should be.
+  """
+  if not path.endswith(INDEX_SUFFIX):
+    file = SafetensorsFile(path)
+    return dict.fromkeys(file.shapes, file)
+  index = read_json(path)
+  weight_map = index.get("weight_map") if isinstance(index, dict) else None
+  if not isinstance(weight_map, dict) or not weight_map:
+    raise UserError(f"{path} is no index of safetensors: there is no \"weight_map\" in it")
+  files = {}
+  for name in weight_map.values():
+    if not isinstance(name, str) or os.path.basename(name) != name or not name.endswith(".safetensors"):
+      raise UserError(f"{path} names {name!r}: the names of .safetensors files in the same directory are wanted")
+    if name not in files:
+      shard = os.path.join(os.path.dirname(path), name)
+      if not os.path.exists(shard):
+        raise UserError(f"{shard} is missing: {os.path.basename(path)} names it")
+      files[name] = SafetensorsFile(shard)
+  for key, name in weight_map.items():
+    if key not in files[name].shapes:
+      raise UserError(f"{path} says that {key} is in {name}, but it is not")
+  return {key: files[name] for key, name in weight_map.items()}

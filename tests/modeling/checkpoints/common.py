@@ -1,0 +1,91 @@
+"""What the tests of checkpoints share."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from common.errors import UserError
+from modeling.checkpoints.huggingface_config import config_values
+from modeling.checkpoints.huggingface_names import huggingface_name, is_transposed
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.shapes import encoder_shapes, head_shapes
+from modeling.encoder import BertEncoder
+from tests.modeling.common import SMALL
+
+# Head → tensors that announce it; what `head_shapes` completes.
+HEADS = {
+    "masked_lm": {"cls/predictions/output_bias": (1,)},
+    "next_sentence": {"cls/seq_relationship/output_bias": (2,)},
+    "classifier": {"output_bias": (3,)},
+    "span": {"cls/squad/output_bias": (2,)},
+    "tagging": {"cls/tagging/output_bias": (5,)},
+    "multiple_choice": {"cls/multiple_choice/output_bias": (1,)},
+}
+
+
+class WithHeads(keras.Model):
+  """An encoder and some heads, as the loader wants them."""
+
+  def __init__(self, config, **heads):
+    super().__init__()
+    self.config = config
+    self.encoder = BertEncoder(config)
+    self.heads = heads
+    for layer in (self.encoder, *heads.values()):
+      layer.build()
+
+
+def load_into(path, make_heads=lambda config: {}):
+  """(the model of a checkpoint's own configuration with its weights, the account)."""
+  source = open_checkpoint(str(path))
+  model = WithHeads(source.config, **make_heads(source.config))
+  return model, load_weights(model, source)
+
+
+def random_weights(*heads, config=SMALL, pooler=True, seed=0) -> dict[str, np.ndarray]:
+  """Weights by their original names, no two alike."""
+  rng = np.random.default_rng(seed)
+  announced = {name: shape for head in heads for name, shape in HEADS[head].items()}
+  shapes = encoder_shapes(config) | head_shapes(config, announced)
+  return {name: (0.3 * rng.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()
+          if pooler or not name.startswith("bert/pooler/")}
+
+
+def huggingface_tensors(weights) -> dict[str, np.ndarray]:
+  """The same under Hugging Face's names."""
+  return {huggingface_name(name): np.ascontiguousarray(value.T) if is_transposed(name) else value
+          for name, value in weights.items()}
+
+
+def write_huggingface(folder, weights, config=SMALL, tensors=None, **changes):
+  """A Hugging Face directory; `tensors` replace what is written, `changes` go into config.json."""
+  folder.mkdir(exist_ok=True)
+  shapes = {name: value.shape for name, value in weights.items()}
+  (folder / "config.json").write_text(json.dumps(config_values(config, shapes) | changes))
+  save_file(huggingface_tensors(weights) if tensors is None else tensors, folder / "model.safetensors")
+  return folder
+
+
+def assert_refused(path, *messages):
+  """Opening and loading ends with one line that says all this."""
+  with pytest.raises(UserError) as error:
+    load_into(path)
+  for message in messages:
+    assert message in str(error.value)
+  assert "\n" not in str(error.value)
+
+
+def read_all(path) -> dict[str, np.ndarray]:
+  """Everything a checkpoint holds, by original names."""
+  source = open_checkpoint(str(path))
+  return {name: source.read(name) for name in source.tensors}
+
+
+def assert_same(found, expected):
+  """The same names and the same bits."""
+  assert set(found) == set(expected)
+  for name, value in expected.items():
+    np.testing.assert_array_equal(found[name], value, err_msg=name)

@@ -1,0 +1,334 @@
+import json
+import shutil
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from common.errors import UserError
+from modeling.checkpoints.load import open_checkpoint
+from modeling.task_heads import ClassificationHead
+from tests.modeling.checkpoints.common import (
+  HEADS,
+  assert_refused,
+  assert_same,
+  huggingface_tensors,
+  load_into,
+  random_weights,
+  read_all,
+  write_huggingface,
+)
+from tests.modeling.common import SMALL
+
+PRETRAINING = ("masked_lm", "next_sentence")
+WORDS = "bert.embeddings.word_embeddings.weight"
+
+
+@pytest.mark.parametrize("heads", [(), PRETRAINING, *((head,) for head in HEADS)], ids=str)
+def test_every_kind_of_network(tmp_path, heads):
+  weights = random_weights(*heads)
+  assert_same(read_all(write_huggingface(tmp_path, weights)), weights)
+
+
+@pytest.mark.parametrize("rename", [
+    lambda key: key.removeprefix("bert."), lambda key: "model." + key, lambda key: "model." + key.removeprefix("bert."),
+    lambda key: "module." + key, lambda key: key.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"),
+], ids=["none", "model.bert", "model", "module.bert", "gamma and beta"])
+def test_prefixes_and_old_names(tmp_path, rename):
+  weights = random_weights(*PRETRAINING)
+  tensors = {rename(key): value for key, value in huggingface_tensors(weights).items()}
+  assert_same(read_all(write_huggingface(tmp_path, weights, tensors=tensors)), weights)
+
+
+def test_without_a_configuration_the_pooler_tells_a_classifier_from_a_tagger(tmp_path):
+  for name, head, pooler in (("a", "classifier", True), ("b", "tagging", False)):
+    weights = random_weights(head, pooler=pooler)
+    folder = write_huggingface(tmp_path / name, weights)
+    (folder / "config.json").unlink()
+    assert open_checkpoint(str(folder)).config is None
+    assert_same(read_all(folder), weights)
+
+
+def test_a_file_or_its_directory(tmp_path):
+  write_huggingface(tmp_path, random_weights())
+  (tmp_path / "vocab.txt").write_text("[PAD]\n")
+  (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+  for path in (tmp_path, tmp_path / "model.safetensors"):
+    source = open_checkpoint(str(path))
+    assert source.config.vocab_size == SMALL.vocab_size
+    assert (source.vocab_file, source.do_lower_case) == (str(tmp_path / "vocab.txt"), False)
+    assert source.description == f"{tmp_path / 'model.safetensors'} (Hugging Face, BertModel)"
+
+
+@pytest.mark.parametrize("theirs, ours", [
+    ("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("gelu_pytorch_tanh", "gelu"), ("relu", "relu")])
+def test_activation_epsilon_labels_and_defaults(tmp_path, theirs, ours):
+  folder = write_huggingface(tmp_path, random_weights("classifier"), hidden_act=theirs, layer_norm_eps=1e-6,
+                             id2label={"0": "no", "1": "yes", "2": "maybe"})
+  values = json.loads((folder / "config.json").read_text())
+  del values["type_vocab_size"]
+  (folder / "config.json").write_text(json.dumps(values))
+  config = open_checkpoint(str(folder)).config
+  assert (config.hidden_act, config.layer_norm_epsilon, config.type_vocab_size) == (ours, 1e-6, 2)
+  assert config.extra["id2label"] == {"0": "no", "1": "yes", "2": "maybe"}
+  assert "architectures" not in config.extra
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_precision_is_widened(tmp_path, dtype):
+  weights = random_weights()
+  halves = {key: value.astype(dtype) for key, value in huggingface_tensors(weights).items()}
+  found = read_all(write_huggingface(tmp_path, weights, tensors=halves))
+  assert all(value.dtype == np.float32 for value in found.values())
+  assert_same(found, {name: value.astype(dtype).astype(np.float32) for name, value in weights.items()})
+
+
+def test_the_decoder_may_be_saved_again(tmp_path):
+  weights = random_weights("masked_lm")
+  tensors = huggingface_tensors(weights)
+  again = {"cls.predictions.decoder.weight": tensors[WORDS].copy(),
+           "cls.predictions.decoder.bias": tensors["cls.predictions.bias"].copy(),
+           "bert.embeddings.position_ids": np.arange(16)[None]}
+  assert_same(read_all(write_huggingface(tmp_path / "a", weights, tensors=tensors | again)), weights)
+  only = {key: value for key, value in (tensors | again).items() if key != "cls.predictions.bias"}
+  assert_same(read_all(write_huggingface(tmp_path / "b", weights, tensors=only)), weights)
+  again["cls.predictions.decoder.weight"][3, 3] += 1
+  write_huggingface(tmp_path / "c", weights, tensors=tensors | again)
+  assert_refused(tmp_path / "c", "cls.predictions.decoder.weight differs from bert.embeddings.word_embeddings.weight")
+
+
+def test_what_is_no_weight_of_ours_is_left_over(tmp_path):
+  weights = random_weights("classifier")
+  tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
+  write_huggingface(tmp_path, weights, tensors=tensors)
+  _, account = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
+  assert (account.fresh, account.left_over) == ([], ["crf.transitions"])
+
+
+@pytest.mark.parametrize("heads, excused", [
+    (("span",), True), (("tagging",), True), (("masked_lm",), True), ((), False), (("classifier",), False),
+    (PRETRAINING, False)], ids=str)
+def test_a_pooler_may_be_missing_where_the_class_has_none(tmp_path, heads, excused):
+  write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=None)
+  if heads == ("classifier",):
+    write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=["BertForSequenceClassification"])
+  if excused:
+    _, account = load_into(tmp_path)
+    assert account.fresh == ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
+  else:
+    assert_refused(tmp_path, "does not hold the whole encoder", "bert/pooler/dense/kernel [12, 12]")
+
+
+def test_half_a_pooler_is_damage(tmp_path):
+  weights = random_weights("span")
+  del weights["bert/pooler/dense/bias"]
+  assert_refused(write_huggingface(tmp_path, weights), "bert/pooler/dense/bias [12] not found")
+
+
+def test_a_missing_tensor_is_listed(tmp_path):
+  weights = random_weights("span")
+  del weights["bert/encoder/layer_1/attention/self/query/kernel"]
+  assert_refused(write_huggingface(tmp_path, weights), "does not hold the whole encoder",
+                 "bert/encoder/layer_1/attention/self/query/kernel [12, 12] not found")
+
+
+# Several files.
+
+
+def shards(folder, weights, weight_map=None):
+  """The weights in two files with an index."""
+  write_huggingface(folder, weights)
+  (folder / "model.safetensors").unlink()
+  tensors = huggingface_tensors(weights)
+  names = [f"model-{number:05d}-of-00002.safetensors" for number in (1, 2)]
+  places = {key: names[number % 2] for number, key in enumerate(tensors)}
+  for name in names:
+    save_file({key: tensors[key] for key in tensors if places[key] == name}, folder / name)
+  index = {"metadata": {"total_size": 1}, "weight_map": places if weight_map is None else weight_map(places)}
+  (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+  return folder
+
+
+def test_shards(tmp_path):
+  weights = random_weights(*PRETRAINING)
+  shards(tmp_path, weights)
+  assert_same(read_all(tmp_path), weights)
+  assert_same(read_all(tmp_path / "model.safetensors.index.json"), weights)
+
+
+def test_a_missing_shard(tmp_path):
+  shards(tmp_path, random_weights())
+  (tmp_path / "model-00002-of-00002.safetensors").unlink()
+  assert_refused(tmp_path, "model-00002-of-00002.safetensors is missing")
+
+
+@pytest.mark.parametrize("place", ["../model-00001-of-00002.safetensors", "/etc/passwd", "sub/x.safetensors", "..", "",
+                                   "pytorch_model.bin", 7, None])
+def test_an_index_may_not_leave_its_directory(tmp_path, place):
+  folder = shards(tmp_path / "model", random_weights(), lambda places: {**places, WORDS: place})
+  shutil.copy(folder / "model-00001-of-00002.safetensors", tmp_path)
+  assert_refused(folder, "model.safetensors.index.json names", "in the same directory")
+
+
+@pytest.mark.parametrize("weight_map", [{}, [], None, "model.safetensors"])
+def test_an_index_without_a_map(tmp_path, weight_map):
+  shards(tmp_path, random_weights())
+  (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+  assert_refused(tmp_path, "is no index of safetensors")
+
+
+def test_an_index_that_lies_about_a_tensor(tmp_path):
+  shards(tmp_path, random_weights(),
+         lambda places: {**places, "more": "model-00001-of-00002.safetensors"})
+  assert_refused(tmp_path, "says that more is in model-00001-of-00002.safetensors, but it is not")
+
+
+# Damage and lies.
+
+
+@pytest.mark.parametrize("keep", [0, 4, 8, 100, -1], ids="first {} bytes".format)
+def test_a_truncated_file(tmp_path, keep):
+  file = write_huggingface(tmp_path, random_weights()) / "model.safetensors"
+  file.write_bytes(file.read_bytes()[:keep])
+  assert_refused(tmp_path, "model.safetensors can't be read as safetensors, it is damaged or incomplete")
+
+
+def with_header(file, change):
+  """The file with another header before the same data."""
+  content = file.read_bytes()
+  length, = struct.unpack("<Q", content[:8])
+  header = json.loads(content[8:8 + length])
+  header = change(header) or header
+  text = json.dumps(header).encode() if isinstance(header, dict) else header
+  file.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length:])
+
+
+def lie(**values):
+  return lambda header: header[WORDS].update(values)
+
+
+@pytest.mark.parametrize("change", [
+    lie(shape=[5000, 12]), lie(shape=[-1, 12]), lie(shape=[2 ** 62, 2 ** 62]), lie(data_offsets=[0, 2 ** 60]),
+    lie(data_offsets=[2400, 0]), lie(dtype="F64"), lie(dtype="X1"), lambda header: b"{", lambda header: b"[1, 2]",
+    lambda header: header.update(more={"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}),
+], ids=["more rows", "negative", "overflow", "beyond the end", "backwards", "longer numbers", "unknown type",
+        "not JSON", "a list", "overlap"])
+def test_a_header_that_lies(tmp_path, change):
+  file = write_huggingface(tmp_path, random_weights()) / "model.safetensors"
+  with_header(file, change)
+  assert_refused(tmp_path, "model.safetensors can't be read as safetensors")
+
+
+@pytest.mark.parametrize("length", [2 ** 63, 2 ** 40, 10 ** 6])
+def test_a_header_that_lies_about_its_length(tmp_path, length):
+  file = write_huggingface(tmp_path, random_weights()) / "model.safetensors"
+  file.write_bytes(struct.pack("<Q", length) + file.read_bytes()[8:])
+  assert_refused(tmp_path, "model.safetensors can't be read as safetensors")
+
+
+@pytest.mark.parametrize("values", [np.int64(1), np.int8(1), np.float64(1), np.bool_(True)], ids=lambda x: x.dtype.name)
+def test_a_tensor_of_another_type(tmp_path, values):
+  weights = random_weights()
+  tensors = huggingface_tensors(weights)
+  tensors[WORDS] = tensors[WORDS].astype(values.dtype)
+  write_huggingface(tmp_path, weights, tensors=tensors)
+  assert_refused(tmp_path, f"{WORDS} is of type", "weights are F32, F16, BF16")
+
+
+def test_a_tensor_of_another_shape(tmp_path):
+  weights = random_weights()
+  weights["bert/encoder/layer_1/output/dense/kernel"] = np.ones((20, 11), np.float32)
+  assert_refused(write_huggingface(tmp_path / "a", weights), "the configuration contradicts the tensors",
+                 "bert/encoder/layer_1/output/dense/kernel is [20, 11] and would be [20, 12]")
+  tensors = huggingface_tensors(random_weights())
+  tensors["bert.pooler.dense.weight"] = np.ones(144, np.float32)
+  write_huggingface(tmp_path / "b", weights, tensors=tensors)
+  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is wanted")
+
+
+@pytest.mark.parametrize("key, value, message", [
+    ("hidden_size", 24, "bert/embeddings/word_embeddings is [50, 12] and would be [50, 24]"),
+    ("vocab_size", 51, "bert/embeddings/word_embeddings is [50, 12] and would be [51, 12]"),
+    ("num_hidden_layers", 1, "bert/encoder/layer_1/attention/self/key/bias is there, but num_hidden_layers is 1"),
+    ("num_hidden_layers", 3, "bert/encoder/layer_2/"),
+    ("id2label", {"0": "no", "1": "yes"}, "2 labels, but the head has 3 classes"),
+    ("id2label", ["no"], "id2label contradicts the tensors"),
+    ("model_type", "roberta", "model_type is 'roberta': only BERT can be read"),
+    ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key'"),
+    ("is_decoder", True, "is_decoder is True"),
+    ("hidden_act", "swish", "hidden_act 'swish' is unknown"),
+    ("hidden_act", None, "hidden_act None is unknown"),
+    ("hidden_size", "12", "hidden_size is '12', a whole number is wanted"),
+    ("num_attention_heads", 5, "not a multiple of num_attention_heads"),
+])
+def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
+  write_huggingface(tmp_path, random_weights("classifier"), **{key: value})
+  assert_refused(tmp_path, message)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "\x00", "null"])
+def test_a_damaged_configuration(tmp_path, content):
+  write_huggingface(tmp_path, random_weights())
+  (tmp_path / "config.json").write_text(content)
+  assert_refused(tmp_path, "config.json")
+
+
+def test_two_names_of_one_weight(tmp_path):
+  weights = random_weights()
+  tensors = huggingface_tensors(weights)
+  tensors["bert.embeddings.LayerNorm.gamma"] = tensors["bert.embeddings.LayerNorm.weight"].copy()
+  write_huggingface(tmp_path, weights, tensors=tensors)
+  assert_refused(tmp_path, "bert.embeddings.LayerNorm.gamma and bert.embeddings.LayerNorm.weight are two names")
+
+
+def test_another_network(tmp_path):
+  save_file({"wte.weight": np.ones((3, 3), np.float32)}, tmp_path / "model.safetensors")
+  assert_refused(tmp_path, "holds no BERT")
+
+
+def test_layers_of_absurd_numbers_do_no_harm(tmp_path):
+  weights = random_weights()
+  tensors = huggingface_tensors(weights)
+  tensors |= {f"bert.encoder.layer.{number}.output.dense.bias": np.ones(12, np.float32)
+              for number in (999999, 10 ** 30)}
+  write_huggingface(tmp_path, weights, tensors=tensors)
+  assert_refused(tmp_path, "bert/encoder/layer_999999/output/dense/bias is there, but num_hidden_layers is 2")
+
+
+# Which file is meant.
+
+
+def test_two_candidates(tmp_path, golden):
+  write_huggingface(tmp_path, random_weights())
+  shutil.copy(tmp_path / "model.safetensors", tmp_path / "other.safetensors")
+  assert_refused(tmp_path, "several checkpoints (model.safetensors, other.safetensors)", "name the one that is meant")
+  (tmp_path / "other.safetensors").unlink()
+  for suffix in ("index", "data-00000-of-00001"):
+    shutil.copy(golden / f"tf1_checkpoint/bert_model.ckpt.{suffix}", tmp_path)
+  assert_refused(tmp_path, "several checkpoints (model.safetensors, bert_model.ckpt)")
+  open_checkpoint(str(tmp_path / "model.safetensors"))
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
+def test_a_pickle_is_never_opened(tmp_path, name):
+  write_huggingface(tmp_path, random_weights())
+  (tmp_path / name).write_bytes(b"\x80\x04N.")
+  open_checkpoint(str(tmp_path))
+  assert_refused(tmp_path / name, f"{name} is a pickle", "save_pretrained")
+  (tmp_path / "model.safetensors").unlink()
+  assert_refused(tmp_path, f"{name} is a pickle", "save_pretrained")
+
+
+def test_weights_of_other_frameworks(tmp_path):
+  (tmp_path / "tf_model.h5").write_bytes(b"")
+  assert_refused(tmp_path, "tf_model.h5 is not read: take the model.safetensors")
+
+
+def test_a_file_that_vanishes(tmp_path):
+  write_huggingface(tmp_path, random_weights())
+  source = open_checkpoint(str(tmp_path))
+  (tmp_path / "model.safetensors").unlink()
+  with pytest.raises(UserError, match="can't be read any more"):
+    source.read("bert/pooler/dense/kernel")
