@@ -8,11 +8,13 @@ Without --corpus_file the text is what `data_gen/extract_docstrings.py` and `dat
 installed packages. Both sides read the same file, with the same flags (128 tokens, 20 predictions, 5 passes), and
 write records to the same disk. Start-up is left out on both sides: importing, and reading the vocabulary; starting
 our worker processes is counted. The reference (benchmarks/reference_data_generation.py) is timed once, for a minute
-or two; ours several times, and the median counts.
+or two; ours several times, half of them before and half after it, and the median counts. On a busy machine the
+seconds of CPU time say more than those of the clock: both are shown.
 """
 
+import concurrent.futures
 import contextlib
-import glob
+import multiprocessing
 import os
 import statistics
 import subprocess
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
@@ -29,19 +32,19 @@ from absl import flags
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
-from common.errors import UserError
-from data_gen.generation import generate
+from data_gen.generation import generate, load_tokenizer
 from data_gen.generation_settings import Settings
 from data_gen.vocabulary import Vocabulary
 
 _CORPUS_FILE = flags.DEFINE_string("corpus_file", None, "A sentence a line, a blank line between documents.")
-_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the first vocabulary in vocab/.")
+_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")
 _CORPUS_MB = flags.DEFINE_float("corpus_mb", 20, "Text used of the corpus.")
 _REFERENCE_MB = flags.DEFINE_float("reference_mb", None, "Text given to the reference, if less than all.")
 _REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Timed runs of ours.", lower_bound=1)
 _MEMORY_FACTOR = flags.DEFINE_integer(
     "memory_factor", 10, "Memory is also measured on this many times the text; 0: not at all.")
 
+_READY_VOCABULARY = os.path.join(PROJECT, "vocab", "english_uncased", "vocab.txt")
 _DUPE_FACTOR = 5
 _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ = 128, 20
 
@@ -66,31 +69,53 @@ def make_docstring_corpus(folder: str) -> str:
   return corpus
 
 
-def time_reference(corpus: str, vocabulary: Vocabulary, output: str) -> tuple[float, int, int]:
-  """Seconds, instances and tokens (of the output, without padding) of the reference."""
+class Timing(NamedTuple):
+  """Seconds by the clock and of all cores together; what was made in them (tokens without padding)."""
+
+  seconds: float
+  cpu_seconds: float
+  instances: int
+  tokens: int
+
+
+def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
+  """Runs the reference, in a process of its own (TensorFlow's memory would be copied into every worker of ours)."""
   import tensorflow as tf
 
   # TensorFlow's own start-up happens at the first use.
   with tf.io.TFRecordWriter(output) as writer:
     writer.write(tf.train.Example().SerializeToString())
   generator = ReferenceGenerator(
-      ReferenceTokenizer(vocabulary.tokens), dupe_factor=_DUPE_FACTOR, max_seq_length=_MAX_SEQ_LENGTH,
-      max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ)
-  started = time.perf_counter()
+      ReferenceTokenizer(Vocabulary.from_file(vocab_file).tokens), dupe_factor=_DUPE_FACTOR,
+      max_seq_length=_MAX_SEQ_LENGTH, max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ)
+  begin = _clocks()
   with open(corpus, encoding="utf-8") as file:
     instances = generator.instances(file)
   generator.write(instances, output)
-  return time.perf_counter() - started, len(instances), sum(len(instance.tokens) for instance in instances)
+  return Timing(*_since(begin), len(instances), sum(len(instance.tokens) for instance in instances))
 
 
-def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> tuple[float, int, int]:
-  """Seconds, instances and tokens of ours."""
+def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Timing:
+  """Runs ours."""
   settings = Settings(vocab_file, dupe_factor=_DUPE_FACTOR, max_seq_length=_MAX_SEQ_LENGTH,
                       max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ)
-  started = time.perf_counter()
+  # A new one each time: the last run's has its words in a cache.
+  load_tokenizer.cache_clear()
+  load_tokenizer(vocab_file, settings.do_lower_case)
+  begin = _clocks()
   with _quiet():
     result = generate([corpus], [output], f"{output}.stats.json", settings, num_workers)
-  return time.perf_counter() - started, result["instances"], result["counts"]["real_tokens"]
+  return Timing(*_since(begin), result["instances"], result["counts"]["real_tokens"])
+
+
+def _clocks() -> tuple[float, float]:
+  times = os.times()
+  return time.perf_counter(), times.user + times.system + times.children_user + times.children_system
+
+
+def _since(begin: tuple[float, float]) -> tuple[float, float]:
+  now = _clocks()
+  return now[0] - begin[0], now[1] - begin[1]
 
 
 def peak_mib(corpus: str, vocab_file: str, output: str, num_workers: int) -> float:
@@ -118,38 +143,42 @@ def repeat(source: str, target: str, times: int) -> int:
 
 def main(argv: Sequence[str]) -> None:
   cli.refuse_arguments(argv)
-  ready = sorted(glob.glob(os.path.join(PROJECT, "vocab", "*.txt")))
-  vocab_file = _VOCAB_FILE.value or (ready[0] if ready else None)
-  if not vocab_file:
-    raise UserError("--vocab_file must be given: there is none in vocab/")
-  vocabulary = Vocabulary.from_file(files.check_readable(vocab_file, "vocab_file"))
+  vocab_file = files.check_readable(_VOCAB_FILE.value or _READY_VOCABULARY, "vocab_file")
   with tempfile.TemporaryDirectory() as folder:
     corpus, output = os.path.join(folder, "corpus.txt"), os.path.join(folder, "records.tfrecord")
     source = _CORPUS_FILE.value and files.check_readable(_CORPUS_FILE.value, "corpus_file")
     size = cut(source or make_docstring_corpus(folder), corpus, _CORPUS_MB.value)
-    print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, {vocabulary.size:,} "
-          f"word pieces, {_MAX_SEQ_LENGTH} tokens, {_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, "
-          f"{parallel.default_num_workers()} cores")
-    counts = sorted({1, 2, parallel.default_num_workers()})
-    # In turns, so that a busy moment of the machine hits all alike; before TensorFlow is imported for the reference,
-    # because it would be copied into every worker.
-    timed = [[time_ours(corpus, vocab_file, output, workers) for workers in counts] for _ in range(_REPETITIONS.value)]
-    memory = list(_measure_memory(folder, corpus, size, vocab_file, output))
+    print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, "
+          f"{Vocabulary.from_file(vocab_file).size:,} word pieces, {_MAX_SEQ_LENGTH} tokens, "
+          f"{_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, {parallel.default_num_workers()} cores")
     reference_corpus = os.path.join(folder, "reference.txt")
     reference_size = cut(corpus, reference_corpus, _REFERENCE_MB.value or size / 1e6 + 1)
-    seconds, instances, tokens = time_reference(reference_corpus, vocabulary, output)
-  rate = reference_size / 1e6 / seconds
-  print(f"{'':<22}{'seconds':>9}{'MB/s':>8}{'instances/s':>13}{'tokens/s':>12}{'ratio':>8}")
-  print(f"{'original algorithm':<22}{seconds:9.2f}{rate:8.3f}{instances / seconds:13,.0f}{tokens / seconds:12,.0f}"
-        f"{1:8.1f}")
-  for workers, runs in zip(counts, zip(*timed, strict=True), strict=True):
-    seconds = statistics.median(run[0] for run in runs)
-    _, instances, tokens = runs[0]
-    print(f"{f'ours, {workers} worker' + 's' * (workers > 1):<22}{seconds:9.2f}{size / 1e6 / seconds:8.3f}"
-          f"{instances / seconds:13,.0f}{tokens / seconds:12,.0f}{size / 1e6 / seconds / rate:8.1f}"
-          f"   ({min(run[0] for run in runs):.2f} to {max(run[0] for run in runs):.2f} s)")
-  for line in memory:
-    print(line)
+    worker_counts = sorted({1, 2, parallel.default_num_workers()})
+    timed: dict[int, list[Timing]] = {workers: [] for workers in worker_counts}
+    reference = None
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
+      for repetition in range(_REPETITIONS.value):
+        if repetition == _REPETITIONS.value // 2:
+          reference = apart.submit(time_reference, reference_corpus, vocab_file, output).result()
+        for workers in worker_counts:
+          timed[workers].append(time_ours(corpus, vocab_file, output, workers))
+    print(f"{'':<20}{'seconds':>9}{'CPU s':>8}{'MB/s':>8}{'instances/s':>13}{'tokens/s':>12}{'ratio':>8}"
+          f"{'CPU ratio':>11}")
+    rates = reference_size / reference.seconds, reference_size / reference.cpu_seconds
+    print(_format("original algorithm", reference_size, [reference], rates))
+    for workers, timings in timed.items():
+      print(_format(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, rates))
+    for line in _measure_memory(folder, corpus, size, vocab_file, output):
+      print(line)
+
+
+def _format(name: str, size: int, timings: Sequence[Timing], rates: tuple[float, float]) -> str:
+  """One line of the table; `rates` are the bytes a second of the reference, by the clock and by CPU time."""
+  seconds, cpu_seconds = (statistics.median(column) for column in list(zip(*timings, strict=True))[:2])
+  several = f"   ({min(timings).seconds:.2f} to {max(timings).seconds:.2f} s)" if len(timings) > 1 else ""
+  return (f"{name:<20}{seconds:9.2f}{cpu_seconds:8.2f}{size / 1e6 / seconds:8.3f}"
+          f"{timings[0].instances / seconds:13,.0f}{timings[0].tokens / seconds:12,.0f}{size / seconds / rates[0]:8.1f}"
+          f"{size / cpu_seconds / rates[1]:11.1f}{several}")
 
 
 def _measure_memory(folder: str, corpus: str, size: int, vocab_file: str, output: str) -> Iterator[str]:

@@ -24,9 +24,8 @@ from absl import flags
 from common import cli, files, parallel
 from common.errors import UserError
 from data_gen import records, statistics
-from data_gen.generation import generate
+from data_gen.generation import generate, load_tokenizer
 from data_gen.generation_settings import Settings
-from data_gen.vocabulary import Vocabulary
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Text files, comma-separated globs; gzipped or not.")
 _OUTPUT_FILE = flags.DEFINE_string(
@@ -101,7 +100,7 @@ def main(argv: Sequence[str]) -> None:
       masking=_MASKING.value, next_sentence_prediction=_NEXT_SENTENCE_PREDICTION.value,
       gzip_compress=_GZIP_COMPRESS.value, on_bad_utf8=_ON_BAD_UTF8.value)
   settings.check()
-  vocabulary = Vocabulary.from_file(settings.vocab_file)
+  vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary
   input_files = files.expand_patterns(_INPUT_FILE.value, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")

@@ -82,7 +82,7 @@ def generate(input_files: Sequence[str], output_files: Sequence[str], stats_file
   if resume and (finished := _read_finished(output_files, stats_file, identity)):
     return finished
   started = time.monotonic()
-  tokenizer = _tokenizer(settings.vocab_file, settings.do_lower_case)
+  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
   with WorkDirectory(output_files[0], identity, resume) as work:
     text = _scan(input_files, work, settings)
     projection = project(text, settings, tokenizer)
@@ -213,7 +213,7 @@ def _make_runs(work: WorkDirectory, settings: Settings, text: corpus.Corpus, chu
 
 def _make_run(settings: Settings, chunk: _Chunk) -> dict:
   """In a worker: tokenizes a chunk, makes the instances of all passes over it, and writes them sorted by random key."""
-  tokenizer = _tokenizer(settings.vocab_file, settings.do_lower_case)
+  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
   documents = corpus.load(chunk.blocks, tokenizer, settings.on_bad_utf8)
   own, counts = documents.size, documents.counts
   if chunk.more and len(np.unique(documents.document_ids)) == 1:
@@ -225,7 +225,8 @@ def _make_run(settings: Settings, chunk: _Chunk) -> dict:
   order = np.argsort(keys, kind="stable")
   dtype = external_shuffle.row_type(settings.max_seq_length, tokenizer.vocabulary.size)
   batch = max(_TOKENS_AT_ONCE // settings.max_seq_length, 1)
-  rows = (_rows(spans.take(order[begin:begin + batch]), documents.ids, dtype, tokenizer)
+  ids = documents.ids.astype(dtype["input_ids"].base)
+  rows = (_rows(spans.take(order[begin:begin + batch]), ids, dtype, tokenizer)
           for begin in range(0, len(order), batch))
   facts = {"counts": counts, "instances": len(keys), "text_bytes": chunk.size, "peak_bytes": _peak_bytes()}
   external_shuffle.write_run(chunk.path, keys[order], rows, facts)
@@ -283,7 +284,7 @@ def _make_piece(settings: Settings, runs: list[str], bucket_bits: int,
                 work: tuple[external_shuffle.Piece, str]) -> dict:
   """In a worker: reads a bucket out of all runs, masks and serializes the instances of the piece."""
   piece, path = work
-  tokenizer = _tokenizer(settings.vocab_file, settings.do_lower_case)
+  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
   dtype = external_shuffle.row_type(settings.max_seq_length, tokenizer.vocabulary.size)
   rows, order = external_shuffle.read_bucket(runs, piece.bucket, bucket_bits, dtype)
   rng = settings.generator(_MASKS, piece.shard, piece.number)
@@ -323,7 +324,8 @@ def _serialize(rows: np.ndarray, settings: Settings, rng: np.random.Generator) -
 
 
 @functools.lru_cache(maxsize=1)
-def _tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
+def load_tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
+  """Reads the vocabulary, or returns the tokenizer of the last call if that was the same."""
   return Tokenizer.from_file(vocab_file, do_lower_case)
 
 
@@ -334,14 +336,14 @@ def _writer(max_seq_length: int, max_predictions_per_seq: int, vocab_size: int) 
 
 @functools.lru_cache(maxsize=1)
 def _masking(settings: Settings) -> Masking:
-  vocabulary = _tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary
+  vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary
   words = np.array([token.startswith("##") for token in vocabulary.tokens]) if settings.do_whole_word_mask else None
   return Masking(settings.max_predictions_per_seq, settings.masked_lm_prob, Shares.parse(settings.masking),
                  vocabulary.size, vocabulary.mask_id, words)
 
 
 def _vocab_size(settings: Settings) -> int:
-  return _tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary.size
+  return load_tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary.size
 
 
 def _peak_bytes() -> int:

@@ -51,20 +51,21 @@ class Spans:
     return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
 
   def input_ids(self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int) -> np.ndarray:
-    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; int32 [B, S].
+    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
 
     Args:
-      ids: int32 [T], the tokens of the chunk.
+      ids: integers [T], the tokens of the chunk.
       max_seq_length: S.
       cls_id, sep_id: ids of the special tokens.
     """
     rows = np.arange(len(self))
-    column = np.arange(max_seq_length)
+    column = np.arange(max_seq_length, dtype=np.uint16)
     first_sep = self.a_length + 1
-    source = np.where(column < first_sep[:, None], (self.a_start - 1)[:, None] + column,
-                      (self.b_start - first_sep - 1)[:, None] + column)
+    source = np.where(column < first_sep.astype(np.uint16)[:, None], (self.a_start - 1)[:, None],
+                      (self.b_start - first_sep - 1)[:, None])
+    source += np.arange(max_seq_length)
     out = ids.take(source, mode="clip")
-    out[column >= self.length()[:, None]] = 0
+    out *= column < self.length().astype(np.uint16)[:, None]
     out[:, 0] = cls_id
     out[rows, first_sep] = sep_id
     out[rows, self.length() - 1] = sep_id

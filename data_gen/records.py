@@ -99,7 +99,7 @@ class RecordWriter:
     self._record_heads = _Heads(_record_head, body)
     self._begins = {name: begin + self._record_heads.width for name, begin in self._begins.items()}
     self._width = self._record_heads.width + width + tfrecord.CRC.size
-    self._used = np.ones((0, self._width), bool)
+    self._data, self._used = np.empty((0, self._width), np.uint8), np.empty((0, self._width), bool)
 
   def encode(self, input_ids: np.ndarray, length: np.ndarray, segment_b_start: np.ndarray,
              masked_lm_positions: np.ndarray, masked_lm_ids: np.ndarray, masked_count: np.ndarray,
@@ -118,46 +118,52 @@ class RecordWriter:
     Returns:
       The framed records, one after the other.
     """
-    batch = len(input_ids)
-    if len(self._used) != batch:
-      self._used = np.ones((batch, self._width), bool)
-    data = np.empty((batch, self._width), np.uint8)
-    column = np.arange(self._sequence, dtype=np.int32)
-    real = column < length[:, None]
+    if len(self._data) != len(input_ids):
+      self._lay_out(len(input_ids))
+    column = np.arange(self._sequence, dtype=np.uint16)
+    real = column < length.astype(np.uint16)[:, None]
     weights = (np.arange(self._predictions) < masked_count[:, None]).astype("<f4")
-    size = self._put_varints(data, "input_ids", input_ids)
-    size += self._put_bytes(data, "input_mask", real)
-    size += self._put_bytes(data, "segment_ids", real & (column >= segment_b_start[:, None]))
-    size += self._put_varints(data, "masked_lm_positions", masked_lm_positions)
-    size += self._put_varints(data, "masked_lm_ids", masked_lm_ids)
-    size += self._put_bytes(data, "masked_lm_weights", weights)
-    size += self._put_bytes(data, "next_sentence_labels", next_sentence_labels.astype(np.uint8)[:, None])
-    head, used, head_size = self._record_heads.of(size)
-    data[:, :self._record_heads.width] = head
-    self._used[:, :self._record_heads.width] = used
-    return _with_checksums(data.ravel().compress(self._used.ravel()), np.cumsum(head_size + size + tfrecord.CRC.size))
+    size = self._put_varints("input_ids", input_ids)
+    size += self._put_bytes("input_mask", real)
+    size += self._put_bytes("segment_ids", real & (column >= segment_b_start.astype(np.uint16)[:, None]))
+    size += self._put_varints("masked_lm_positions", masked_lm_positions)
+    size += self._put_varints("masked_lm_ids", masked_lm_ids)
+    size += self._put_bytes("masked_lm_weights", weights)
+    size += self._put_bytes("next_sentence_labels", next_sentence_labels.astype(np.uint8)[:, None])
+    head_size = self._put_head(self._record_heads, 0, size)
+    ends = np.cumsum(head_size + size + tfrecord.CRC.size)
+    return _with_checksums(self._data.ravel().compress(self._used.ravel()), ends)
 
-  def _put_varints(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
-    """Lays out integers [B, n]; returns the bytes used by each row, int32 [B]."""
+  def _lay_out(self, batch: int) -> None:
+    """Makes the rectangles for B records, with the heads of the features that always have the same size."""
+    self._data, self._used = np.empty((batch, self._width), np.uint8), np.ones((batch, self._width), bool)
+    for name, heads in self._heads.items():
+      self._put_head(heads, self._begins[name], np.full(batch, heads.largest))
+
+  def _put_varints(self, name: str, values: np.ndarray) -> np.ndarray:
+    """Lays out integers [B, n]; returns the bytes used by each row, head included, int32 [B]."""
+    values = values.astype(np.intp)
     used = self._is_used.take(values).view(np.uint8)
-    begin = self._begins[name] + self._heads[name].width
-    data[:, begin:begin + used.shape[1]] = self._digits.take(values).view(np.uint8)
-    self._used[:, begin:begin + used.shape[1]] = used.view(bool)
-    return self._put_head(data, name, used.sum(1, dtype=np.int32))
+    heads, begin = self._heads[name], self._begins[name]
+    payload = slice(begin + heads.width, begin + heads.width + used.shape[1])
+    self._data[:, payload] = self._digits.take(values).view(np.uint8)
+    self._used[:, payload] = used.view(bool)
+    payload_bytes = used.sum(1, dtype=np.int32)
+    return self._put_head(heads, begin, payload_bytes) + payload_bytes
 
-  def _put_bytes(self, data: np.ndarray, name: str, values: np.ndarray) -> np.ndarray:
+  def _put_bytes(self, name: str, values: np.ndarray) -> int:
     """Lays out what has the same size in every row: bytes (each its own varint) or floats [B, n]."""
     values = values.view(np.uint8)
     begin = self._begins[name] + self._heads[name].width
-    data[:, begin:begin + values.shape[1]] = values
-    return self._put_head(data, name, np.full(len(values), values.shape[1], np.int32))
+    self._data[:, begin:begin + values.shape[1]] = values
+    return self._heads[name].width + values.shape[1]
 
-  def _put_head(self, data: np.ndarray, name: str, payload_bytes: np.ndarray) -> np.ndarray:
-    heads, begin = self._heads[name], self._begins[name]
+  def _put_head(self, heads: "_Heads", begin: int, payload_bytes: np.ndarray) -> np.ndarray:
+    """Returns the bytes used by the heads, int32 [B]."""
     head, used, head_size = heads.of(payload_bytes)
-    data[:, begin:begin + heads.width] = head
+    self._data[:, begin:begin + heads.width] = head
     self._used[:, begin:begin + heads.width] = used
-    return head_size + payload_bytes
+    return head_size
 
 
 class _Heads:
@@ -165,6 +171,7 @@ class _Heads:
 
   def __init__(self, make: Callable[[int], bytes], largest: int):
     self._make = make
+    self.largest = largest
     self.width = len(make(largest))
     self._data = np.zeros((largest + 1, self.width), np.uint8)
     self._size = np.zeros(largest + 1, np.int32)

@@ -18,6 +18,8 @@ from common import files
 from common.errors import UserError
 from data_gen.external_shuffle import Piece, disk_error, read_facts
 
+_SYNC_EVERY_BYTES = 64 << 20
+
 
 class WorkDirectory:
   """A context that holds the directory locked, and removes it after `publish`.
@@ -167,6 +169,9 @@ class WorkDirectory:
         target.truncate(before)
         target.seek(before)
         _copy(source, target)
+        # While the workers work; else all of it would have to reach the disk at the end.
+        if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
+          os.fsync(target.fileno())
       os.unlink(path)
     except OSError as error:
       raise disk_error(path, error) from None
@@ -211,6 +216,6 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> None:
       while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
         pass
   # The rest, or where the kernel can't, everything; the descriptors know how far it got.
-  source.seek(os.lseek(source.fileno(), 0, os.SEEK_CUR))
-  target.seek(os.lseek(target.fileno(), 0, os.SEEK_CUR))
+  for file in (source, target):
+    file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
   shutil.copyfileobj(source, target, 1 << 20)
