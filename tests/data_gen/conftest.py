@@ -1,0 +1,13 @@
+"""Fixtures of the tests of the text side."""
+
+import pytest
+
+from data_gen import tokenization
+from tests.data_gen.tokenization_common import WAYS
+
+
+@pytest.fixture(params=["chunks", "blocks"])
+def way(request, monkeypatch):
+  """Each of the two implementations."""
+  monkeypatch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS[request.param])
+  return request.param
