@@ -173,6 +173,23 @@ def test_a_document_larger_than_a_chunk_draws_from_the_others(tmp_path, small_pi
   assert random_next.mean() == pytest.approx(0.5, abs=0.04)
 
 
+def test_tensorflow_reads_zipped_records_of_several_pieces(tmp_path, small_pieces):
+  import tensorflow as tf
+
+  vocab_file = _write_vocab(tmp_path, ["a", "b"])
+  (tmp_path / "corpus.txt").write_text("\n\n".join("a b a b\n" * 20 for _ in range(300)))
+  for again in ("first", "second"):
+    (tmp_path / again).mkdir()
+    (tmp_path / again / "corpus.txt").write_bytes((tmp_path / "corpus.txt").read_bytes())
+    result, _ = _generate(tmp_path / again, vocab_file, 1, max_seq_length=32, max_predictions_per_seq=3, dupe_factor=1,
+                          gzip_compress=True)
+  path = tmp_path / "second" / "records-0"
+  # One gzip member a piece, without times in them.
+  assert path.read_bytes().count(b"\x1f\x8b\x08\x00\0\0\0\0") > 2
+  assert path.read_bytes() == (tmp_path / "first" / "records-0").read_bytes()
+  assert sum(1 for _ in tf.data.TFRecordDataset(str(path), "GZIP")) == result["instances"]
+
+
 def _hashes(paths) -> list[str]:
   return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
 

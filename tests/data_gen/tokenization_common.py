@@ -1,6 +1,7 @@
 """Tokenizers, texts and ways of encoding that the tests of tokenization share."""
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
