@@ -4,6 +4,7 @@ import contextlib
 import glob
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from typing import IO
@@ -89,7 +90,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
       yield file
       file.flush()
       os.fsync(file.fileno())
-    os.chmod(temporary, 0o666 & ~_umask())
+    os.chmod(temporary, 0o666 & ~current_umask())
     os.replace(temporary, path)
   except BaseException as error:
     with contextlib.suppress(FileNotFoundError):
@@ -97,6 +98,45 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     if isinstance(error, OSError):
       raise UserError(f"can't write {path}: {error.strerror}") from None
     raise
+
+
+@contextlib.contextmanager
+def new_directory(path: str, flag: str) -> Iterator[str]:
+  """A directory that appears under its name only when everything in it is written.
+
+  The block gets the path of a temporary directory beside it to write in; it is removed if the block raises.
+
+  Args:
+    path: final name; nothing may be there. Missing parents are made.
+    flag: name of the flag the path came from, for errors.
+
+  Raises:
+    UserError: something is there, or the place can't be written.
+  """
+  refuse_existing(path, flag)
+  parent, name = os.path.split(os.path.abspath(path))
+  make_output_directory(parent, flag)
+  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=parent)
+  try:
+    yield temporary
+    os.chmod(temporary, 0o777 & ~current_umask())
+    refuse_existing(path, flag)
+    os.rename(temporary, path)
+  except BaseException as error:
+    shutil.rmtree(temporary, ignore_errors=True)
+    if isinstance(error, OSError):
+      raise UserError(f"--{flag}: can't write {path}: {error.strerror}") from None
+    raise
+
+
+def refuse_existing(path: str, flag: str) -> None:
+  """For outputs that must not replace anything.
+
+  Raises:
+    UserError: something is there.
+  """
+  if os.path.lexists(path):
+    raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
 
 
 def write_json(path: str, value: object) -> None:
@@ -123,7 +163,8 @@ def read_json(path: str) -> object:
     raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
 
 
-def _umask() -> int:
+def current_umask() -> int:
+  """The permissions that new files of this process do not get."""
   mask = os.umask(0)
   os.umask(mask)
   return mask

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # TensorFlow's reader raises Python's own errors for some kinds of damage.
 _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
@@ -37,11 +38,22 @@ class Bundle:
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key`.
+    """The tensor called `key` as float32.
 
     Raises:
-      UserError: the data can't be read or fail their checksum.
+      UserError: it is not of floats, or the data can't be read or fail their checksum.
     """
+    values = self._read(key)
+    # bfloat16 is not among numpy's own types, but it is one of numbers that float32 holds.
+    if not isinstance(values, np.ndarray) or (values.dtype.kind != "f" and values.dtype.name != "bfloat16"):
+      raise UserError(f"{self.prefix}: {key} is of type {getattr(values, 'dtype', 'string')}, floats are wanted")
+    return values.astype(np.float32, copy=False)
+
+  def object_graph(self) -> bytes | None:
+    """What ties the keys together in the checkpoints of TensorFlow 2, a `TrackableObjectGraph`; None in others."""
+    return self._read(_OBJECT_GRAPH) if _OBJECT_GRAPH in self.shapes else None
+
+  def _read(self, key: str):
     try:
       return self._reader.get_tensor(key)
     except _READER_ERRORS as error:

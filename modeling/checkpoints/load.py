@@ -12,6 +12,7 @@ from common.errors import UserError
 from common.files import read_json
 from modeling.checkpoints.bundle import Bundle, find_prefix
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
+from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
@@ -20,7 +21,7 @@ from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Source or None.
-_BUNDLE_FORMATS = (read_native, read_original)
+_BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
 
 
 @dataclasses.dataclass(frozen=True)

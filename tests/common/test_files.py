@@ -49,3 +49,31 @@ def test_an_output_directory_below_a_file_is_refused(tmp_path):
   (tmp_path / "file").write_text("x")
   with pytest.raises(UserError, match="--output_dir: can't write"):
     files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
+
+
+def test_a_new_directory_appears_when_it_is_complete(tmp_path):
+  path = tmp_path / "parent/new"
+  with files.new_directory(str(path), "output") as directory:
+    files.write_json(os.path.join(directory, "a.json"), 1)
+    assert not path.exists()
+  assert os.listdir(path) == ["a.json"]
+  assert path.stat().st_mode & 0o055 == 0o055
+  assert os.listdir(tmp_path / "parent") == ["new"]
+
+
+def test_a_directory_that_fails_half_way_leaves_nothing(tmp_path):
+  with pytest.raises(UserError, match="--output: can't write .*new: No space left"), \
+      files.new_directory(str(tmp_path / "new"), "output") as directory:
+    files.write_json(os.path.join(directory, "a.json"), 1)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  assert os.listdir(tmp_path) == []
+
+
+def test_a_new_directory_replaces_nothing(tmp_path):
+  (tmp_path / "old").mkdir()
+  with pytest.raises(UserError, match="--output: .*old exists"), files.new_directory(str(tmp_path / "old"), "output"):
+    pass
+  # Not even what has come while it was written.
+  with pytest.raises(UserError, match="--output: .*late exists"), files.new_directory(str(tmp_path / "late"), "output"):
+    (tmp_path / "late").mkdir()
+  assert sorted(os.listdir(tmp_path)) == ["late", "old"]

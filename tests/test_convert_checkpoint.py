@@ -1,0 +1,256 @@
+"""convert_checkpoint.py: one process as a user starts it; everything else through `tasks.convert`."""
+
+import dataclasses
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common.errors import UserError
+from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.names import original_names
+from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.config import BertConfig
+from modeling.presets import pretraining_parameter_count
+from tasks.convert import convert
+from tests.modeling.checkpoints.common import HEADS, assert_same, random_weights, read_all, write_huggingface
+from tests.modeling.common import SMALL, golden_model
+
+PRETRAINING = ("masked_lm", "next_sentence")
+# Every format into every other, in one go.
+TOUR = ["original", "huggingface", "model_garden", "native", "original", "model_garden", "huggingface", "original",
+        "native", "huggingface", "native", "model_garden", "original"]
+
+
+def vocabulary(path, entries=SMALL.vocab_size):
+  special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+  path.write_text("".join(f"{token}\n" for token in special + [f"w{index}" for index in range(entries - 5)]))
+  return str(path)
+
+
+def written(folder, weights, output_format="native", config=SMALL, **kwargs):
+  folder.mkdir()
+  write_checkpoint(output_format, str(folder), weights, config, **kwargs)
+  return str(folder)
+
+
+def test_the_tour_takes_every_way():
+  assert {*zip(TOUR, TOUR[1:], strict=False)} == {(a, b) for a in FORMATS for b in FORMATS if a != b}
+
+
+@pytest.mark.parametrize("heads, pooler", [
+    ((), True), (PRETRAINING, True), *(((head,), True) for head in HEADS), (("masked_lm",), False), (("span",), False),
+    (("tagging",), False), ((*PRETRAINING, "classifier", "span", "tagging", "multiple_choice"), True)], ids=str)
+def test_round_trips_are_exact(tmp_path, heads, pooler):
+  weights = random_weights(*heads, pooler=pooler)
+  # The smallest numbers, both zeros, and what is no number.
+  weights["bert/embeddings/word_embeddings"][0, :5] = [-0.0, 1e-45, np.finfo(np.float32).max, np.inf, np.nan]
+  vocab_file = vocabulary(tmp_path / "vocab.txt")
+  path = written(tmp_path / "0", weights, TOUR[0], vocab_file=vocab_file, do_lower_case=False)
+  if len(heads) > 2 and "classifier" in heads:
+    # Hugging Face has one name for three heads.
+    tour = [name for name in TOUR if name != "huggingface"]
+  else:
+    tour = TOUR
+  for number, output_format in enumerate(tour[1:], 1):
+    conversion = convert(path, output_format, str(tmp_path / str(number)))
+    assert (conversion.left_over, conversion.notes) == ([], [])
+    path = str(tmp_path / str(number))
+  source = open_checkpoint(path)
+  # Where there were no names of labels, Hugging Face's stand-ins stay.
+  assert dataclasses.replace(source.config, extra={}) == SMALL
+  assert source.do_lower_case is False
+  assert open(source.vocab_file).read() == open(vocab_file).read()
+  assert_same({name: source.read(name).view(np.uint32) for name in source.tensors},
+              {name: value.view(np.uint32) for name, value in weights.items()})
+
+
+@pytest.mark.parametrize("folder", [
+    "tf1_checkpoint", "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",
+    "hf/question_answering", "hf/token_classification"])
+def test_golden_checkpoints_go_everywhere(golden, tmp_path, folder):
+  expected = read_all(golden / folder)
+  for output_format in FORMATS:
+    convert(str(golden / folder), output_format, str(tmp_path / output_format))
+    source = open_checkpoint(str(tmp_path / output_format))
+    assert_same({name: source.read(name) for name in source.tensors}, expected)
+    config, original = source.config, open_checkpoint(str(golden / folder)).config
+    assert (config.hidden_act, config.layer_norm_epsilon) == (original.hidden_act, original.layer_norm_epsilon)
+    assert config.extra.get("id2label", {}) == original.extra.get("id2label", config.extra.get("id2label", {}))
+
+
+def test_an_original_export_opens_with_the_original_names(golden, tmp_path):
+  convert(str(golden / "hf/pretraining"), "original", str(tmp_path / "original"))
+  reader = tf.train.load_checkpoint(str(tmp_path / "original/bert_model.ckpt"))
+  expected = tf.train.load_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt"))
+  assert set(reader.get_variable_to_shape_map()) == set(expected.get_variable_to_shape_map())
+  # As the original's scripts do it: a graph, and a Saver over variables of these names.
+  name = "bert/encoder/layer_1/attention/self/query/kernel"
+  with tf.Graph().as_default():
+    variable = tf.compat.v1.get_variable(name, reader.get_variable_to_shape_map()[name])
+    with tf.compat.v1.Session() as session:
+      tf.compat.v1.train.Saver([variable]).restore(session, str(tmp_path / "original/bert_model.ckpt"))
+      np.testing.assert_array_equal(session.run(variable), reader.get_tensor(name))
+  assert sorted(os.listdir(tmp_path / "original")) == [
+      "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index", "tokenizer_config.json"]
+
+
+def test_a_native_export_is_what_a_run_writes(golden, tmp_path):
+  convert(str(golden / "tf1_checkpoint"), "native", str(tmp_path / "run"))
+  assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/ckpt-0")
+  expected = {name: variable.numpy() for name, variable in original_names(golden_model(golden)).items()}
+  assert_same(read_all(tmp_path / "run"), expected)
+  assert (tmp_path / "run/vocab.txt").read_bytes() == (golden / "tf1_checkpoint/vocab.txt").read_bytes()
+
+
+def test_slots_and_the_step_are_not_carried_and_strangers_are_named(golden, tmp_path):
+  assert not convert(str(golden / "optimizer"), "native", str(tmp_path / "a")).left_over
+  weights = random_weights("span")
+  prefix = str(tmp_path / "model.ckpt")
+  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*weights, "my/own"], shape_and_slices=[""] * (len(weights) + 1),
+                    tensors=[*weights.values(), np.ones(3, np.float32)])
+  SMALL.to_file(str(tmp_path / "bert_config.json"))
+  conversion = convert(prefix, "huggingface", str(tmp_path / "b"))
+  assert conversion.left_over == ["my/own"]
+  text = conversion.describe()
+  assert "left over, not in the output: my/own" in text and "heads: span" in text
+  assert "note: there is no vocab.txt beside the input" in text and "every bit the same" in text
+
+
+def test_a_missing_pooler_and_what_other_code_would_not_compute_are_said_aloud(golden, tmp_path):
+  text = convert(str(golden / "hf/question_answering"), "original", str(tmp_path / "a")).describe()
+  assert "not in the input, so not in the output: bert/pooler/dense/kernel, bert/pooler/dense/bias" in text
+  assert "note: hidden_act is gelu_erf: the original's code has only the tanh form" in text
+  text = convert(str(golden / "hf/token_classification"), "model_garden", str(tmp_path / "b")).describe()
+  assert "note: layer_norm_eps is 1e-05: the Model Garden's encoders always take 1e-12" in text
+
+
+def test_files_named_on_the_command_line_win(tmp_path):
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"), do_lower_case=True)
+  other = vocabulary(tmp_path / "b.txt", 40)
+  config = BertConfig(**{**SMALL.to_dict(), "num_attention_heads": 4})
+  config.to_file(str(tmp_path / "other.json"))
+  conversion = convert(run, "huggingface", str(tmp_path / "out"), str(tmp_path / "other.json"), other, False)
+  source = open_checkpoint(str(tmp_path / "out"))
+  assert (source.config.num_attention_heads, source.do_lower_case) == (4, False)
+  assert open(source.vocab_file).read() == open(other).read()
+  assert conversion.notes == [f"{other} has 40 entries, fewer than vocab_size 50"]
+
+
+def test_an_unknown_casing_is_said_aloud(tmp_path):
+  run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
+  assert "--do_lower_case" in convert(run, "original", str(tmp_path / "out")).notes[0]
+  assert open_checkpoint(str(tmp_path / "out")).do_lower_case is None
+
+
+def refused(tmp_path, message, *arguments, output="out", **kwargs):
+  before = sorted(os.listdir(tmp_path))
+  with pytest.raises(UserError) as error:
+    convert(*arguments, str(tmp_path / output), **kwargs)
+  assert message in str(error.value)
+  assert "\n" not in str(error.value)
+  assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_bad_input(tmp_path, golden):
+  run = written(tmp_path / "run", random_weights())
+  vocab_file = vocabulary(tmp_path / "large.txt", 51)
+  (tmp_path / "file").write_text("")
+  refused(tmp_path, "exists: choose another name", run, "native", output="run")
+  refused(tmp_path, "exists: choose another name", run, "native", output="file")
+  refused(tmp_path, "--output: can't write in", run, "native", output="file/below")
+  refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "native")
+  refused(tmp_path, "give --bert_config_file", str(golden / "tf1_heads"), "native")
+  refused(tmp_path, "--vocab_file: ", run, "native", vocab_file=str(tmp_path / "no.txt"))
+  refused(tmp_path, "has 51 entries, but the network's vocab_size is 50", run, "native", vocab_file=vocab_file)
+  config_file = str(golden / "tf1_checkpoint/bert_config.json")
+  refused(tmp_path, "the configuration contradicts the tensors", run, "native", bert_config_file=config_file)
+  os.symlink(tmp_path / "dangling", tmp_path / "link")
+  refused(tmp_path, "exists: choose another name", run, "native", output="link")
+
+
+@pytest.mark.parametrize("output_format", list(FORMATS))
+def test_an_encoder_that_is_not_whole(tmp_path, output_format):
+  weights = random_weights("classifier")
+  del weights["bert/encoder/layer_1/output/dense/bias"]
+  folder = written(tmp_path / "a", weights, output_format)
+  refused(tmp_path, "does not hold the whole encoder", folder, "native")
+
+
+def test_a_damaged_input_leaves_nothing(tmp_path):
+  run = written(tmp_path / "run", random_weights())
+  data = tmp_path / "run/ckpt-0.data-00000-of-00001"
+  data.write_bytes(data.read_bytes()[:5000])
+  refused(tmp_path, "can't be read, the data are damaged", run, "huggingface")
+
+
+@pytest.mark.parametrize("output_format", list(FORMATS))
+def test_a_full_disk_leaves_nothing(tmp_path, output_format):
+  run = written(tmp_path / "run", random_weights())
+  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+  try:
+    refused(tmp_path, "the weights can't be written", run, output_format)
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_numbers_that_are_no_floats(tmp_path):
+  weights = {**random_weights(), "bert/pooler/dense/bias": np.ones(12, np.int64)}
+  prefix = str(tmp_path / "model.ckpt")
+  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(weights), shape_and_slices=[""] * len(weights),
+                    tensors=list(weights.values()))
+  SMALL.to_file(str(tmp_path / "bert_config.json"))
+  refused(tmp_path, "bert/pooler/dense/bias is of type int64, floats are wanted", prefix, "native")
+
+
+def test_half_precision_is_widened(tmp_path):
+  weights = random_weights()
+  half = tf.cast(weights["bert/pooler/dense/kernel"], tf.bfloat16)
+  prefix = str(tmp_path / "model.ckpt")
+  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(weights), shape_and_slices=[""] * len(weights),
+                    tensors=[*({**weights, "bert/pooler/dense/kernel": half}).values()])
+  SMALL.to_file(str(tmp_path / "bert_config.json"))
+  convert(prefix, "native", str(tmp_path / "out"))
+  assert_same(read_all(tmp_path / "out"), {**weights, "bert/pooler/dense/kernel": tf.cast(half, tf.float32).numpy()})
+
+
+def test_the_command(golden, project, tmp_path):
+  def run(*arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    return subprocess.run([sys.executable, str(project / "convert_checkpoint.py"), *arguments], cwd=tmp_path,
+                          env=environment, capture_output=True, text=True, timeout=180)
+
+  shutil.copytree(golden / "tf1_checkpoint", tmp_path / "input")
+  done = run("--input=input", "--output_format=huggingface", "--output=some/where", "--do_lower_case")
+  assert (done.returncode, done.stderr) == (0, "")
+  numbers = pretraining_parameter_count(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
+  assert done.stdout.splitlines() == [
+      "read input/bert_model.ckpt (original TensorFlow 1 checkpoint)",
+      f"encoder, heads: masked_lm, next_sentence; 62 tensors, {numbers:,} numbers",
+      "wrote some/where (huggingface), read back: every bit the same"]
+  assert sorted(os.listdir(tmp_path / "some/where")) == [
+      "config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+  assert all(os.stat(tmp_path / "some/where" / name).st_mode & 0o044 for name in os.listdir(tmp_path / "some/where"))
+  # These answer before TensorFlow is imported.
+  for arguments, message in [
+      (("--input=input", "--output_format=huggingface", "--output=some/where"), "--output: some/where exists"),
+      (("--input=input", "--output_format=onnx", "--output=x"), "output_format"),
+      (("--input=input", "--output=x"), "--output_format must be given")]:
+    failed = run(*arguments)
+    assert failed.returncode == 2 and failed.stderr.startswith("error: ") and message in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
+def test_a_hugging_face_directory_as_input_of_the_same_format(tmp_path):
+  weights = random_weights("classifier")
+  write_huggingface(tmp_path / "in", weights, hidden_act="gelu_pytorch_tanh", id2label={"0": "a", "1": "b", "2": "c"})
+  convert(str(tmp_path / "in"), "huggingface", str(tmp_path / "out"))
+  source = open_checkpoint(str(tmp_path / "out"))
+  assert source.config == open_checkpoint(str(tmp_path / "in")).config
+  assert_same(read_all(tmp_path / "out"), weights)
