@@ -97,7 +97,7 @@ def affordable_steps(config_file: str) -> int:
   from training.throughput import matmul_rate, training_flops
 
   flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
-  steps = TRAINING_SECONDS * UTILISATION * matmul_rate(size=512) / flops
+  steps = TRAINING_SECONDS * UTILISATION * matmul_rate(size=512, seconds=1.0) / flops
   return int(min(max(steps, FEWEST_STEPS), MOST_STEPS) // 100 * 100)
 
 
