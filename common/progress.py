@@ -41,6 +41,10 @@ class Progress:
     if not self._terminal and time.monotonic() >= self._next_line:
       self._print_line()
 
+  def restart_clock(self) -> None:
+    """Leaves the time since the last `advance` out of the rate: that of compiling, say."""
+    self._bar.unpause()
+
   def write(self, line: str) -> None:
     """Prints a line of its own without breaking the bar."""
     if self._terminal:

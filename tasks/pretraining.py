@@ -138,11 +138,15 @@ def run(options: PretrainingOptions, flags: Mapping[str, object]) -> int:
                                     checked.do_lower_case)
   try:
     return _train_and_evaluate(options, checked, devices, model, state, optimizer, manager, say)
-  except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError):
-    say("reading failed; looking for the record that is wrong")
-    for which, record_files in (("input_file", checked.train_files), ("eval_file", checked.eval_files)):
-      pretraining_data.check_all_records(record_files, which, checked.config, options.max_seq_length,
-                                         options.max_predictions_per_seq)
+  except tf.errors.OpError as error:
+    if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
+      raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
+                      "machines to go on from the last checkpoint") from None
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError)):
+      say("reading failed; looking for the record that is wrong")
+      for flag, record_files in (("input_file", checked.train_files), ("eval_file", checked.eval_files)):
+        pretraining_data.check_all_records(record_files, flag, checked.config, options.max_seq_length,
+                                           options.max_predictions_per_seq)
     raise
 
 

@@ -232,6 +232,7 @@ class Session:
     if self._first_loop:
       # The first loop contains tracing and compilation.
       self._first_loop = False
+      self._progress.restart_clock()
       self._progress.write(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took "
                            f"{self._trainer.seconds_of_loop:.1f} s with tracing and compiling")
     else:
