@@ -1,0 +1,131 @@
+"""Checkpoints that the Model Garden wrote, and ours in its hands: the same outputs as its own."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.write import write_checkpoint
+from modeling.pretraining import BertForPreTraining
+from modeling.task_heads import ClassificationHead, SpanHead, TaggingHead
+from tests.modeling.checkpoints import model_garden_process
+from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
+from tests.modeling.common import SMALL, arrays, random_features
+
+HEADS = {"pretraining": ("masked_lm", "next_sentence"), "encoder": (), "classifier": ("classifier",),
+         "span": ("span",), "tagging": ("tagging",)}
+FEATURES = random_features(SMALL, 4, 16, 5)
+
+
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory):
+  """The folder with checkpoints and outputs of the Model Garden."""
+  folder = tmp_path_factory.mktemp("garden")
+  np.savez(folder / "inputs.npz", input_word_ids=FEATURES["input_ids"], input_mask=FEATURES["input_mask"],
+           input_type_ids=FEATURES["segment_ids"], masked_lm_positions=FEATURES["masked_lm_positions"])
+  for name, heads in HEADS.items():
+    (folder / f"ours-{name}").mkdir()
+    write_checkpoint("model_garden", str(folder / f"ours-{name}"), random_weights(*heads), SMALL)
+  done = subprocess.run([sys.executable, model_garden_process.__file__, str(folder)], capture_output=True, text=True,
+                        env={**os.environ, "TF_USE_LEGACY_KERAS": "1"}, timeout=300)
+  assert done.returncode == 0, done.stderr[-3000:]
+  return folder
+
+
+def our_outputs(path, name):
+  """Outputs of our network with the weights at `path`, by the Model Garden's names, and the account."""
+  source = open_checkpoint(str(path))
+  if name in ("pretrainer", "items", "trainer", "pretraining"):
+    model = BertForPreTraining(source.config)
+    model.build_weights()
+    account = load_weights(model, source)
+    outputs = model(FEATURES)
+    outputs = {"sequence_output": outputs["sequence_output"], "mlm_logits": outputs["masked_lm_logits"],
+               "next_sentence": outputs["next_sentence_logits"]}
+    return outputs, account
+  config = source.config
+  kind = name.partition("_with")[0]
+  heads = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: SpanHead(config),
+           "tagging": lambda: TaggingHead(config, 5)}
+  model = WithHeads(config, **({kind: heads[kind]()} if kind in heads else {}))
+  account = load_weights(model, source)
+  outputs = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
+  if kind == "span":
+    start, end = model.heads["span"](outputs["sequence_output"])
+    return {"start": start, "end": end}, account
+  if kind in heads:
+    return {"logits": model.heads[kind](outputs["sequence_output" if kind == "tagging" else "pooled_output"])}, account
+  return {name: outputs[name] for name in ("sequence_output", "pooled_output")}, account
+
+
+def assert_agree(outputs, garden, name):
+  expected = arrays(garden / "outputs.npz")
+  assert outputs
+  for output, value in outputs.items():
+    np.testing.assert_allclose(value, expected[f"{name}/{output}"], atol=1e-5, rtol=1e-5, err_msg=output)
+
+
+@pytest.mark.parametrize("name", ["pretrainer", "trainer", "encoder", "first_encoder", "classifier",
+                                  "classifier_with_pooler", "span", "tagging"])
+def test_its_checkpoints_give_its_outputs(garden, name):
+  source = open_checkpoint(str(garden / f"{name}.ckpt"))
+  assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
+  outputs, account = our_outputs(garden / f"{name}.ckpt", name)
+  assert account.fresh == []
+  # Where a head has a pooler, the encoder's own is not used.
+  unused = [name for name in account.left_over if "_pooler_layer/" not in name]
+  assert unused == []
+  assert len(account.left_over) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
+  assert_agree(outputs, garden, name)
+
+
+def test_its_items_lack_the_next_sentence_matrix(garden):
+  outputs, account = our_outputs(garden / "items.ckpt", "items")
+  assert account.fresh == ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
+  del outputs["next_sentence"]
+  assert_agree(outputs, garden, "items")
+
+
+@pytest.mark.parametrize("name, way", [("pretraining", 0), ("pretraining", 1), ("encoder", 0), ("first_encoder", 0),
+                                       ("classifier", 0), ("span", 0), ("tagging", 0)])
+def test_it_restores_ours_whole(garden, name, way):
+  folder = garden / f"ours-{name.removeprefix('first_')}"
+  assert_same(read_all(folder), random_weights(*HEADS[name.removeprefix("first_")]))
+  outputs, _ = our_outputs(folder, name)
+  if way == 1:
+    # Its `checkpoint_items` do not have the matrix of next sentence.
+    del outputs["next_sentence"]
+  assert_agree(outputs, garden, f"ours-{name}-{way}")
+
+
+def test_a_configuration_beside_it_is_checked(tmp_path):
+  write_checkpoint("model_garden", str(tmp_path), random_weights(), SMALL)
+  for key, value, message in [("num_attention_heads", 4, "num_attention_heads is 4 there and 3 in the tensors"),
+                              ("intermediate_size", 24, "the configuration contradicts the tensors")]:
+    SMALL.from_dict({**SMALL.to_dict(), key: value}).to_file(str(tmp_path / "bert_config.json"))
+    assert_refused(tmp_path, message)
+
+
+def test_several_encoders(tmp_path):
+  def encoder():
+    node = tf.Module()
+    node._position_embedding_layer, node._transformer_layers = tf.Module(), tf.Module()
+    node._position_embedding_layer.embeddings = tf.Variable([[1.0]])
+    return node
+
+  prefix = tf.train.Checkpoint(query=encoder(), document=encoder()).write(str(tmp_path / "two.ckpt"))
+  assert_refused(prefix, "holds 2 encoders: save the one that is meant by itself")
+
+
+def test_a_tensor_of_another_rank(tmp_path):
+  weights = random_weights()
+  write_checkpoint("model_garden", str(tmp_path), weights, SMALL)
+  node = tf.Module()
+  node._position_embedding_layer, node._transformer_layers = tf.Module(), tf.Module()
+  node._position_embedding_layer.embeddings = tf.Variable([1.0])
+  prefix = tf.train.Checkpoint(encoder=node).write(str(tmp_path / "flat"))
+  assert_refused(prefix, "which has not 2 dimensions")

@@ -1,0 +1,156 @@
+"""Our exports in the hands of transformers, where it is installed (requirements-peers.txt)."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+from data_gen.tokenization import Tokenizer
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.write import write_checkpoint
+from modeling.config import BertConfig
+from modeling.pretraining import BertForPreTraining
+from modeling.task_heads import ClassificationHead, MultipleChoiceHead, SpanHead, TaggingHead
+from tasks.convert import convert
+from tests.modeling.checkpoints.common import WithHeads, assert_same, random_weights, read_all
+from tests.modeling.common import SMALL, random_features
+
+FEATURES = random_features(SMALL, 6, 16, 5)
+CONFIGS = [SMALL, BertConfig(**{**SMALL.to_dict(), "hidden_act": "gelu_erf"}, layer_norm_epsilon=1e-5)]
+
+
+def export(folder, *heads, config=SMALL, pooler=True):
+  """(folder, our model with those weights)."""
+  os.makedirs(folder)
+  write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
+  makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: SpanHead(config),
+            "tagging": lambda: TaggingHead(config, 5), "multiple_choice": lambda: MultipleChoiceHead(config)}
+  model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
+  if "masked_lm" in heads:
+    model = BertForPreTraining(config)
+    model.build_weights()
+  load_weights(model, open_checkpoint(str(folder)))
+  return folder, model
+
+
+def theirs(auto_class, folder, **kwargs):
+  """Outputs of the class that transformers chooses; every weight of it must be in the file."""
+  model, info = auto_class.from_pretrained(folder, output_loading_info=True, attn_implementation="eager", **kwargs)
+  assert not info["missing_keys"] and not info["mismatched_keys"], info
+  inputs = {"input_ids": FEATURES["input_ids"], "attention_mask": FEATURES["input_mask"],
+            "token_type_ids": FEATURES["segment_ids"]}
+  if auto_class is transformers.AutoModelForMultipleChoice:
+    inputs = {name: value.reshape(2, 3, -1) for name, value in inputs.items()}
+  with torch.no_grad():
+    outputs = model.eval()(**{name: torch.tensor(value, dtype=torch.long) for name, value in inputs.items()})
+  return type(model).__name__, {name: value.numpy() for name, value in outputs.items() if hasattr(value, "numpy")}, info
+
+
+def encoded(model):
+  return model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
+
+
+def assert_close(found, expected):
+  np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["tanh gelu", "erf gelu, another epsilon"])
+def test_the_encoder(tmp_path, config):
+  folder, model = export(tmp_path / "a", config=config)
+  name, outputs, info = theirs(transformers.AutoModel, folder)
+  assert name == "BertModel" and not info["unexpected_keys"]
+  ours = encoded(model)
+  assert_close(outputs["last_hidden_state"], ours["sequence_output"])
+  assert_close(outputs["pooler_output"], ours["pooled_output"])
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["tanh gelu", "erf gelu, another epsilon"])
+def test_pretraining_and_masked_lm(tmp_path, config):
+  folder, model = export(tmp_path / "a", "masked_lm", "next_sentence", config=config)
+  everywhere = np.broadcast_to(np.arange(16, dtype=np.int32), (6, 16))
+  ours = model({**FEATURES, "masked_lm_positions": everywhere})
+  name, outputs, info = theirs(transformers.AutoModelForPreTraining, folder)
+  assert name == "BertForPreTraining" and not info["unexpected_keys"]
+  assert_close(outputs["prediction_logits"], ours["masked_lm_logits"])
+  assert_close(outputs["seq_relationship_logits"], ours["next_sentence_logits"])
+  name, outputs, _ = theirs(transformers.AutoModelForMaskedLM, folder)
+  assert name == "BertForMaskedLM"
+  assert_close(outputs["logits"], ours["masked_lm_logits"])
+  folder, _ = export(tmp_path / "b", "masked_lm", pooler=False, config=config)
+  assert not theirs(transformers.AutoModelForMaskedLM, folder)[2]["unexpected_keys"]
+
+
+def test_classification_with_label_names(tmp_path):
+  folder, model = export(tmp_path / "a", "classifier")
+  name, outputs, info = theirs(transformers.AutoModelForSequenceClassification, folder)
+  assert name == "BertForSequenceClassification" and not info["unexpected_keys"]
+  assert_close(outputs["logits"], model.heads["classifier"](encoded(model)["pooled_output"]))
+  labels = BertConfig(**SMALL.to_dict(), extra={"id2label": {"0": "no", "1": "yes", "2": "maybe"}})
+  folder, _ = export(tmp_path / "b", "classifier", config=labels)
+  assert transformers.AutoConfig.from_pretrained(folder).id2label == {0: "no", 1: "yes", 2: "maybe"}
+
+
+def test_question_answering(tmp_path):
+  folder, model = export(tmp_path / "a", "span", pooler=False)
+  name, outputs, info = theirs(transformers.AutoModelForQuestionAnswering, folder)
+  assert name == "BertForQuestionAnswering" and not info["unexpected_keys"]
+  start, end = model.heads["span"](encoded(model)["sequence_output"])
+  assert_close(outputs["start_logits"], start)
+  assert_close(outputs["end_logits"], end)
+
+
+def test_token_classification(tmp_path):
+  folder, model = export(tmp_path / "a", "tagging", pooler=False)
+  name, outputs, info = theirs(transformers.AutoModelForTokenClassification, folder)
+  assert name == "BertForTokenClassification" and not info["unexpected_keys"]
+  assert_close(outputs["logits"], model.heads["tagging"](encoded(model)["sequence_output"]))
+
+
+def test_multiple_choice(tmp_path):
+  folder, model = export(tmp_path / "a", "multiple_choice")
+  name, outputs, info = theirs(transformers.AutoModelForMultipleChoice, folder)
+  assert name == "BertForMultipleChoice" and not info["unexpected_keys"]
+  assert_close(outputs["logits"], model.heads["multiple_choice"](encoded(model)["pooled_output"], choices=3))
+
+
+@pytest.mark.parametrize("heads, pooler, class_name", [
+    ((), True, "BertModel"), (("masked_lm", "next_sentence"), True, "BertForPreTraining"),
+    (("masked_lm",), False, "BertForMaskedLM"), (("next_sentence",), True, "BertForNextSentencePrediction"),
+    (("classifier",), True, "BertForSequenceClassification"), (("span",), False, "BertForQuestionAnswering"),
+    (("tagging",), False, "BertForTokenClassification"), (("multiple_choice",), True, "BertForMultipleChoice"),
+], ids=str)
+def test_what_it_saves_again_is_read_to_the_bit(tmp_path, heads, pooler, class_name):
+  weights = random_weights(*heads, pooler=pooler)
+  folder, _ = export(tmp_path / "a", *heads, pooler=pooler)
+  model = getattr(transformers, class_name).from_pretrained(folder)
+  model.save_pretrained(tmp_path / "b")
+  assert_same(read_all(tmp_path / "b"), weights)
+  model.save_pretrained(tmp_path / "c", max_shard_size="2KB")
+  assert len(list((tmp_path / "c").glob("*.safetensors"))) > 1
+  assert_same(read_all(tmp_path / "c"), weights)
+  convert(str(tmp_path / "c"), "native", str(tmp_path / "d"))
+  assert_same(read_all(tmp_path / "d"), weights)
+
+
+@pytest.mark.parametrize("casing", ["uncased", "cased"])
+def test_the_tokenizer_gives_the_same_ids(tmp_path, real_data, golden, casing):
+  vocab_file = real_data / f"bert/{casing}_vocab.txt"
+  entries = sum(1 for _ in open(vocab_file, encoding="utf-8"))
+  config = BertConfig(**{**SMALL.to_dict(), "vocab_size": entries, "hidden_size": 3, "max_position_embeddings": 512})
+  write_checkpoint("huggingface", str(tmp_path), random_weights(config=config), config, str(vocab_file),
+                   casing == "uncased")
+  tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+  assert tokenizer.model_max_length == 512
+  ours = Tokenizer.from_file(str(vocab_file), casing == "uncased")
+  lines = [json.loads(line) for line in open(golden / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8")]
+  texts = [line["text"] for line in lines if line.get("lang") == "en"]
+  assert len(texts) > 500
+  cls, sep = ours.vocabulary.cls_id, ours.vocabulary.sep_id
+  for text in texts:
+    assert tokenizer(text, "and more")["input_ids"] == [
+        cls, *ours.encode(text), sep, *ours.encode("and more"), sep], text
