@@ -99,6 +99,28 @@ list(parallel.ordered_map(report, range(2), 2))
     parent.stdout.close()
 
 
+def test_interrupted_twice_it_ends_at_once(project):
+  done = subprocess.Popen([sys.executable, "-c", """
+import time
+from common import parallel
+def report(number):
+  print(number, flush=True)
+  time.sleep(600)
+try:
+  list(parallel.ordered_map(report, range(2), 2))
+except KeyboardInterrupt:
+  print("interrupted")
+"""], cwd=project, stdout=subprocess.PIPE, text=True, start_new_session=True)
+  try:
+    done.stdout.readline(), done.stdout.readline()
+    for _ in range(2):
+      os.killpg(done.pid, signal.SIGINT)
+      time.sleep(0.01)
+    assert done.communicate(timeout=20)[0] == "interrupted\n"
+  finally:
+    done.kill()
+
+
 def _is_alive(pid: int) -> bool:
   try:
     with open(f"/proc/{pid}/stat") as file:
@@ -109,3 +131,35 @@ def _is_alive(pid: int) -> bool:
 
 def test_default_num_workers_is_a_number_of_cores():
   assert 1 <= parallel.default_num_workers() <= os.cpu_count()
+
+
+def test_large_items_and_results(project):
+  done = _run(project, """
+from common import parallel
+def double(text):
+  return text * 2
+texts = [str(n) * 400_000 for n in range(30)]
+assert list(parallel.ordered_map(double, texts, 3)) == [text * 2 for text in texts]
+""")
+  assert done.returncode == 0, done.stderr
+
+
+def test_worker_killed_while_it_sends(project):
+  done = _run(project, """
+import os, signal, threading, time
+from common import errors, parallel
+def send_much(number):
+  # The result is larger than what a pipe takes in, and the parent is not reading: the worker dies in between.
+  threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+  return bytes(50_000_000)
+def items():
+  yield 0
+  yield 1
+  time.sleep(1.5)
+  yield 2
+try:
+  list(parallel.ordered_map(send_much, items(), 2))
+except errors.UserError as error:
+  print("killed" in str(error))
+""")
+  assert done.stdout == "True\n", done.stderr
