@@ -9,7 +9,6 @@ import os
 import numpy as np
 
 from common.errors import UserError
-from common.files import read_json
 from modeling.checkpoints.bundle import Bundle, find_prefix
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.model_garden import read_model_garden
@@ -18,7 +17,7 @@ from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.shapes import missing_from_encoder, show_shape, some
 from modeling.checkpoints.source import Source
-from modeling.config import BertConfig
+from modeling.checkpoints.surroundings import with_surroundings
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Source or None.
 _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
@@ -68,9 +67,9 @@ def open_checkpoint(path: str) -> Source:
     names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
     raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
   if candidates:
-    return _with_surroundings(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
+    return with_surroundings(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
   if prefix is not None:
-    return _with_surroundings(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+    return with_surroundings(_read_bundle(prefix), os.path.dirname(prefix) or ".")
   if not os.path.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
   refuse_pickle(path)
@@ -129,24 +128,3 @@ def _check_encoder(variables: dict, source: Source) -> None:
   if missing:
     raise UserError(f"{source.description} does not hold the whole encoder of this network: "
                     f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
-
-
-def _with_surroundings(source: Source, directory: str) -> Source:
-  """Adds what lies beside the weights."""
-  config_file = os.path.join(directory, "bert_config.json")
-  vocab_file = os.path.join(directory, "vocab.txt")
-  return dataclasses.replace(
-      source,
-      config=source.config if source.config is not None or not os.path.exists(config_file)
-      else BertConfig.from_file(config_file),
-      vocab_file=vocab_file if os.path.exists(vocab_file) else source.vocab_file,
-      do_lower_case=_casing(directory, source.do_lower_case))
-
-
-def _casing(directory: str, otherwise: bool | None) -> bool | None:
-  """`do_lower_case` of `tokenizer_config.json`, which our runs write and Hugging Face's tools too."""
-  path = os.path.join(directory, "tokenizer_config.json")
-  if not os.path.exists(path):
-    return otherwise
-  facts = read_json(path)
-  return facts.get("do_lower_case", otherwise) if isinstance(facts, dict) else otherwise

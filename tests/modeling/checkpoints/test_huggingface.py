@@ -5,6 +5,8 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from common.errors import UserError
@@ -332,3 +334,23 @@ def test_a_file_that_vanishes(tmp_path):
   (tmp_path / "model.safetensors").unlink()
   with pytest.raises(UserError, match="can't be read any more"):
     source.read("bert/pooler/dense/kernel")
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_any_damage_ends_in_one_line(tmp_path_factory, data):
+  folder = tmp_path_factory.mktemp("damaged")
+  write_huggingface(folder, random_weights(*PRETRAINING))
+  name = data.draw(st.sampled_from(["config.json", "model.safetensors"]))
+  content = bytearray((folder / name).read_bytes())
+  # The header is where lies are told: the numbers behind it are what they are.
+  places = data.draw(st.lists(st.integers(0, min(len(content), 5000) - 1), min_size=1, max_size=3))
+  for place in places:
+    content[place] = data.draw(st.one_of(st.integers(0, 255), st.sampled_from(b'0129[]{}",:-')))
+  (folder / name).write_bytes(bytes(content))
+  try:
+    source = open_checkpoint(str(folder))
+    for tensor, shape in source.tensors.items():
+      assert source.read(tensor).shape == tuple(shape)
+  except UserError as error:
+    assert "\n" not in str(error)

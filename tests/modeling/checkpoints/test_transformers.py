@@ -154,3 +154,16 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path, real_data, golden, casing):
   for text in texts:
     assert tokenizer(text, "and more")["input_ids"] == [
         cls, *ours.encode(text), sep, *ours.encode("and more"), sep], text
+
+
+def test_the_tokenizer_that_it_saves_is_read(tmp_path, real_data):
+  vocab_file = real_data / "bert/cased_vocab.txt"
+  config = BertConfig(**{**SMALL.to_dict(), "vocab_size": 28996, "hidden_size": 3})
+  for name in ("a", "b"):
+    (tmp_path / name).mkdir()
+    write_checkpoint("huggingface", str(tmp_path / name), random_weights(config=config), config)
+  write_checkpoint("huggingface", str(tmp_path / "a"), random_weights(config=config), config, str(vocab_file), False)
+  transformers.AutoTokenizer.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "b")
+  source = open_checkpoint(str(tmp_path / "b"))
+  assert open(source.vocab_file, "rb").read() == vocab_file.read_bytes()
+  assert source.do_lower_case is False
