@@ -10,6 +10,7 @@ import numpy as np
 from common import files
 from common.errors import UserError
 from data_gen.vocabulary import Vocabulary
+from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import open_checkpoint
 from modeling.checkpoints.shapes import (
   check_fits,
@@ -71,7 +72,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     input_path: whatever `open_checkpoint` reads.
     output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist; it appears when it is complete.
-    bert_config_file: configuration in the original's form; None where it is found beside the input.
+    bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
     vocab_file: vocabulary; None where it is found beside the input, or not wanted.
     do_lower_case: its casing; None where it is found beside the input.
 
@@ -83,7 +84,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   if vocab_file is not None:
     files.check_readable(vocab_file, "vocab_file")
   source = open_checkpoint(input_path)
-  config = BertConfig.from_file(bert_config_file) if bert_config_file else source.config
+  config = read_either_config(bert_config_file) if bert_config_file else source.config
   if config is None:
     raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")
   check_fits(config, source.tensors, source.description)

@@ -142,6 +142,15 @@ def test_files_named_on_the_command_line_win(tmp_path):
   assert conversion.notes == [f"{other} has 40 entries, fewer than vocab_size 50"]
 
 
+@pytest.mark.parametrize("name, activation", [("config.json", "gelu_erf"), ("bert_config.json", "gelu")])
+def test_either_kind_of_configuration_may_be_named(tmp_path, name, activation):
+  write_huggingface(tmp_path / "in", random_weights(), hidden_act="gelu")
+  SMALL.to_file(str(tmp_path / "bert_config.json"))
+  (tmp_path / "in/config.json").rename(tmp_path / "config.json")
+  convert(str(tmp_path / "in"), "native", str(tmp_path / "out"), str(tmp_path / name))
+  assert open_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
+
+
 def test_an_unknown_casing_is_said_aloud(tmp_path):
   run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
   assert "--do_lower_case" in convert(run, "original", str(tmp_path / "out")).notes[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.errors import UserError
 from modeling.checkpoints.huggingface_config import check_labels, read_config
-from modeling.checkpoints.huggingface_names import is_transposed, original_names_of, plain_keys
+from modeling.checkpoints.huggingface_names import encoder_prefixes, is_transposed, original_names_of, plain_keys
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files
 from modeling.checkpoints.shapes import check_fits, show_shape
 from modeling.checkpoints.source import Source
@@ -65,6 +65,10 @@ def read_huggingface(path: str) -> Source:
   config_file = os.path.join(directory, "config.json")
   config, architecture = read_config(config_file) if os.path.exists(config_file) else (None, None)
   files = open_files(path)
+  encoders = encoder_prefixes(files)
+  if len(encoders) > 1:
+    raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
+                    "meant by itself")
   keys = _unique_keys(path, files)
   if _WORD_EMBEDDINGS not in keys:
     raise UserError(f"{path} holds no BERT: there is no embeddings.word_embeddings.weight in it")

@@ -54,6 +54,20 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   return config, architectures[0] if known else None
 
 
+def read_either_config(path: str) -> BertConfig:
+  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, told apart by their keys.
+
+  It matters: "gelu" means the exact form in the one and the tanh form in the other.
+
+  Raises:
+    UserError: as for `read_config` and `BertConfig.from_file`.
+  """
+  values = read_json(path)
+  if isinstance(values, Mapping) and ("model_type" in values or "architectures" in values):
+    return read_config(path)[0]
+  return BertConfig.from_dict(values, path)
+
+
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
   """The keys of a `config.json` that makes transformers compute what we compute.
 

@@ -84,21 +84,25 @@ def original_names_of(keys: Iterable[str], architecture: str | None) -> dict[str
   return {name: huggingface_name(name) for name in names if huggingface_name(name) in keys}
 
 
+def encoder_prefixes(keys: Iterable[str]) -> list[str]:
+  """What the names of each encoder begin with: one in a BERT, two in a model of two towers."""
+  return sorted(key.removesuffix(_WORD_EMBEDDINGS) for key in keys
+                if key == _WORD_EMBEDDINGS or key.endswith("." + _WORD_EMBEDDINGS))
+
+
 def plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
   """Names as Hugging Face's classes with heads write them today.
 
   Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
 
   Args:
-    keys: of one file or all its shards.
+    keys: of one file or all its shards, with one encoder.
 
   Returns:
     plain name → the keys that mean it: more than one is a contradiction, none of word embeddings is another network.
   """
   keys = list(keys)
-  prefixes = [key.removesuffix(_WORD_EMBEDDINGS) for key in keys
-              if key == _WORD_EMBEDDINGS or key.endswith("." + _WORD_EMBEDDINGS)]
-  body = min(prefixes, key=len, default="bert.")
+  body = next(iter(encoder_prefixes(keys)), "bert.")
   outer = body.removesuffix("bert.")
   plain: dict[str, list[str]] = {}
   for key in keys:

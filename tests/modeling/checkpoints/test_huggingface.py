@@ -285,6 +285,14 @@ def test_two_names_of_one_weight(tmp_path):
   assert_refused(tmp_path, "bert.embeddings.LayerNorm.gamma and bert.embeddings.LayerNorm.weight are two names")
 
 
+def test_two_towers(tmp_path):
+  weights = random_weights()
+  tensors = {f"{tower}.{key}": value.copy() for tower in ("query", "document")
+             for key, value in huggingface_tensors(weights).items()}
+  write_huggingface(tmp_path, weights, tensors=tensors)
+  assert_refused(tmp_path, "holds 2 encoders ('document.bert.', 'query.bert.'): save the one that is meant by itself")
+
+
 def test_another_network(tmp_path):
   save_file({"wte.weight": np.ones((3, 3), np.float32)}, tmp_path / "model.safetensors")
   assert_refused(tmp_path, "holds no BERT")
