@@ -161,6 +161,9 @@ def read_json(path: str) -> object:
     raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
   except json.JSONDecodeError as error:
     raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+  except (ValueError, RecursionError):
+    raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+                    ) from None
 
 
 def current_umask() -> int:

@@ -36,6 +36,9 @@ class Bundle:
     except _READER_ERRORS as error:
       raise UserError(f"{prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
+    for key in self.shapes:
+      if not key.isprintable():
+        raise UserError(f"{prefix} holds a tensor with the name {ascii(key)}: no program writes such names")
 
   def read(self, key: str) -> np.ndarray:
     """The tensor called `key` as float32.

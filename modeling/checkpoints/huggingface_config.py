@@ -50,8 +50,9 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   sizes = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
   config = BertConfig.from_dict({**sizes, "hidden_act": _ACTIVATIONS[activation], **kept}, path)
   architectures = values.get("architectures")
-  known = isinstance(architectures, list) and architectures and isinstance(architectures[0], str)
-  return config, architectures[0] if known else None
+  first = architectures[0] if isinstance(architectures, list) and architectures else None
+  # It is shown to users: a name of a class has no line breaks.
+  return config, first if isinstance(first, str) and first.isidentifier() else None
 
 
 def read_either_config(path: str) -> BertConfig:

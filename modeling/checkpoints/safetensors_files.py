@@ -44,6 +44,9 @@ class SafetensorsFile:
     except (OSError, SafetensorError, ValueError, struct.error) as error:
       reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
       raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
+    for key in header:
+      if not key.isprintable():
+        raise UserError(f"{path} holds a tensor with the name {ascii(key)}: no program writes such names")
     self._start = 8 + length
     self._entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
     self.shapes = {key: tuple(entry["shape"]) for key, entry in self._entries.items()}
@@ -106,5 +109,5 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
       files[name] = SafetensorsFile(shard)
   for key, name in weight_map.items():
     if key not in files[name].shapes:
-      raise UserError(f"{path} says that {key} is in {name}, but it is not")
+      raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
   return {key: files[name] for key, name in weight_map.items()}

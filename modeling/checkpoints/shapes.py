@@ -98,6 +98,10 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
   Raises:
     UserError: a tensor has another shape, or there are layers that the configuration does not have.
   """
+  if config.num_hidden_layers > len(tensors):
+    # Not worth listing what is missing of a million layers.
+    raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
+                    f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors")
   wanted = encoder_shapes(config) | head_shapes(config, tensors)
   wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(wanted[name])}"
            for name, shape in tensors.items() if name in wanted and tuple(shape) != wanted[name]]

@@ -45,6 +45,14 @@ def test_broken_json_names_its_line(tmp_path):
     files.read_json(str(path))
 
 
+@pytest.mark.parametrize("content", ["[" * 200_000, "1" * 10_000], ids=["deep", "long"])
+def test_json_made_to_do_harm_is_refused(tmp_path, content):
+  path = tmp_path / "bomb.json"
+  path.write_text(content)
+  with pytest.raises(UserError, match="bomb.json: no JSON that can be read"):
+    files.read_json(str(path))
+
+
 def test_an_output_directory_below_a_file_is_refused(tmp_path):
   (tmp_path / "file").write_text("x")
   with pytest.raises(UserError, match="--output_dir: can't write"):

@@ -5,6 +5,7 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
@@ -184,7 +185,7 @@ def test_an_index_without_a_map(tmp_path, weight_map):
 def test_an_index_that_lies_about_a_tensor(tmp_path):
   shards(tmp_path, random_weights(),
          lambda places: {**places, "more": "model-00001-of-00002.safetensors"})
-  assert_refused(tmp_path, "says that more is in model-00001-of-00002.safetensors, but it is not")
+  assert_refused(tmp_path, "says that 'more' is in model-00001-of-00002.safetensors, but it is not")
 
 
 # Damage and lies.
@@ -255,6 +256,7 @@ def test_a_tensor_of_another_shape(tmp_path):
     ("vocab_size", 51, "bert/embeddings/word_embeddings is [50, 12] and would be [51, 12]"),
     ("num_hidden_layers", 1, "bert/encoder/layer_1/attention/self/key/bias is there, but num_hidden_layers is 1"),
     ("num_hidden_layers", 3, "bert/encoder/layer_2/"),
+    ("num_hidden_layers", 10 ** 12, "num_hidden_layers is 1000000000000, but there are only 41 tensors"),
     ("id2label", {"0": "no", "1": "yes"}, "2 labels, but the head has 3 classes"),
     ("id2label", ["no"], "id2label contradicts the tensors"),
     ("model_type", "roberta", "model_type is 'roberta': only BERT can be read"),
@@ -283,6 +285,19 @@ def test_two_names_of_one_weight(tmp_path):
   tensors["bert.embeddings.LayerNorm.gamma"] = tensors["bert.embeddings.LayerNorm.weight"].copy()
   write_huggingface(tmp_path, weights, tensors=tensors)
   assert_refused(tmp_path, "bert.embeddings.LayerNorm.gamma and bert.embeddings.LayerNorm.weight are two names")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "a\u2028b"])
+def test_names_made_to_deceive_the_reader_of_a_terminal(tmp_path, name):
+  weights = random_weights()
+  write_huggingface(tmp_path / "a", weights, tensors=huggingface_tensors(weights) | {name: np.ones(1, np.float32)})
+  assert_refused(tmp_path / "a", f"holds a tensor with the name {ascii(name)}")
+  write_huggingface(tmp_path / "b", weights, architectures=[name])
+  assert open_checkpoint(str(tmp_path / "b")).description.endswith("(Hugging Face)")
+  prefix = str(tmp_path / "model.ckpt")
+  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["bert/x", name], shape_and_slices=["", ""],
+                    tensors=[np.ones(1, np.float32)] * 2)
+  assert_refused(prefix, f"holds a tensor with the name {ascii(name)}")
 
 
 def test_two_towers(tmp_path):

@@ -49,9 +49,10 @@ def test_ids_that_make_no_list(folder, vocabulary):
   assert_refused(folder, "tokenizer.json: the ids of the vocabulary are not")
 
 
-def test_an_entry_with_a_line_break(folder):
-  write_tokenizer(folder, {"a\nb": 0})
-  assert_refused(folder, "an entry of the vocabulary holds a line break")
+@pytest.mark.parametrize("token", ["a\nb", "\ud800"])
+def test_an_entry_that_no_file_can_hold(folder, token):
+  write_tokenizer(folder, {token: 0})
+  assert_refused(folder, "an entry of the vocabulary holds a line break or half a character")
 
 
 @pytest.mark.parametrize("values", [
