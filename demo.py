@@ -84,7 +84,13 @@ def step(title: str, script: str, *arguments: str) -> None:
   shown = " \\\n    ".join(["python " + script, *map(shlex.quote, arguments)])
   print(f"\n=== {title}\n$ {shown}\n", flush=True)
   began = time.perf_counter()
-  status = subprocess.run([sys.executable, os.path.join(ROOT, script), *arguments], check=False).returncode
+  process = subprocess.Popen([sys.executable, os.path.join(ROOT, script), *arguments])
+  try:
+    status = process.wait()
+  except KeyboardInterrupt:
+    # The script has got the signal too, and may be saving.
+    process.wait()
+    raise
   if status:
     raise UserError(f"the demo stopped: {script} ended with status {status}, its message is above")
   print(f"({time.perf_counter() - began:.0f} s)", flush=True)

@@ -3,8 +3,8 @@
   python fill_mask.py --init_checkpoint=DIR "The [MASK] of the array is returned."
   python fill_mask.py --init_checkpoint=DIR < sentences.txt      # one a line
 
-The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefixes, or an original bert_model.ckpt with
-bert_config.json and vocab.txt beside it.
+The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefixes, an original bert_model.ckpt with
+bert_config.json and vocab.txt beside it, a Hugging Face directory or a checkpoint of the Model Garden.
 """
 
 import os

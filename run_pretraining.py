@@ -28,7 +28,8 @@ flags.DEFINE_string("eval_file", None, "Held-out records to evaluate on; without
 flags.DEFINE_string("bert_config_file", None, "The network's shape, bert_config.json. Found beside --init_checkpoint.")
 flags.DEFINE_string("output_dir", None, "Directory of the run: checkpoints, results, TensorBoard.")
 flags.DEFINE_string("init_checkpoint", None, "Weights to start from, at step 0: a run directory, one of its ckpt-N "
-                    "prefixes, or an original bert_model.ckpt.")
+                    "prefixes, an original bert_model.ckpt, a Hugging Face directory or .safetensors file, or a "
+                    "checkpoint of the Model Garden.")
 flags.DEFINE_string("vocab_file", None, "Vocabulary of the records, copied into --output_dir. Usually found by itself.")
 flags.DEFINE_bool("do_lower_case", None, "Casing of the vocabulary, kept in --output_dir. Usually found by itself.")
 flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example; must be that of the records.")

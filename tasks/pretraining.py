@@ -13,6 +13,7 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 from data_gen.vocabulary import Vocabulary
+from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import load_weights as load_into
 from modeling.checkpoints.load import open_checkpoint
 from modeling.checkpoints.names import raw_variables
@@ -260,7 +261,7 @@ def _check(options: PretrainingOptions) -> _Checked:
 
 def _config(options: PretrainingOptions, source: Source | None) -> BertConfig:
   if options.bert_config_file:
-    return BertConfig.from_file(options.bert_config_file)
+    return read_either_config(options.bert_config_file)
   path = os.path.join(options.output_dir, run_directory.CONFIG_FILE)
   if run_directory.latest_checkpoint(options.output_dir) is not None and os.path.isfile(path):
     return BertConfig.from_file(path)
