@@ -32,6 +32,8 @@ _OUTPUT_FILE = flags.DEFINE_string(
     "output_file", None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.")
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Vocabulary, one token a line.")
 _DO_LOWER_CASE = flags.DEFINE_bool("do_lower_case", True, "Lower-case and strip accents; false for cased models.")
+# The original's README calls it so; its flag parser took any unique beginning.
+flags.DEFINE_alias("do_lower", "do_lower_case")
 _DO_WHOLE_WORD_MASK = flags.DEFINE_bool("do_whole_word_mask", False, "Mask words, not single word pieces.")
 _MAX_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "Tokens of a sequence, [CLS] and [SEP] included.")
 _MAX_PREDICTIONS_PER_SEQ = flags.DEFINE_integer(

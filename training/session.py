@@ -214,6 +214,7 @@ class Session:
       raise
     finally:
       self._progress.close()
+      self._progress = None
       if self._profiling:
         tf.profiler.experimental.stop()
     return metrics
