@@ -32,8 +32,6 @@ flags.DEFINE_string("init_checkpoint", None, "Weights to start from, at step 0: 
                     "checkpoint of the Model Garden.")
 flags.DEFINE_string("vocab_file", None, "Vocabulary of the records, copied into --output_dir. Usually found by itself.")
 flags.DEFINE_bool("do_lower_case", None, "Casing of the vocabulary, kept in --output_dir. Usually found by itself.")
-# The original's README calls it so; its flag parser took any unique beginning.
-flags.DEFINE_alias("do_lower", "do_lower_case")
 flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example; must be that of the records.")
 flags.DEFINE_integer("max_predictions_per_seq", 20, "Masked positions of an example; must be that of the records.")
 flags.DEFINE_bool("do_train", False, "Train.")
