@@ -183,6 +183,11 @@ def test_bad_input(tmp_path, golden):
   refused(tmp_path, "exists: choose another name", run, "native", output="link")
 
 
+def test_two_heads_of_one_name(tmp_path):
+  run = written(tmp_path / "run", random_weights("classifier", "tagging"))
+  refused(tmp_path, "calls the heads classifier and tagging alike", run, "huggingface")
+
+
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_an_encoder_that_is_not_whole(tmp_path, output_format):
   weights = random_weights("classifier")

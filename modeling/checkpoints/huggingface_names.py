@@ -36,7 +36,7 @@ _LINEAR_NAMES = {
     for head, prefix in LINEAR_HEADS.items() for ours, theirs in (("weights", "weight"), ("bias", "bias"))
 }
 _LEAVES = {"kernel": "weight", "gamma": "weight", "beta": "bias"}
-_CLASSIFIERS = ("classifier", "tagging", "multiple_choice")
+CLASSIFIERS = ("classifier", "tagging", "multiple_choice")
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 _HEAD_WEIGHTS = ("cls/predictions/transform/dense/kernel", "cls/predictions/transform/dense/bias",
                  "cls/predictions/transform/LayerNorm/gamma", "cls/predictions/transform/LayerNorm/beta",
@@ -79,7 +79,7 @@ def original_names_of(keys: Iterable[str], architecture: str | None) -> dict[str
     names += [name.replace("/layer_0/", f"/layer_{layer}/") for layer in sorted(layers, key=int)
               ] if "/layer_0/" in name else [name]
   for head, prefix in LINEAR_HEADS.items():
-    if head not in _CLASSIFIERS or head == _classifier(keys, architecture):
+    if head not in CLASSIFIERS or head == _classifier(keys, architecture):
       names += [f"{prefix}output_weights", f"{prefix}output_bias"]
   return {name: huggingface_name(name) for name in names if huggingface_name(name) in keys}
 
@@ -129,6 +129,6 @@ def architecture_of(tensors: Mapping[str, object]) -> str:
 def _classifier(keys: set[str], architecture: str | None) -> str:
   """Which head "classifier" is; without an architecture the pooler tells a classifier from a tagger."""
   heads = ARCHITECTURES.get(architecture or "", ())
-  if heads and heads[0] in _CLASSIFIERS:
+  if heads and heads[0] in CLASSIFIERS:
     return heads[0]
   return "classifier" if "bert.pooler.dense.weight" in keys else "tagging"

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from common import files
 from common.errors import UserError
 from modeling.checkpoints.huggingface_config import config_values
-from modeling.checkpoints.huggingface_names import huggingface_name, is_transposed
+from modeling.checkpoints.huggingface_names import CLASSIFIERS, huggingface_name, is_transposed
 from modeling.checkpoints.model_garden_layout import (
   MASKED_LM,
   NEXT_SENTENCE_POOLER,
@@ -88,6 +88,10 @@ def _write_original(directory: str, weights: Weights, config: BertConfig) -> Non
 
 
 def _write_huggingface(directory: str, weights: Weights, config: BertConfig) -> None:
+  same_name = [head for head in heads_of(weights) if head in CLASSIFIERS]
+  if len(same_name) > 1:
+    raise UserError(f"Hugging Face calls the heads {' and '.join(same_name)} alike (classifier): a checkpoint with "
+                    "both can't be written in that format")
   shapes = {name: value.shape for name, value in weights.items()}
   values = config_values(config, shapes)
   # The bare encoder's own names have no prefix.
