@@ -37,6 +37,8 @@ def main(argv) -> None:
   cli.refuse_arguments(argv)
   if FLAGS.worker:
     return _work()
+  # Before the programs start, so that a wrong --size is one error and not one of each.
+  config = _config()
   common = [f"--{name}={FLAGS[name].value}" for name in ("size", "batch_size", "vocab_size", "steps", "precision")]
   commands = {name: [sys.executable, os.path.abspath(__file__), f"--worker={name}", *common]
               for name in ("matmul", *FLAGS.programs)}
@@ -44,7 +46,7 @@ def main(argv) -> None:
   from training.throughput import training_flops
 
   peak = _MATMULS * 2.0 * _MATMUL_SIZE**3 / statistics.median(seconds.pop("matmul"))
-  flops = FLAGS.batch_size * training_flops(_config(), SEQUENCE_LENGTH, PREDICTIONS)
+  flops = FLAGS.batch_size * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
   ours = min((name for name in seconds if name.startswith("ours")), key=lambda name: statistics.median(seconds[name]))
   print(f"{FLAGS.size}, batch {FLAGS.batch_size}, {SEQUENCE_LENGTH} tokens, {PREDICTIONS} predictions, vocabulary "
         f"{FLAGS.vocab_size:,}, {FLAGS.precision}: {flops / 1e9:.0f} GFLOP a step; "

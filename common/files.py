@@ -11,6 +11,9 @@ from typing import IO
 
 from common.errors import UserError
 
+# What every gzip file begins with.
+GZIP_MAGIC = b"\x1f\x8b"
+
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
   """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted.
@@ -49,6 +52,12 @@ def check_readable(path: str, flag: str) -> str:
   if not os.access(path, os.R_OK):
     raise UserError(f"--{flag}: {path} can't be read: check its permissions")
   return path
+
+
+def is_gzip(path: str) -> bool:
+  """Whether the file's content, not its name, says that it is gzipped. Raises `OSError` if it can't be read."""
+  with open(path, "rb") as file:
+    return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def make_output_directory(path: str, flag: str) -> str:

@@ -30,6 +30,19 @@ def default_num_workers() -> int:
   return os.cpu_count() or 1
 
 
+def portions(items: Iterable[Item], size: Callable[[Item], int], enough: int) -> Iterator[list[Item]]:
+  """Groups items into portions of work: each ends with the item that makes its total size `enough` or more."""
+  portion, total = [], 0
+  for item in items:
+    portion.append(item)
+    total += size(item)
+    if total >= enough:
+      yield portion
+      portion, total = [], 0
+  if portion:
+    yield portion
+
+
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], num_workers: int) -> Iterator[Result]:
   """`map(function, items)` on several processes: the same results in the same order for any number of workers.

@@ -24,7 +24,6 @@ class Progress:
 
   def __init__(self, what: str, total: float | None, unit: str, initial: float = 0):
     self._terminal = sys.stderr.isatty()
-    self._what = what
     self._notes: dict[str, object] = {}
     self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
     # Where there is no terminal tqdm only does the arithmetic (`format_dict`), we print.

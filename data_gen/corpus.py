@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from common import files
 from common.errors import UserError
 from data_gen.tokenization import Tokenizer
 
@@ -103,9 +104,8 @@ def unzip(path: str, target: str) -> str:
     UserError: damaged or cut off; the disk is full.
   """
   try:
-    with open(path, "rb") as file:
-      if file.read(2) != b"\x1f\x8b":
-        return path
+    if not files.is_gzip(path):
+      return path
     with gzip.open(path, "rb") as source, open(target, "wb") as copy:
       shutil.copyfileobj(source, copy, 1 << 20)
   except (EOFError, zlib.error, gzip.BadGzipFile):

@@ -107,19 +107,6 @@ def _is_held_out(paragraphs: list[str], fraction: float, seed: int) -> bool:
   return int.from_bytes(digest.digest(), "big") < fraction * 2**64
 
 
-def make_chunks(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
-  """Groups pieces into portions of work."""
-  chunk, size = [], 0
-  for piece in pieces:
-    chunk.append(piece)
-    size += sum(map(len, piece.paragraphs))
-    if size >= _CHUNK_CHARACTERS:
-      yield chunk
-      chunk, size = [], 0
-  if chunk:
-    yield chunk
-
-
 def split_chunk(chunk: list[Piece]) -> list[SplitPiece]:
   """Splits each piece into sentences; runs in the workers."""
   return [_split_piece(piece) for piece in chunk]
@@ -217,7 +204,8 @@ def prepare_corpus(
     main = CorpusWriter(stack.enter_context(open_output(output_file)))
     held_out = CorpusWriter(stack.enter_context(open_output(held_out_file))) if held_out_file else main
     documents = _all_documents(input_files, options, notes, progress.advance)
-    chunks = make_chunks(make_pieces(documents, held_out_fraction, seed))
+    pieces = make_pieces(documents, held_out_fraction, seed)
+    chunks = parallel.portions(pieces, lambda piece: sum(map(len, piece.paragraphs)), _CHUNK_CHARACTERS)
     for split in stack.enter_context(contextlib.closing(parallel.ordered_map(split_chunk, chunks, num_workers))):
       for piece in split:
         (held_out if piece.held_out else main).write(piece)

@@ -127,19 +127,6 @@ def read_chunk(sources: list[SourceFile]) -> list[list[tuple[int, list[str]]]]:
     gc.enable()
 
 
-def make_chunks(sources: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
-  """Groups files into portions of work."""
-  chunk, size = [], 0
-  for source in sources:
-    chunk.append(source)
-    size += source.size
-    if size >= _CHUNK_BYTES:
-      yield chunk
-      chunk, size = [], 0
-  if chunk:
-    yield chunk
-
-
 def extract_documents(
     sources: Sequence[SourceFile], num_workers: int, min_words: int, counts: dict[str, PackageCounts],
 ) -> Iterator[tuple[str, list[str]]]:
@@ -152,7 +139,7 @@ def extract_documents(
     counts: package → counts, added to.
   """
   seen: set[bytes] = set()
-  chunks = list(make_chunks(sources))
+  chunks = list(parallel.portions(sources, lambda source: source.size, _CHUNK_BYTES))
   with Progress("docstrings", total=sum(source.size for source in sources), unit="B") as progress:
     for chunk, results in zip(chunks, parallel.ordered_map(read_chunk, chunks, num_workers), strict=True):
       for source, docstrings in zip(chunk, results, strict=True):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO
 
+from common import files
 from common.errors import UserError
 
 # Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
@@ -19,7 +20,6 @@ _MAX_JSON_LINE_BYTES = 1 << 30
 # What is read of a file to find out its layout.
 _SAMPLE_BYTES = 1 << 18
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _JSON_OPEN = re.compile(r'\s*\{\s*["}]')
@@ -51,7 +51,7 @@ def looks_like_json(line: str) -> bool:
 def open_text(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
   """The file as it is on disk, and the file to read from, which is another one for gzip."""
   with open(path, "rb") as raw:
-    if raw.peek(2)[:2] != _GZIP_MAGIC:
+    if raw.peek(2)[:2] != files.GZIP_MAGIC:
       yield raw, raw
     else:
       with gzip.GzipFile(fileobj=raw) as unpacked:

@@ -17,6 +17,7 @@ from typing import IO
 import google_crc32c
 import numpy as np
 
+from common import files
 from common.errors import UserError
 
 LENGTH = struct.Struct("<Q")
@@ -125,9 +126,7 @@ def count_records(path: str) -> int:
 
 def _open(path: str) -> IO[bytes]:
   try:
-    with open(path, "rb") as file:
-      zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if zipped else open(path, "rb")
+    return gzip.open(path, "rb") if files.is_gzip(path) else open(path, "rb")
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
 

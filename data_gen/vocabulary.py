@@ -4,8 +4,10 @@
     vocabulary.id_of("[CLS]")  # 101
 """
 
+import os
 from collections.abc import Iterable, Sequence
 
+from common import files
 from common.errors import UserError
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -106,6 +108,16 @@ class Vocabulary:
 
   def _place(self, index: int) -> str:
     return f"{self.path}:{index + 1}" if self.path else f"vocabulary entry {index + 1}"
+
+
+def write_casing(directory: str, do_lower_case: bool) -> None:
+  """Writes `tokenizer_config.json` beside a vocabulary: the file and the keys that Hugging Face's tokenizers read.
+
+  Raises:
+    UserError: it can't be written.
+  """
+  files.write_json(os.path.join(directory, "tokenizer_config.json"),
+                   {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"})
 
 
 def _split_lines(data: bytes, path: str) -> list[str]:

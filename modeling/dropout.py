@@ -70,7 +70,7 @@ def _random_uint16(shape, place: int, stream: DropoutStream):
 
   row = math.prod(shape[1:])
   blocks = -(-row // _DECISIONS_PER_BLOCK)
-  batch = shape[0] if shape[0] is not None else None
+  batch = shape[0]
   if batch is None:
     raise ValueError("dropout needs a static batch size: batch the examples with drop_remainder=True")
   counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(place, tf.uint64)])

@@ -185,7 +185,7 @@ def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices:
     evaluator = Evaluator(task, evaluation_data, strategy, devices.jit_compile,
                           stop.check if devices.num_workers == 1 else lambda: None)
   samples = None
-  if checked.vocabulary is not None:
+  if evaluator is not None and devices.is_chief and checked.vocabulary is not None:
     samples = pretraining_report.sample_predictions(
         model, checked.eval_files, parse("eval"), checked.vocabulary)
   session = Session(options.output_dir, devices, state, manager if devices.is_chief else None, trainer, evaluator,

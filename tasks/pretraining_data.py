@@ -43,7 +43,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
                       "Garden's): read them in two runs")
   return RecordFiles(
       paths=tuple(paths), counts=tuple(records.count_records(path) for path in paths),
-      gzipped=tuple(_is_gzip(path) for path in paths)), facts[0].v2_feature_names
+      gzipped=tuple(files.is_gzip(path) for path in paths)), facts[0].v2_feature_names
 
 
 def check_all_records(record_files: RecordFiles, flag: str, config: BertConfig, max_seq_length: int,
@@ -138,8 +138,3 @@ def _generator_notes(record_path: str) -> dict | None:
   name = re.sub(r"-\d{5}-of-\d{5}$", "", record_path)
   path = f"{name}.stats.json"
   return files.read_json(path) if os.path.isfile(path) else None
-
-
-def _is_gzip(path: str) -> bool:
-  with open(path, "rb") as file:
-    return file.read(2) == b"\x1f\x8b"

@@ -32,5 +32,5 @@ def real_data() -> pathlib.Path:
 def _shared(name: str) -> pathlib.Path:
   folder = PROJECT.parent / "shared" / name
   if not folder.is_dir():
-    pytest.skip(f"needs ../shared/{name}, which is only on the developers' machines")
+    pytest.skip(f"needs ../shared/{name}, which is not part of the project")
   return folder

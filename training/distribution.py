@@ -14,9 +14,6 @@ import tensorflow as tf
 
 from common.errors import UserError
 
-STRATEGIES = ("auto", "none", "mirrored", "multi_worker_mirrored", "tpu")
-PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0

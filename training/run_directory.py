@@ -22,15 +22,16 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from data_gen.vocabulary import write_casing
 from modeling.checkpoints.names import native_path
 from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.object_graph import attach
 from modeling.config import BertConfig
 from training.loop import TrainingState
 from training.optimization import AdamWeightDecay
 
 CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
-TOKENIZER_FILE = "tokenizer_config.json"
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
 
@@ -85,9 +86,7 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
       with open(vocab_file, "rb") as source, files.atomic_write(target, "wb") as copy:
         shutil.copyfileobj(source, copy)
   if do_lower_case is not None:
-    # The file and the keys that Hugging Face's tokenizers read.
-    files.write_json(os.path.join(directory, TOKENIZER_FILE),
-                     {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"})
+    write_casing(directory, do_lower_case)
   versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
   files.write_json(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
 
@@ -104,18 +103,9 @@ def checkpoint_of(model, state: TrainingState, optimizer: AdamWeightDecay | None
     root = tf.Module()
     for slot, variables in optimizer.slots().items():
       for name, variable in variables.items():
-        _attach(root, f"{slot}/{native_path(name)}", variable)
+        attach(root, f"{slot}/{native_path(name)}", variable)
     parts["optimizer"] = root
   return tf.train.Checkpoint(**parts)
-
-
-def _attach(root: tf.Module, path: str, variable: tf.Variable) -> None:
-  *nodes, leaf = path.split("/")
-  for node in nodes:
-    if not hasattr(root, node):
-      setattr(root, node, tf.Module())
-    root = getattr(root, node)
-  setattr(root, leaf, variable)
 
 
 class CheckpointManager(tf.train.CheckpointManager):

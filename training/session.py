@@ -162,7 +162,6 @@ class Session:
     self._profiling = False
     writes = devices.is_chief
     self._log = MetricsLog(directory, self.step) if writes else None
-    self.last_metrics: dict[str, float] = {}
     self._controller = orbit.Controller(
         global_step=state.step, trainer=trainer, evaluator=evaluator, strategy=devices.strategy,
         train_actions=[self._after_loop], eval_actions=[self._after_evaluation],
@@ -238,7 +237,6 @@ class Session:
                            f"{self._trainer.seconds_of_loop:.1f} s with tracing and compiling")
     else:
       self._loop_length.adapt(seconds_per_step)
-    self.last_metrics = dict(metrics)
     if self._log:
       self._log.append(self.step, "train", metrics)
     self._progress.advance(

@@ -21,7 +21,7 @@ from absl import flags
 from common import cli, files, parallel
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.vocabulary import Vocabulary
+from data_gen.vocabulary import Vocabulary, write_casing
 from modeling.presets import PRESETS
 from vocab import wordpiece_learner
 from vocab.coverage import coverage_table
@@ -44,8 +44,7 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
   with files.atomic_write(os.path.join(output_dir, "vocab.txt")) as file:
     file.writelines(f"{token}\n" for token in tokens)
   config.to_file(os.path.join(output_dir, "bert_config.json"))
-  files.write_json(os.path.join(output_dir, "tokenizer_config.json"),
-                   {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"})
+  write_casing(output_dir, do_lower_case)
 
 
 def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:

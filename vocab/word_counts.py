@@ -6,7 +6,6 @@ tokenizer. Used by `build_vocab.py`; after it comes `wordpiece_learner.py`.
 
 import collections
 import dataclasses
-import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from common import parallel
 from common.errors import UserError
 from data_gen.basic_tokenization import basic_tokenize, find_chunks, splits_plainly
+from data_gen.text_lines import open_text
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
 _PORTION_BYTES = 1 << 22
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,8 +125,7 @@ def _portions(
     progress: Callable[[int], None]) -> Iterator[Portion]:
   for path in paths:
     try:
-      with open(path, "rb") as raw:
-        file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP_MAGIC else raw
+      with open_text(path) as (raw, file):
         offset = position = 0
         while lines := file.readlines(_PORTION_BYTES):
           data = b"".join(lines)

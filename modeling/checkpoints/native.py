@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from modeling.checkpoints.bundle import Bundle
 from modeling.checkpoints.names import native_path, original_name, original_names
+from modeling.checkpoints.object_graph import attach
 from modeling.checkpoints.source import Source
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -36,13 +37,7 @@ def weights_tree(model) -> tf.Module:
   root.encoder = tf.Module()
   root.heads = tf.Module()
   for name, variable in original_names(model).items():
-    *path, leaf = native_path(name).split("/")
-    node = root
-    for part in path:
-      if not hasattr(node, part):
-        setattr(node, part, tf.Module())
-      node = getattr(node, part)
-    setattr(node, leaf, variable.value)
+    attach(root, native_path(name), variable.value)
   return root
 
 

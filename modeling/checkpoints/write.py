@@ -25,6 +25,7 @@ from modeling.checkpoints.model_garden_layout import (
   to_garden,
 )
 from modeling.checkpoints.names import native_path
+from modeling.checkpoints.object_graph import attach
 from modeling.checkpoints.shapes import heads_of
 from modeling.config import BertConfig
 
@@ -71,7 +72,7 @@ def _write_native(directory: str, weights: Weights, config: BertConfig) -> None:
   """A run directory without optimizer and counters."""
   root = tf.Module()
   for name, value in weights.items():
-    _attach(root, native_path(name), tf.Variable(value))
+    attach(root, native_path(name), tf.Variable(value))
   parts = {part: getattr(root, part) for part in ("encoder", "heads") if hasattr(root, part)}
   tf.train.Checkpoint(**parts).write(os.path.join(directory, "ckpt-0"))
   with files.atomic_write(os.path.join(directory, "checkpoint")) as file:
@@ -134,7 +135,7 @@ def _write_model_garden(directory: str, weights: Weights, config: BertConfig) ->
       copies = {name: tf.Variable(weights[name]) for name in NEXT_SENTENCE_POOLER}
       head.dense = _module(copies, NEXT_SENTENCE_POOLER)
       setattr(root, "next_sentence.pooler_dense", head.dense)
-    _attach(model, "classification_heads/0", head)
+    attach(model, "classification_heads/0", head)
   tasks = [head for head in _GARDEN_HEADS if head in heads]
   for number, head in enumerate(tasks, 1):
     prefix, attribute = _GARDEN_HEADS[head]
@@ -164,17 +165,8 @@ def _module(variables: Mapping[str, tf.Variable], layout: Mapping[str, str]) -> 
   root = tf.Module()
   for name, path in layout.items():
     if name in variables:
-      _attach(root, path, variables[name])
+      attach(root, path, variables[name])
   return root
-
-
-def _attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
-  *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
-  for node in nodes:
-    if not hasattr(root, node):
-      setattr(root, node, tf.Module())
-    root = getattr(root, node)
-  setattr(root, leaf, value)
 
 
 def _follow(root: tf.Module, path: str) -> tf.Module | None:
