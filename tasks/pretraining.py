@@ -21,6 +21,7 @@ from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import pretraining_data, pretraining_report
+from tasks.eval_results import describe_evaluation, write_eval_results
 from training import run_directory
 from training.distribution import Devices, TpuOptions, set_up
 from training.inputs import RecordFiles, evaluation_dataset, training_dataset
@@ -210,8 +211,8 @@ def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices:
     if metrics is None:
       metrics = session.evaluate()
     if devices.is_chief:
-      pretraining_report.write_eval_results(options.output_dir, session.step, metrics)
-      say(pretraining_report.describe_evaluation(options.output_dir, checked.eval_files, metrics))
+      write_eval_results(options.output_dir, session.step, metrics)
+      say(describe_evaluation(options.output_dir, checked.eval_files.num_examples, metrics))
   return 0
 
 

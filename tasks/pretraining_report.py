@@ -1,15 +1,13 @@
-"""What pre-training tells the user: the plan before step 0, sample predictions, the results.
+"""What pre-training tells the user: the plan before step 0, and sample predictions.
 
 Used by `tasks/pretraining.py`.
 """
 
-import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
 
-from common import files
 from data_gen.vocabulary import Vocabulary
 from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
@@ -72,20 +70,6 @@ def duration(seconds: float) -> str:
 def flags_table(flags: Mapping[str, object]) -> str:
   """The flags as a Markdown table."""
   return "\n".join(["| flag | value |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in flags.items())])
-
-
-def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:
-  """`eval_results.txt` as the original writes it (sorted `key = value` lines), and `eval_results.json`."""
-  results = {"global_step": step, **metrics}
-  with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
-    file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-  files.write_json(os.path.join(directory, "eval_results.json"), {name: results[name] for name in sorted(results)})
-
-
-def describe_evaluation(directory: str, eval_files: RecordFiles, metrics: Mapping[str, float]) -> str:
-  """The results as a table, and where they are."""
-  lines = [f"evaluation on {eval_files.num_examples:,} examples ({directory}/eval_results.txt)"]
-  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))])
 
 
 def sample_predictions(model, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary) -> Callable[[], str]:

@@ -1,0 +1,20 @@
+"""The files and the table of a final evaluation, the same for every task."""
+
+import os
+from collections.abc import Mapping
+
+from common import files
+
+
+def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:
+  """`eval_results.txt` as the original writes it (sorted `key = value` lines), and `eval_results.json`."""
+  results = {"global_step": step, **metrics}
+  with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
+    file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
+  files.write_json(os.path.join(directory, "eval_results.json"), {name: results[name] for name in sorted(results)})
+
+
+def describe_evaluation(directory: str, num_examples: int, metrics: Mapping[str, float]) -> str:
+  """The results as a table, and where they are."""
+  lines = [f"evaluation on {num_examples:,} examples ({directory}/eval_results.txt)"]
+  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))])
