@@ -59,22 +59,26 @@ def dropout(x, rate: float, place: int, stream: DropoutStream | None):
     return x
   if keras.backend.backend() != "tensorflow":
     raise NotImplementedError("dropout is written for Keras' TensorFlow backend; other backends run inference only")
-  keep = _random_uint16(x.shape, place, stream) >= threshold
+  keep = _random_uint16(x, place, stream) >= threshold
   scale = 65536 / (65536 - threshold)
   return x * (ops.cast(keep, x.dtype) * ops.cast(scale, x.dtype))
 
 
-def _random_uint16(shape, place: int, stream: DropoutStream):
-  """Random bits [B, ...] that are the rows `first_example`... of the same call for a larger batch."""
+def _random_uint16(x, place: int, stream: DropoutStream):
+  """Random bits of the shape of x, [B, ...], that are the rows `first_example`... of the same call for a larger batch.
+
+  Only B need be known while the graph is made: batches of different lengths run through one graph.
+  """
   import tensorflow as tf
 
-  row = math.prod(shape[1:])
-  blocks = -(-row // _DECISIONS_PER_BLOCK)
-  batch = shape[0]
+  batch = x.shape[0]
   if batch is None:
     raise ValueError("dropout needs a static batch size: batch the examples with drop_remainder=True")
+  is_static = None not in x.shape
+  row = math.prod(x.shape[1:]) if is_static else tf.reduce_prod(tf.shape(x, tf.int64)[1:])
+  blocks = -(-row // _DECISIONS_PER_BLOCK)
   counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(place, tf.uint64)])
   words = tf.raw_ops.StatelessRandomUniformFullIntV2(
       shape=[batch, blocks * 4], key=stream.key, counter=counter, alg=1, dtype=tf.uint32)
   decisions = tf.reshape(tf.bitcast(words, tf.uint16), [batch, blocks * _DECISIONS_PER_BLOCK])
-  return tf.reshape(decisions[:, :row], shape)
+  return tf.ensure_shape(tf.reshape(decisions[:, :row], tf.shape(x)), x.shape)

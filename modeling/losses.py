@@ -1,6 +1,6 @@
-"""Classification losses.
+"""Classification losses, and the sums over examples that losses and metrics are made of.
 
-Used by `modeling/pretraining.py`.
+Used by `modeling/pretraining.py`, `modeling/classification.py` and `modeling/spans.py`.
 """
 
 import keras
@@ -22,6 +22,34 @@ def softmax_cross_entropy(logits, labels):
     return _tensorflow_cross_entropy(logits, labels)
   predictions = ops.cast(ops.argmax(logits, axis=-1), "int32")
   return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True), predictions
+
+
+def example_weights(features: dict):
+  """float32 [B]: 1 for examples, 0 for rows that only fill a batch ("is_real_example" 0)."""
+  if "is_real_example" in features:
+    return ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
+  return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
+
+
+def weighted_sums(name: str, logits, labels, weights) -> dict:
+  """What the loss and the accuracy of a classification add up to.
+
+  Args:
+    name: of the loss.
+    logits: float32 [R, C].
+    labels: int [R].
+    weights: float32 [R].
+
+  Returns:
+    float32 scalars "<name>_loss_sum" (nats), "<name>_count", "<name>_correct".
+  """
+  losses, predictions = softmax_cross_entropy(logits, labels)
+  correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
+  return {
+      f"{name}_loss_sum": ops.sum(weights * losses),
+      f"{name}_count": ops.sum(weights),
+      f"{name}_correct": ops.sum(weights * correct),
+  }
 
 
 def _tensorflow_cross_entropy(logits, labels):

@@ -8,42 +8,24 @@ from collections.abc import Mapping, Sequence
 import keras
 from keras import ops
 
+from modeling.bert import BertModel
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.encoder import BertEncoder
 from modeling.heads import MaskedLmHead, NextSentenceHead
-from modeling.losses import softmax_cross_entropy
+from modeling.losses import example_weights, weighted_sums
 
 
-class BertForPreTraining(keras.Model):
-  """Encoder, masked-LM head and next-sentence head.
-
-  Args:
-    config: sizes, rates, activation.
-    seed: of the initial weights.
-    dtype: Keras dtype or policy, see `BertEncoder`.
-  """
+class BertForPreTraining(BertModel):
+  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertModel`."""
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
-    super().__init__(**kwargs)
-    self.config = config
-    self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
+    super().__init__(config, seed=seed, **kwargs)
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    """The heads by the names they have in our checkpoints."""
     return {"masked_lm": self.masked_lm, "next_sentence": self.next_sentence}
-
-  def build(self, unused_input_shape=None):
-    for layer in (self.encoder, self.masked_lm, self.next_sentence):
-      layer.build()
-
-  def build_weights(self) -> None:
-    """Creates all variables, without data; does nothing where they exist. To be called in the strategy's scope."""
-    if not self.built:
-      self.build()
 
   def call(self, features: dict, *, dropout: DropoutStream | None = None) -> dict:
     """Runs the network on a batch of pre-training records.
@@ -57,8 +39,7 @@ class BertForPreTraining(keras.Model):
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
       "next_sentence_logits" float32 [B, 2].
     """
-    outputs = self.encoder(
-        features["input_ids"], features["input_mask"], features["segment_ids"], dropout=dropout)
+    outputs = self.encode(features, dropout)
     return {
         **outputs,
         "masked_lm_logits": self.masked_lm(
@@ -84,14 +65,14 @@ def pretraining_sums(outputs: dict, features: dict) -> dict:
     float32 scalars: "masked_lm_loss_sum" (nats), "masked_lm_count", "masked_lm_correct", "next_sentence_loss_sum",
     "next_sentence_count", "next_sentence_correct".
   """
-  token_weights, sentence_weights = _example_weights(features)
+  token_weights, sentence_weights = _weights(features)
   token_logits = outputs["masked_lm_logits"]
   token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
   token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
   sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
   return {
-      **_weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,))),
-      **_weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
+      **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,))),
+      **weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
   }
 
 
@@ -104,7 +85,7 @@ def pretraining_counts(features: dict) -> dict:
   Returns:
     float32 scalars "masked_lm_count" and "next_sentence_count".
   """
-  token_weights, sentence_weights = _example_weights(features)
+  token_weights, sentence_weights = _weights(features)
   return {"masked_lm_count": ops.sum(token_weights), "next_sentence_count": ops.sum(sentence_weights)}
 
 
@@ -126,22 +107,7 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
   return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
 
 
-def _example_weights(features: dict) -> tuple:
+def _weights(features: dict) -> tuple:
   """Weights of the masked positions, float32 [B, P], and of the examples, float32 [B]."""
-  token_weights = ops.cast(features["masked_lm_weights"], "float32")
-  sentence_weights = ops.ones_like(token_weights[:, 0])
-  if "is_real_example" in features:
-    sentence_weights = ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
-    token_weights = token_weights * sentence_weights[:, None]
-  return token_weights, sentence_weights
-
-
-def _weighted_sums(name: str, logits, labels, weights) -> dict:
-  """Logits [R, C], labels and weights [R]."""
-  losses, predictions = softmax_cross_entropy(logits, labels)
-  correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
-  return {
-      f"{name}_loss_sum": ops.sum(weights * losses),
-      f"{name}_count": ops.sum(weights),
-      f"{name}_correct": ops.sum(weights * correct),
-  }
+  sentence_weights = example_weights(features)
+  return ops.cast(features["masked_lm_weights"], "float32") * sentence_weights[:, None], sentence_weights

@@ -181,16 +181,20 @@ def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices:
     session_options = SessionOptions(
         num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=options.max_seq_length, profile_steps=options.profile_steps, accuracy="masked_lm_accuracy")
+        tokens_per_example=options.max_seq_length, profile_steps=options.profile_steps,
+        shown_metric="masked_lm_accuracy")
   if options.do_eval or options.eval_steps:
     evaluator = Evaluator(task, evaluation_data, strategy, devices.jit_compile,
                           stop.check if devices.num_workers == 1 else lambda: None)
-  samples = None
+  show_samples = None
   if evaluator is not None and devices.is_chief and checked.vocabulary is not None:
     samples = pretraining_report.sample_predictions(
         model, checked.eval_files, parse("eval"), checked.vocabulary)
+
+    def show_samples(_):
+      session.write_text("samples", samples())
   session = Session(options.output_dir, devices, state, manager if devices.is_chief else None, trainer, evaluator,
-                    session_options, stop, samples)
+                    session_options, stop, show_samples)
 
   metrics = None
   if options.do_train:

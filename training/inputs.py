@@ -129,6 +129,11 @@ def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: 
   # Parsing is spread over the cores; the order is kept.
   dataset = batches.map(share).unbatch().map(
       parse_part, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+  return without_auto_sharding(dataset)
+
+
+def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
+  """The dataset with its order kept, and left alone by `tf.distribute`: it is cut up already."""
   options = tf.data.Options()
   options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
   options.deterministic = True

@@ -203,7 +203,8 @@ class Trainer(orbit.StandardTrainer):
     if parts == 1:
       return self._micro_batch_gradients(features, counts, step, first_example, scale)
     rows = next(iter(features.values())).shape[0] // parts
-    stacked = {name: tf.reshape(value, [parts, rows, *value.shape[1:]]) for name, value in features.items()}
+    stacked = {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
+               for name, value in features.items()}
 
     def add_part(part, totals):
       micro_batch = {name: value[part] for name, value in stacked.items()}

@@ -3,9 +3,11 @@
   ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
   checkpoint                    which of them are kept, the newest first to be restored
   bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
+  task.json                     what a fine-tuned network is for: kind, labels, lengths
   flags.json                    the effective configuration
   metrics.jsonl                 one line for each report of training or evaluation
   train/  eval/                 TensorBoard
+  best/                         of fine-tuning: a directory like this one, with the best weights only
 
 Comes after `training/loop.py`; used by `training/session.py` and the tasks.
 """
@@ -16,7 +18,7 @@ import importlib.metadata
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
@@ -24,7 +26,7 @@ from common import files
 from common.errors import UserError
 from data_gen.vocabulary import write_casing
 from modeling.checkpoints.names import native_path
-from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.native import BEST_DIRECTORY, BEST_RECORD, weights_tree
 from modeling.checkpoints.object_graph import attach
 from modeling.config import BertConfig
 from training.loop import TrainingState
@@ -34,6 +36,7 @@ CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
+TASK_FILE = "task.json"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
@@ -72,12 +75,14 @@ def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
 
 
 def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
-                      vocab_file: str | None, do_lower_case: bool | None) -> None:
+                      vocab_file: str | None, do_lower_case: bool | None,
+                      task: Mapping[str, object] | None = None) -> None:
   """Writes everything but checkpoints and reports.
 
   Args:
     vocab_file: copied as `vocab.txt`; None where it is not known.
     do_lower_case: casing of the vocabulary; None where it is not known.
+    task: of a fine-tuned network, kept in `task.json`; None for pre-training.
   """
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
@@ -87,8 +92,54 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
         shutil.copyfileobj(source, copy)
   if do_lower_case is not None:
     write_casing(directory, do_lower_case)
+  if task is not None:
+    files.write_json(os.path.join(directory, TASK_FILE), dict(task))
   versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
   files.write_json(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
+
+
+class BestCheckpoint:
+  """The best weights of a run, in `best/`, which is a run directory by itself.
+
+  Args:
+    directory: of the run.
+    model: the network; its weights are saved.
+    state: counters; the step is saved.
+    metric: what is compared; higher is better.
+    describe: writes into a directory what `write_description` does.
+  """
+
+  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None]):
+    self.directory = os.path.join(directory, BEST_DIRECTORY)
+    self._metric = metric
+    self._describe = describe
+    self._step = state.step
+    tree = weights_tree(model)
+    self._checkpoint = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=state.step)
+    self._record_file = os.path.join(self.directory, BEST_RECORD)
+    self._record = files.read_json(self._record_file) if os.path.exists(self._record_file) else None
+
+  @property
+  def record(self) -> dict | None:
+    """{"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first."""
+    return self._record
+
+  def update(self, metrics: Mapping[str, float]) -> bool:
+    """Saves the weights if these metrics are the best so far; of equal ones the first is kept.
+
+    Raises:
+      UserError: the checkpoint could not be written.
+    """
+    step = int(self._step.numpy())
+    # A step that is computed again after an interruption gives the same value and changes nothing.
+    if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
+      return False
+    files.make_output_directory(self.directory, "output_dir")
+    self._describe(self.directory)
+    CheckpointManager(self._checkpoint, self.directory, self._step, interval=1, keep=1).save(check_interval=False)
+    self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
+    files.write_json(self._record_file, self._record)
+    return True
 
 
 def checkpoint_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None) -> tf.train.Checkpoint:

@@ -48,7 +48,7 @@ class SessionOptions:
     iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
     tokens_per_example: for the report of tokens/s.
     profile_steps: (first, last) steps that the TensorFlow profiler records; None for none.
-    accuracy: name of the metric shown beside the loss.
+    shown_metric: name of the metric shown beside the loss.
   """
 
   num_train_steps: int
@@ -57,7 +57,7 @@ class SessionOptions:
   iterations_per_loop: int | None = None
   tokens_per_example: int = 1
   profile_steps: tuple[int, int] | None = None
-  accuracy: str = "accuracy"
+  shown_metric: str = "accuracy"
 
 
 class StopSignal:
@@ -143,19 +143,20 @@ class Session:
     trainer, evaluator: what is run; either may be None.
     options: how far and how often; None where there is no trainer.
     stop: the signals.
-    samples: () → Markdown for TensorBoard, shown after every evaluation.
+    evaluated: called with the metrics after every evaluation, in this process; what it writes with `tf.summary` goes to
+      the evaluation's part of TensorBoard.
   """
 
   def __init__(self, directory: str, devices: Devices, state: TrainingState, manager: CheckpointManager | None,
                trainer: Trainer | None, evaluator: Evaluator | None, options: SessionOptions | None,
-               stop: StopSignal, samples: Callable[[], str] | None = None):
+               stop: StopSignal, evaluated: Callable[[dict[str, float]], None] | None = None):
     self._devices = devices
     self._state = state
     self._manager = manager
     self._trainer = trainer
     self._options = options
     self._stop = stop
-    self._samples = samples
+    self._evaluated = evaluated
     self._directory = directory
     self._progress: Progress | None = None
     self._loop_length = LoopLength(options) if options else None
@@ -240,7 +241,8 @@ class Session:
     if self._log:
       self._log.append(self.step, "train", metrics)
     self._progress.advance(
-        steps, loss=f"{metrics['loss']:.4f}", accuracy=f"{metrics[options.accuracy]:.3f}",
+        steps, loss=f"{metrics['loss']:.4f}",
+        **{options.shown_metric.rpartition("masked_lm_")[2]: f"{metrics[options.shown_metric]:.3f}"},
         examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{tokens_per_second:.0f}")
     self._profile()
 
@@ -281,8 +283,12 @@ class Session:
   def _after_evaluation(self, metrics: dict) -> None:
     if self._log:
       self._log.append(self.step, "eval", metrics)
-    if self._samples is not None:
-      self.write_text("samples", self._samples())
+    if self._evaluated is not None:
+      if not self._devices.is_chief:
+        self._evaluated(metrics)
+      else:
+        with self._controller.eval_summary_manager.summary_writer().as_default(self.step):
+          self._evaluated(metrics)
     if self._progress is not None:
       shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
       self._progress.write(f"step {self.step}: evaluation: {shown}")

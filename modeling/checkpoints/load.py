@@ -13,7 +13,7 @@ from modeling.checkpoints.bundle import Bundle, find_prefix
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.names import original_names
-from modeling.checkpoints.native import read_native
+from modeling.checkpoints.native import BEST_DIRECTORY, BEST_RECORD, read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.shapes import missing_from_encoder, show_shape, some
 from modeling.checkpoints.source import Source
@@ -53,14 +53,17 @@ def open_checkpoint(path: str) -> Source:
   """Looks into a checkpoint.
 
   Args:
-    path: a directory of ours, one of its `ckpt-N` prefixes; an original checkpoint: its prefix (`bert_model.ckpt`),
-      one of its files, or the directory it is in; the same of a Model Garden checkpoint; a Hugging Face directory, its
-      `.safetensors` file or the index of several. Configuration, vocabulary and casing are looked for beside it.
+    path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
+      original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
+      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
+      vocabulary and casing are looked for beside it.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
       is unknown, or the configuration beside it contradicts the tensors.
   """
+  if os.path.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
+    path = os.path.join(path, BEST_DIRECTORY)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
   if len(candidates) + (prefix is not None) > 1:

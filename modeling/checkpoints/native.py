@@ -14,6 +14,10 @@ from modeling.checkpoints.names import native_path, original_name, original_name
 from modeling.checkpoints.object_graph import attach
 from modeling.checkpoints.source import Source
 
+# In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
+BEST_DIRECTORY = "best"
+BEST_RECORD = "best.json"
+
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ROOTS = ("encoder/", "heads/")
 # No weight of ours is missing this one, and no other program gives it this name.

@@ -20,6 +20,7 @@ class Source:
     read: name → float array of that shape. Raises `UserError` where the file is damaged.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
+    directory: where the weights are.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
   """
 
@@ -29,3 +30,4 @@ class Source:
   config: BertConfig | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  directory: str | None = None

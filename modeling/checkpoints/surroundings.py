@@ -32,7 +32,8 @@ def with_surroundings(source: Source, directory: str) -> Source:
   if not os.path.exists(vocab_file):
     vocab_file = _extracted_vocabulary(tokenizer, os.path.join(directory, "tokenizer.json")) or source.vocab_file
   return dataclasses.replace(
-      source, config=config, vocab_file=vocab_file, do_lower_case=_casing(directory, tokenizer, source.do_lower_case))
+      source, config=config, vocab_file=vocab_file, directory=directory,
+      do_lower_case=_casing(directory, tokenizer, source.do_lower_case))
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:

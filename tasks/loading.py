@@ -1,0 +1,90 @@
+"""Opening a checkpoint for a task: weights with their configuration, vocabulary and casing, all checked.
+
+Comes after `modeling/checkpoints/load.py`; every task but pre-training begins here.
+"""
+
+import dataclasses
+import os
+
+from common import files
+from common.errors import UserError
+from data_gen.tokenization import Tokenizer
+from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.source import Source
+from modeling.config import BertConfig
+from training.run_directory import CONFIG_FILE, TASK_FILE, VOCAB_FILE
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+  """A network's surroundings.
+
+  Attributes:
+    config: of the network.
+    tokenizer: with the vocabulary and the casing that belong to it.
+    source: the weights; None where the network starts from random ones.
+    task: what a fine-tuned network is for (`task.json`); None for others.
+  """
+
+  config: BertConfig
+  tokenizer: Tokenizer
+  source: Source | None
+  task: dict | None
+
+  @property
+  def vocab_file(self) -> str:
+    return self.tokenizer.vocabulary.path
+
+
+def open_network(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
+                 do_lower_case: bool | None = None) -> Opened:
+  """Opens a checkpoint with all that belongs to it, or describes a network without weights.
+
+  Args:
+    checkpoint: whatever `open_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
+      vocabulary is found beside it where not given.
+    bert_config_file, vocab_file: None where they are found beside the checkpoint.
+    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where nothing tells.
+
+  Raises:
+    UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, or the casing
+      contradicts the checkpoint.
+  """
+  source = open_checkpoint(checkpoint) if checkpoint else None
+  if bert_config_file:
+    config = read_either_config(bert_config_file)
+  elif source is not None and source.config is not None:
+    config = source.config
+  elif source is None:
+    raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
+  else:
+    raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
+  vocab_file = vocab_file or (source.vocab_file if source else None) or _beside(bert_config_file)
+  if vocab_file is None:
+    where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint" if checkpoint else "there is no vocabulary"
+    raise UserError(f"{where}: give --vocab_file")
+  known_casing = source.do_lower_case if source else None
+  if do_lower_case is not None and known_casing is not None and do_lower_case != known_casing:
+    raise UserError(f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint {checkpoint}, whose "
+                    f"vocabulary is {'of lower-cased' if known_casing else 'of cased'} text: leave the flag out")
+  if do_lower_case is None:
+    do_lower_case = True if known_casing is None else known_casing
+  tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"), do_lower_case)
+  if len(tokenizer.vocabulary) != config.vocab_size:
+    raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
+                    "the network's configuration: give the --vocab_file that belongs to the checkpoint")
+  return Opened(config=config, tokenizer=tokenizer, source=source, task=read_task(source))
+
+
+def read_task(source: Source | None) -> dict | None:
+  """`task.json` of the run directory that the weights are in; None where there is none."""
+  if source is None or source.directory is None:
+    return None
+  path = os.path.join(source.directory, TASK_FILE)
+  return files.read_json(path) if os.path.exists(path) else None
+
+
+def _beside(bert_config_file: str | None) -> str | None:
+  path = os.path.join(os.path.dirname(bert_config_file or ""), VOCAB_FILE)
+  return path if bert_config_file and os.path.exists(path) else None

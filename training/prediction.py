@@ -1,0 +1,100 @@
+"""One pass of a network over examples in memory, its outputs in the order of the examples.
+
+Comes after `training/examples.py`; tasks score what comes out, while training and afterwards.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import orbit
+import tensorflow as tf
+
+from training.examples import Examples, evaluation_dataset
+
+
+class Prediction:
+  """A network that can be run over examples again and again.
+
+  Args:
+    network: features → dict of float32 outputs, [b, ...] with one row an example or [b, S] with one value a token.
+    batch_size: examples of a batch on all replicas together.
+    lengths: that batches are padded to, see `examples.padded_lengths`.
+    strategy: where it runs.
+    jit_compile: compile with XLA.
+    token_outputs: names of the outputs that have one value a token.
+    check_stop: called before every batch; may raise to break off.
+  """
+
+  def __init__(self, network: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+               strategy: tf.distribute.Strategy, jit_compile: bool, token_outputs: tuple[str, ...] = (),
+               check_stop: Callable[[], None] = lambda: None):
+    self._network = tf.function(network, jit_compile=jit_compile or None)
+    self._batch_size = batch_size
+    self._lengths = lengths
+    self._strategy = strategy
+    self._token_outputs = token_outputs
+    self._check_stop = check_stop
+    self._next = tf.function(self._next_outputs)
+
+  def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """Runs over all examples.
+
+    Args:
+      examples: E examples with T tokens.
+      advance: called with the number of examples of every batch, for a progress bar.
+
+    Returns:
+      output name → [E, ...], or [T] for those with one value a token, whatever the number of replicas.
+    """
+    dataset = self._strategy.distribute_datasets_from_function(
+        lambda context: evaluation_dataset(examples, self._batch_size, self._lengths, context))
+    iterator = iter(dataset)
+    results: dict[str, np.ndarray] = {}
+    for _ in range(-(-len(examples) // self._batch_size)):
+      self._check_stop()
+      outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
+      rows = outputs.pop("example_index")
+      real = outputs.pop("is_real_example") == 1
+      rows = rows[real]
+      for name, value in outputs.items():
+        self._place(results, name, value[real], rows, examples)
+      advance(len(rows))
+    return results
+
+  def _next_outputs(self, iterator) -> dict:
+    def replica_outputs(features):
+      outputs = {**self._network(features), "example_index": features["example_index"],
+                 "is_real_example": features["is_real_example"]}
+      if self._strategy.num_replicas_in_sync == 1:
+        return outputs
+      replica = tf.distribute.get_replica_context()
+      return {name: replica.all_gather(value, axis=0) for name, value in outputs.items()}
+
+    outputs = self._strategy.run(replica_outputs, args=(next(iterator),))
+    return {name: self._strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
+
+  def _place(self, results: dict, name: str, value: np.ndarray, rows: np.ndarray, examples: Examples) -> None:
+    if name not in self._token_outputs:
+      target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
+      target[rows] = value
+      return
+    target = results.setdefault(name, np.empty(int(examples.row_lengths.sum()), value.dtype))
+    lengths = examples.row_lengths[rows][:, None]
+    positions = np.arange(value.shape[1])
+    is_token = positions < lengths  # [b, S]
+    target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]
+
+
+class PredictingEvaluator(orbit.AbstractEvaluator):
+  """Evaluation whose metrics need all the outputs together, as ranks and F1 do.
+
+  Args:
+    evaluate_all: () → metric name → float.
+  """
+
+  def __init__(self, evaluate_all: Callable[[], dict[str, float]]):
+    self._evaluate_all = evaluate_all
+
+  def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+    """Metrics of one pass over everything; `num_steps`, orbit's limit, is not looked at."""
+    return self._evaluate_all()
