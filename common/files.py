@@ -159,7 +159,7 @@ def read_json(path: str) -> object:
   """Reads a JSON file.
 
   Raises:
-    UserError: missing, not UTF-8, or not JSON (names the line).
+    UserError: missing, empty, not UTF-8, or not JSON (names line and column).
   """
   try:
     with open(path, encoding="utf-8") as file:
@@ -169,7 +169,9 @@ def read_json(path: str) -> object:
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
   except json.JSONDecodeError as error:
-    raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    if not error.doc.strip():
+      raise UserError(f"{path} is empty") from None
+    raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from None
   except (ValueError, RecursionError):
     raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
                     ) from None

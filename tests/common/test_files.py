@@ -38,10 +38,13 @@ def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path
   assert path.stat().st_mode & 0o444 == 0o444
 
 
-def test_broken_json_names_its_line(tmp_path):
+@pytest.mark.parametrize("content, message", [
+  ('{\n"a": 1,\n "b" 2}', r"broken.json:3: not JSON: Expecting ':' delimiter at column 6"),
+  ("", "broken.json is empty"), (" \n", "broken.json is empty")])
+def test_broken_json_names_its_place(tmp_path, content, message):
   path = tmp_path / "broken.json"
-  path.write_text('{\n"a": 1,\n}')
-  with pytest.raises(UserError, match=r"broken.json:3: not JSON"):
+  path.write_text(content)
+  with pytest.raises(UserError, match=message):
     files.read_json(str(path))
 
 
