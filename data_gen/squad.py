@@ -11,9 +11,7 @@ import dataclasses
 
 from common import files
 from common.errors import UserError
-
-_KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number", float: "a number with a fraction",
-          bool: "true or false", type(None): "null"}
+from data_gen.json_fields import kind_of, read_field
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,17 +86,17 @@ def read_squad(path: str, flag: str) -> SquadData:
   """
   contents = files.read_json(files.check_readable(path, flag))
   if not isinstance(contents, dict):
-    raise UserError(f"--{flag}: {path} is no SQuAD file: it holds {_KINDS[type(contents)]}, not an object with the key "
+    raise UserError(f"--{flag}: {path} is no SQuAD file: it holds {kind_of(contents)}, not an object with the key "
                     "data")
   contexts: list[str] = []
   questions: list[Question] = []
   places: dict[str, str] = {}
   has_answers = True
-  for a, article in enumerate(_field(contents, "data", list, path, "")):
-    for p, paragraph in enumerate(_field(article, "paragraphs", list, path, f"data[{a}]")):
+  for a, article in enumerate(read_field(contents, "data", list, path, "")):
+    for p, paragraph in enumerate(read_field(article, "paragraphs", list, path, f"data[{a}]")):
       where = f"data[{a}].paragraphs[{p}]"
-      contexts.append(_field(paragraph, "context", str, path, where))
-      for q, entry in enumerate(_field(paragraph, "qas", list, path, where)):
+      contexts.append(read_field(paragraph, "context", str, path, where))
+      for q, entry in enumerate(read_field(paragraph, "qas", list, path, where)):
         place = f"{where}.qas[{q}]"
         question = _read_question(entry, len(contexts) - 1, path, place)
         first = places.setdefault(question.id, place)
@@ -113,32 +111,13 @@ def read_squad(path: str, flag: str) -> SquadData:
 
 
 def _read_question(entry: object, context: int, path: str, where: str) -> Question:
-  id = _field(entry, "id", str, path, where)
-  text = _field(entry, "question", str, path, where)
+  id = read_field(entry, "id", str, path, where)
+  text = read_field(entry, "question", str, path, where)
   answers = []
   if "answers" in entry:
-    for n, answer in enumerate(_field(entry, "answers", list, path, where)):
+    for n, answer in enumerate(read_field(entry, "answers", list, path, where)):
       place = f"{where}.answers[{n}]"
-      answers.append(Answer(_field(answer, "text", str, path, place), _field(answer, "answer_start", int, path, place)))
-  is_impossible = "is_impossible" in entry and _field(entry, "is_impossible", bool, path, where)
+      answers.append(Answer(read_field(answer, "text", str, path, place),
+                            read_field(answer, "answer_start", int, path, place)))
+  is_impossible = "is_impossible" in entry and read_field(entry, "is_impossible", bool, path, where)
   return Question(id, text, context, tuple(answers), is_impossible)
-
-
-def _field(parent: object, key: str, kind: type, path: str, where: str) -> object:
-  """`parent[key]`, which must be of the kind; `where` is the place of the parent in the file."""
-  # Not isinstance: true is an int in Python.
-  if type(parent) is not dict:
-    raise UserError(f"{path}: {where} must be an object as in SQuAD, not {_KINDS[type(parent)]}")
-  place = f"{where}.{key}" if where else key
-  if key not in parent:
-    raise UserError(f"{path}: {place} is missing; see https://rajpurkar.github.io/SQuAD-explorer for the layout")
-  value = parent[key]
-  if type(value) is not kind:
-    raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {_KINDS[type(value)]}")
-  if kind is str and not value.isascii():
-    try:
-      value.encode()
-    except UnicodeEncodeError as error:
-      raise UserError(f"{path}: {place} holds half a surrogate pair ({ascii(value[error.start])[1:-1]}) at character "
-                      f"{error.start}, which is no text") from None
-  return value

@@ -41,10 +41,10 @@ class CheckedTraining:
     """One line, or "" where nothing was done."""
     parts = []
     if self.repaired_ids:
-      parts.append(f"{len(self.repaired_ids):,} answers repaired, moved by at most {self.farthest_repair} characters: "
-                   f"{_some(self.repaired_ids)}")
+      parts.append(f"answers repaired, moved by at most {self.farthest_repair} characters: "
+                   f"{len(self.repaired_ids):,} ({_some(self.repaired_ids)})")
     if self.skipped_ids:
-      parts.append(f"{len(self.skipped_ids):,} questions skipped, no usable answer: {_some(self.skipped_ids)}")
+      parts.append(f"questions skipped, no usable answer: {len(self.skipped_ids):,} ({_some(self.skipped_ids)})")
     return f"{self.data.path}: {'; '.join(parts)}" if parts else ""
 
 
@@ -66,7 +66,7 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
   """
   if data.has_impossible and not version_2_with_negative:
     ids = [question.id for question in data.questions if question.is_impossible]
-    raise UserError(f"{data.path}: {len(ids):,} questions are marked is_impossible ({_some(ids)}): this is SQuAD 2.0, "
+    raise UserError(f"{data.path}: questions are marked is_impossible ({len(ids):,}: {_some(ids)}): this is SQuAD 2.0, "
                     "give --version_2_with_negative")
   kept: list[Question] = []
   repaired: list[str] = []

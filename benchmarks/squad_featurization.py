@@ -1,0 +1,155 @@
+r"""How fast the questions of a SQuAD training set become windows, and in how much memory, against plain Python.
+
+  python benchmarks/squad_featurization.py --vocab_file=vocab.txt --input_file=train-v1.1.json
+  python benchmarks/squad_featurization.py --vocab_file=vocab.txt --num_questions=10000     # docstrings as contexts
+
+Measured is `make_windows` for training with the original's default lengths, in one process, with a new tokenizer that
+has seen no text. As many questions as the official training set has are made from what --input_file holds (or from
+docstrings of the installed packages) by repetition, each time with the words of every context and question in another
+order and some of them in a spelling not seen before, so that nothing but words comes back, as in real text. The plain
+Python way (benchmarks/reference_squad.py) does a sample of the questions, and the windows of the sample must be equal
+(exit status 1 otherwise).
+"""
+
+import os
+import random
+import resource
+import statistics
+import string
+import sys
+import time
+from collections.abc import Sequence
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import numpy as np
+from absl import flags
+
+from benchmarks import texts
+from benchmarks.reference_squad import reference_features
+from benchmarks.reference_tokenizer import ReferenceTokenizer
+from common import cli
+from data_gen.squad import Answer, Question, SquadData, read_squad
+from data_gen.squad_features import ContextTokens, Windows, make_windows
+from data_gen.tokenization import Tokenizer
+from data_gen.vocabulary import Vocabulary
+
+_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "WordPiece vocabulary, uncased.")
+_INPUT_FILE = flags.DEFINE_string("input_file", None, "SQuAD file. Default: docstrings of the installed packages.")
+_NUM_QUESTIONS = flags.DEFINE_integer("num_questions", 88_000, "Questions to make windows of.", lower_bound=1)
+_SAMPLE = flags.DEFINE_integer("sample", 500, "Questions that the plain Python way does.", lower_bound=1)
+_REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Timed runs of ours; the median counts.", lower_bound=1)
+
+_LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
+# Of docstrings: about what SQuAD has.
+_WORDS_PER_CONTEXT, _WORDS_PER_QUESTION, _QUESTIONS_PER_CONTEXT = 120, 10, 5
+# Of all words, those that get a spelling of their own.
+_NEW_WORDS = 0.01
+
+# (contexts, [(context, question)])
+Base = tuple[list[str], list[tuple[int, str]]]
+
+
+def squad_base(path: str) -> Base:
+  data = read_squad(path, "input_file")
+  return data.contexts, [(question.context, question.text) for question in data.questions]
+
+
+def docstring_base() -> Base:
+  words = " ".join(texts.docstring_lines()).split()
+  contexts = [" ".join(words[start:start + _WORDS_PER_CONTEXT]) for start in range(0, len(words), _WORDS_PER_CONTEXT)]
+  draw = random.Random(1)
+  return contexts, [(context, " ".join(draw.sample(words, _WORDS_PER_QUESTION)) + "?")
+                    for context in range(len(contexts)) for _ in range(_QUESTIONS_PER_CONTEXT)]
+
+
+def make_data(base: Base, num_questions: int) -> SquadData:
+  """Repeats contexts and questions in ever other shapes; the answer of each question is a few words of its context."""
+  base_contexts, base_questions = base
+  draw = random.Random(12345)
+  contexts: list[str] = []
+  questions: list[Question] = []
+  while len(questions) < num_questions:
+    offset = len(contexts)
+    contexts += [_reshape(context, draw) for context in base_contexts]
+    for context, text in base_questions[:num_questions - len(questions)]:
+      answer = _some_words(contexts[offset + context], draw)
+      questions.append(Question(str(len(questions)), _reshape(text, draw), offset + context, (answer,), False))
+  return SquadData("made.json", contexts[:questions[-1].context + 1], questions, True, False)
+
+
+def _reshape(text: str, draw: random.Random) -> str:
+  words = text.split()
+  draw.shuffle(words)
+  return " ".join([word + "".join(draw.choices(string.ascii_lowercase, k=3)) if draw.random() < _NEW_WORDS else word
+                   for word in words])
+
+
+def _some_words(context: str, draw: random.Random) -> Answer:
+  words = context.split(" ")
+  first = draw.randrange(len(words))
+  text = " ".join(words[first:first + draw.randint(1, 5)])
+  return Answer(text, sum(map(len, words[:first])) + first)
+
+
+def peak_mib() -> float:
+  """The most memory that this process has had."""
+  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def is_equal(features: list[dict], contexts: ContextTokens, windows: Windows, vocabulary: Vocabulary) -> bool:
+  """Whether the windows of the plain way are ours."""
+  ids = [vocabulary.tokens[id] for id in windows.input_ids.tolist()]
+  best = windows.max_context().tolist()
+  return (
+    [token for feature in features for token in feature["tokens"]] == ids
+    and [segment for feature in features for segment in feature["segment_ids"]] == windows.segment_ids.tolist()
+    and [len(feature["tokens"]) for feature in features] == windows.row_lengths.tolist()
+    and [is_best for feature in features for is_best in feature["is_max_context"].values()] == best
+    and [feature["start_position"] for feature in features] == windows.start_positions.tolist()
+    and [feature["end_position"] for feature in features] == windows.end_positions.tolist())
+
+
+def main(argv: Sequence[str]) -> int:
+  cli.refuse_arguments(argv)
+  cli.require_flags(vocab_file=_VOCAB_FILE.value)
+  vocabulary = Vocabulary.from_file(_VOCAB_FILE.value)
+  data = make_data(squad_base(_INPUT_FILE.value) if _INPUT_FILE.value else docstring_base(), _NUM_QUESTIONS.value)
+  print(f"{len(data.questions):,} questions about {len(data.contexts):,} contexts of "
+        f"{statistics.mean(len(context.split()) for context in data.contexts):.0f} words, "
+        f"{', '.join(f'{name} {value}' for name, value in _LENGTHS.items())}")
+  seconds, cpu_seconds, before = [], [], peak_mib()
+  for _ in range(_REPETITIONS.value):
+    # Its caches hold the words of what it has seen.
+    tokenizer = Tokenizer(vocabulary)
+    contexts = windows = None
+    begin = time.perf_counter(), time.process_time()
+    contexts, windows = make_windows(data, tokenizer, **_LENGTHS, training=True)
+    seconds.append(time.perf_counter() - begin[0])
+    cpu_seconds.append(time.process_time() - begin[1])
+  own = statistics.median(seconds)
+  kept = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
+             if isinstance(array, np.ndarray))
+  print(f"this project: {own:.2f} s ({statistics.median(cpu_seconds):.2f} s of one core's time), "
+        f"{len(data.questions) / own:,.0f} questions/s, {len(windows):,} windows of {len(windows.input_ids):,} tokens")
+  print(f"peak memory of the process: {peak_mib():.0f} MiB ({before:.0f} MiB with the questions read; the windows and "
+        f"contexts take {kept / 2**20:.0f} MiB)")
+
+  # Spread over everything, so that contexts share nothing.
+  chosen = data.questions[::max(len(data.questions) // _SAMPLE.value, 1)][:_SAMPLE.value]
+  sample = SquadData(data.path, data.contexts, chosen, True, False)
+  reference = ReferenceTokenizer(vocabulary.tokens)
+  begin = time.perf_counter(), time.process_time()
+  features = list(reference_features(sample, reference, **_LENGTHS, training=True))
+  plain, plain_cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
+  print(f"plain Python: {len(chosen) / plain:,.0f} questions/s; this project is "
+        f"{plain / len(chosen) / (own / len(data.questions)):,.0f} times as fast "
+        f"({plain_cpu / len(chosen) / (statistics.median(cpu_seconds) / len(data.questions)):,.0f} times by CPU time)")
+  if not is_equal(features, *make_windows(sample, Tokenizer(vocabulary), **_LENGTHS, training=True), vocabulary):
+    print("NOT EQUAL: a window of the sample differs from the plain algorithm's")
+    return 1
+  return 0
+
+
+if __name__ == "__main__":
+  cli.run(main)
