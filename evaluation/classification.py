@@ -1,0 +1,130 @@
+"""The metrics of classification and regression on sentences: GLUE's own, and those for anybody's own task.
+
+Used by `tasks/` after each evaluation; `evaluation/confusion.py` shows where a classifier is wrong.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+# The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the first one selects.
+TASK_METRICS: dict[str, tuple[str, ...]] = {
+    "cola": ("matthews_correlation",),
+    "sst-2": ("accuracy",),
+    "mrpc": ("f1", "accuracy"),
+    "sts-b": ("pearson", "spearman"),
+    "qqp": ("f1", "accuracy"),
+    "mnli": ("accuracy",),
+    "qnli": ("accuracy",),
+    "rte": ("accuracy",),
+    "wnli": ("accuracy",),
+}
+OWN_CLASSIFICATION = ("accuracy", "macro_f1")
+OWN_REGRESSION = ("pearson", "spearman")
+
+
+def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
+          num_classes: int | None) -> dict[str, float]:
+  """Scores of the predictions of one set.
+
+  A score that is undefined counts as 0: a correlation with a constant, or of numbers that are not finite, and the F1 of
+  a class that neither occurs nor is predicted.
+
+  Args:
+    metrics: names: accuracy; f1 (of class 1); macro_f1 (mean over the classes that occur or are predicted);
+      matthews_correlation; pearson; spearman.
+    predictions: int [E], class numbers; for regression float [E].
+    labels: the same of the truth.
+    num_classes: C; None for regression.
+
+  Raises:
+    ValueError: no examples, different numbers of predictions and labels, a class that is not below `num_classes`, or an
+      unknown metric.
+  """
+  predictions, labels = np.asarray(predictions), np.asarray(labels)
+  if predictions.ndim != 1 or predictions.shape != labels.shape or not predictions.size:
+    raise ValueError(f"predictions {predictions.shape} and labels {labels.shape} must both be [E], E > 0")
+  if num_classes is not None:
+    check_classes(predictions, labels, num_classes)
+  unknown = [name for name in metrics if name not in _METRICS]
+  if unknown:
+    raise ValueError(f"unknown metrics {unknown}; known are {sorted(_METRICS)}")
+  return {name: float(_METRICS[name](predictions, labels)) for name in metrics}
+
+
+def check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:
+  """Raises `ValueError` unless all are class numbers, 0 ≤ number < `num_classes`."""
+  for name, classes in (("predictions", predictions), ("labels", labels)):
+    if not np.issubdtype(classes.dtype, np.integer) or classes.min() < 0 or classes.max() >= num_classes:
+      raise ValueError(f"{name} must be integers from 0 to {num_classes - 1}")
+
+
+def is_degenerate(predictions: np.ndarray) -> bool:
+  """Whether a model has learnt nothing: all predictions [E] are the same (or none is a number)."""
+  predictions = np.asarray(predictions)
+  return bool(np.isnan(predictions).all() or (predictions == predictions[0]).all())
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+  """float64 probabilities over the last axis, of logits of any size."""
+  logits = np.asarray(logits, np.float64)
+  exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+  return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:
+  return np.mean(predictions == labels)
+
+
+def _f1(predictions: np.ndarray, labels: np.ndarray) -> float:
+  from sklearn.metrics import f1_score
+
+  return f1_score(labels, predictions, labels=[1], average=None, zero_division=0)[0]
+
+
+def _macro_f1(predictions: np.ndarray, labels: np.ndarray) -> float:
+  from sklearn.metrics import f1_score
+
+  return f1_score(labels, predictions, average="macro", zero_division=0)
+
+
+def _matthews_correlation(predictions: np.ndarray, labels: np.ndarray) -> float:
+  from sklearn.metrics import matthews_corrcoef
+
+  if is_degenerate(predictions) or is_degenerate(labels):
+    return 0.0
+  return matthews_corrcoef(labels, predictions)
+
+
+def _pearson(predictions: np.ndarray, labels: np.ndarray) -> float:
+  from scipy.stats import pearsonr
+
+  return _correlation(pearsonr, predictions, labels)
+
+
+def _spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
+  from scipy.stats import spearmanr
+
+  return _correlation(spearmanr, predictions, labels)
+
+
+def _correlation(statistic: Callable, predictions: np.ndarray, labels: np.ndarray) -> float:
+  predictions, labels = predictions.astype(np.float64), labels.astype(np.float64)
+  if is_degenerate(predictions) or is_degenerate(labels) or not np.isfinite(predictions).all():
+    return 0.0
+  with warnings.catch_warnings():
+    # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
+    warnings.simplefilter("ignore")
+    correlation = statistic(predictions, labels).statistic
+  return correlation if np.isfinite(correlation) else 0.0
+
+
+_METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "accuracy": _accuracy,
+    "f1": _f1,
+    "macro_f1": _macro_f1,
+    "matthews_correlation": _matthews_correlation,
+    "pearson": _pearson,
+    "spearman": _spearman,
+}

@@ -1,0 +1,93 @@
+"""The files that a run of run_classifier.py leaves beside its checkpoints.
+
+Used by `tasks/` after an evaluation and a prediction; the files for the GLUE server are written by
+`evaluation/glue_submission.py`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from common import files
+from tasks import eval_results
+
+
+def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
+  """`eval_results.txt` and `eval_results.json` with the original's keys and all other metrics beside them.
+
+  The original writes eval_accuracy, eval_loss, global_step and loss; every metric here is `eval_<metric>`, and the loss
+  is there under both names.
+
+  Args:
+    directory: where the files go; there may be older ones.
+    step: of the checkpoint that was evaluated.
+    metrics: e.g. {"accuracy": …, "f1": …, "loss": …}; numpy's numbers are welcome.
+
+  Returns:
+    What was written, without the step.
+  """
+  named = {f"eval_{name}": float(value) for name, value in metrics.items()}
+  if "loss" in metrics:
+    named["loss"] = float(metrics["loss"])
+  eval_results.write_eval_results(directory, step, named)
+  return named
+
+
+def write_test_results(path: str, values: np.ndarray) -> None:
+  """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
+
+  Args:
+    path: of the file.
+    values: [E, C] probabilities, separated by tabs; or [E] scores of a regression.
+  """
+  values = np.asarray(values)
+  rows = values[:, None] if values.ndim == 1 else values
+  with files.atomic_write(path) as file:
+    # str of a numpy number has the digits that its type holds: those of float32 are not padded to float64.
+    file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+
+
+def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
+                      labels: Sequence[str] | None, values: np.ndarray) -> None:
+  """`predictions.jsonl`: a JSON object for each example, with its text.
+
+      {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
+      {"id": 0, "text_a": "…", "score": 3.2}
+
+  Args:
+    path: of the file.
+    ids: of the examples, JSON values.
+    text_a: first texts.
+    text_b: second texts; None where the task has none.
+    labels: names of the C classes; None for regression.
+    values: [E, C] probabilities; or [E] scores of a regression.
+  """
+  values = np.asarray(values)
+  if values.shape != ((len(ids),) if labels is None else (len(ids), len(labels))):
+    raise ValueError(f"{values.shape} is not the shape for {len(ids)} examples and labels {labels}")
+  texts = {"text_a": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
+  with files.atomic_write(path) as file:
+    for identifier, value, *pair in zip(ids, values, *texts.values(), strict=True):
+      record = {"id": identifier, **dict(zip(texts, pair, strict=True))}
+      if labels is None:
+        record["score"] = _shortest(value)
+      else:
+        record["label"] = labels[int(value.argmax())]
+        record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
+      file.write(_json_line(record))
+
+
+def _shortest(number: np.floating) -> float:
+  """The float with the fewest digits that is the same number in the type of `number`."""
+  return float(str(number))
+
+
+def _json_line(record: dict) -> str:
+  line = json.dumps(record, ensure_ascii=False)
+  try:
+    line.encode()
+  except UnicodeEncodeError:
+    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
+    line = json.dumps(record)
+  return line + "\n"

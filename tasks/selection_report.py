@@ -1,0 +1,198 @@
+"""The paper's selection of hyperparameters: which run is the best on dev, and the report of all of them.
+
+The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, batch sizes and numbers of epochs, and
+with several random restarts where the data is small, and takes what is best on the dev set. Used by `tasks/` when
+run_classifier.py is given lists.
+"""
+
+import contextlib
+import dataclasses
+import glob
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from common import files
+
+# Of the event files written here, so that a report that is written again replaces the older one.
+_EVENTS_SUFFIX = ".selection"
+_HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+  """One finished run.
+
+  Attributes:
+    directory: its output directory.
+    learning_rate: peak of the schedule.
+    train_batch_size: examples in a step.
+    num_train_epochs: passes over the training data.
+    seed: of the run.
+    metrics: on the dev set, e.g. {"accuracy": …, "loss": …}.
+    degenerate: whether it predicts the same for every example.
+    seconds: how long it took.
+  """
+
+  directory: str
+  learning_rate: float
+  train_batch_size: int
+  num_train_epochs: float
+  seed: int
+  metrics: dict[str, float]
+  degenerate: bool
+  seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Setting:
+  """The runs that differ only in their seeds."""
+
+  learning_rate: float
+  train_batch_size: int
+  num_train_epochs: float
+  runs: tuple[RunResult, ...]
+
+  def statistics(self, metric: str) -> tuple[float, float | None]:
+    """Mean and sample standard deviation over the runs; no deviation of a single run."""
+    values = [run.metrics[metric] for run in self.runs]
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+  @property
+  def num_degenerate(self) -> int:
+    return sum(run.degenerate for run in self.runs)
+
+
+def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
+  """The run with the highest `main_metric`, of several the first.
+
+  A degenerate run is taken only if there is no other, and a metric that is not a number is the lowest.
+  """
+  def rank(run: RunResult) -> tuple[bool, float]:
+    value = run.metrics[main_metric]
+    return not run.degenerate, -math.inf if math.isnan(value) else value
+
+  return max(results, key=rank)
+
+
+def table(results: Sequence[RunResult], main_metric: str) -> str:
+  """One line a setting: its runs, mean ± standard deviation of each metric over the seeds, and its best run.
+
+  The means are over all the runs of a setting, degenerate ones included. The setting of the best run is marked.
+  """
+  best = best_run(results, main_metric)
+  metrics = _metric_names(results, main_metric)
+  rows = [["", "learning_rate", "batch", "epochs", "runs", *metrics, f"best {main_metric}", "degenerate"]]
+  for setting in _settings(results):
+    rows.append([
+        "*" if any(run is best for run in setting.runs) else "", f"{setting.learning_rate:g}",
+        str(setting.train_batch_size), f"{setting.num_train_epochs:g}", str(len(setting.runs)),
+        *(_mean_and_deviation(*setting.statistics(metric)) for metric in metrics),
+        f"{best_run(setting.runs, main_metric).metrics[main_metric]:.4f}", str(setting.num_degenerate or "-")])
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+  degenerate = ", but it predicts the same for every example" if best.degenerate else ""
+  lines.append(f"* best: {main_metric} {best.metrics[main_metric]:.4f} with seed {best.seed} in {best.directory}"
+               f"{degenerate}")
+  return "\n".join(lines)
+
+
+def write_json(directory: str, results: Sequence[RunResult], best: RunResult, main_metric: str) -> None:
+  """`selection.json`: the best run, the settings with mean and standard deviation, every run.
+
+  What is not a number is null.
+  """
+  metrics = _metric_names(results, main_metric)
+  settings = []
+  for setting in _settings(results):
+    statistics = {metric: setting.statistics(metric) for metric in metrics}
+    settings.append({
+        "learning_rate": setting.learning_rate, "train_batch_size": setting.train_batch_size,
+        "num_train_epochs": setting.num_train_epochs, "seeds": [run.seed for run in setting.runs],
+        "num_degenerate": setting.num_degenerate,
+        "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
+                    for metric, (mean, deviation) in statistics.items()},
+        "best": _finite(best_run(setting.runs, main_metric).metrics[main_metric])})
+  files.write_json(os.path.join(directory, "selection.json"), {
+      "main_metric": main_metric, "best": _as_dict(best), "settings": settings,
+      "runs": [_as_dict(run) for run in results]})
+
+
+def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str) -> None:
+  """The runs for TensorBoard's HParams page: `tensorboard --logdir=directory`.
+
+  Writes the description of the experiment in `directory`, and a session with its metrics in a sub-directory for each
+  run: the run's own directory if that is below `directory`, else one of the same name. What an earlier call wrote there
+  is replaced.
+
+  Raises:
+    ValueError: two runs would share a sub-directory.
+  """
+  import tensorflow as tf
+  from tensorboard.plugins.hparams import api as hp
+  from tensorboard.plugins.hparams import api_pb2, summary
+
+  names = [_session_name(directory, run) for run in results]
+  if len(set(names)) < len(names):
+    raise ValueError(f"runs must have different directories: {sorted(names)}")
+  metrics, now = _metric_names(results, main_metric), time.time()
+  domains = [hp.HParam(name, hp.Discrete(sorted({getattr(run, name) for run in results}))) for name in _HYPERPARAMETERS]
+  with _events(directory):
+    tf.summary.experimental.write_raw_pb(
+        hp.hparams_config_pb(domains, [hp.Metric(metric) for metric in metrics]).SerializeToString())
+  for name, run in zip(names, results, strict=True):
+    with _events(os.path.join(directory, name)):
+      hyperparameters = {hyperparameter: getattr(run, hyperparameter) for hyperparameter in _HYPERPARAMETERS}
+      start = hp.hparams_pb(hyperparameters, trial_id=name, start_time_secs=now - run.seconds)
+      end = summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=now)
+      for message in (start, end):
+        tf.summary.experimental.write_raw_pb(message.SerializeToString())
+      for metric, value in run.metrics.items():
+        tf.summary.scalar(metric, value)
+
+
+@contextlib.contextmanager
+def _events(directory: str) -> Iterator[None]:
+  """Summaries of the block go to the one event file of this module in `directory`, in place of an older one."""
+  import tensorflow as tf
+
+  for path in glob.glob(os.path.join(glob.escape(directory), f"events.out.tfevents.*{_EVENTS_SUFFIX}")):
+    os.remove(path)
+  writer = tf.summary.create_file_writer(directory, filename_suffix=_EVENTS_SUFFIX)
+  with writer.as_default(step=0):
+    yield
+  writer.close()
+
+
+def _session_name(directory: str, run: RunResult) -> str:
+  relative = os.path.relpath(run.directory, directory)
+  inside = relative != os.curdir and relative.split(os.sep)[0] != os.pardir
+  return relative if inside else os.path.basename(os.path.abspath(run.directory))
+
+
+def _settings(results: Sequence[RunResult]) -> list[_Setting]:
+  """The settings in the order of their first runs."""
+  groups: dict[tuple, list[RunResult]] = {}
+  for run in results:
+    groups.setdefault((run.learning_rate, run.train_batch_size, run.num_train_epochs), []).append(run)
+  return [_Setting(*values, tuple(runs)) for values, runs in groups.items()]
+
+
+def _metric_names(results: Sequence[RunResult], main_metric: str) -> list[str]:
+  """The metrics of the runs, the main one first."""
+  return [main_metric, *(name for name in results[0].metrics if name != main_metric)]
+
+
+def _mean_and_deviation(mean: float, deviation: float | None) -> str:
+  return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"
+
+
+def _finite(value: float | None) -> float | None:
+  return None if value is None or not math.isfinite(value) else value
+
+
+def _as_dict(run: RunResult) -> dict:
+  return {**dataclasses.asdict(run), "metrics": {name: _finite(value) for name, value in run.metrics.items()}}

@@ -1,0 +1,138 @@
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.classification import OWN_CLASSIFICATION, OWN_REGRESSION, TASK_METRICS, is_degenerate, score, softmax
+
+ALL_CLASSIFICATION = ("accuracy", "f1", "macro_f1", "matthews_correlation")
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    yield
+
+
+def test_binary_scores_computed_by_hand():
+  """3 true positives, 1 false positive, 2 false negatives, 4 true negatives."""
+  predictions = np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+  labels = np.array([1, 1, 1, 0, 1, 1, 0, 0, 0, 0])
+  scores = score(ALL_CLASSIFICATION, predictions, labels, 2)
+  assert scores == pytest.approx({
+      "accuracy": 7 / 10, "f1": 2 * 3 / (2 * 3 + 1 + 2),
+      "macro_f1": (6 / 9 + 8 / 11) / 2,
+      "matthews_correlation": (3 * 4 - 1 * 2) / (4 * 5 * 5 * 6)**0.5})
+  assert all(type(value) is float for value in scores.values())
+
+
+def test_f1_is_that_of_class_1():
+  assert score(["f1"], np.array([0, 0, 1]), np.array([0, 0, 0]), 2) == {"f1": 0.0}
+  assert score(["f1"], np.array([1, 1, 0]), np.array([1, 1, 1]), 2)["f1"] == pytest.approx(0.8)
+
+
+def test_regression_scores_computed_by_hand():
+  predictions, labels = np.array([1.0, 2.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0, 5.0])
+  # Deviations (-1.5, -0.5, 1.5, 0.5) and (-1.75, -0.75, 0.25, 2.25); ranks (1, 2, 4, 3) and (1, 2, 3, 4).
+  pearson = (1.5 * 1.75 + 0.5 * 0.75 + 1.5 * 0.25 + 0.5 * 2.25) / (5 * 8.75)**0.5
+  assert score(OWN_REGRESSION, predictions, labels, None) == pytest.approx(
+      {"pearson": pearson, "spearman": 1 - 6 * 2 / (4 * 15)})
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 40))
+def test_classification_agrees_with_the_definitions(seed, num_classes, size):
+  generator = np.random.default_rng(seed)
+  predictions, labels = generator.integers(num_classes, size=(2, size))
+  scores = score(ALL_CLASSIFICATION, predictions, labels, num_classes)
+  matrix = np.zeros((num_classes, num_classes))
+  for prediction, label in zip(predictions, labels, strict=True):
+    matrix[label, prediction] += 1
+  hits, true, predicted = np.diag(matrix), matrix.sum(1), matrix.sum(0)
+  f1 = [2 * hits[k] / (true[k] + predicted[k]) if true[k] + predicted[k] else None for k in range(num_classes)]
+  # Gorodkin's R_K, which is the Matthews correlation of more than two classes.
+  spread = (size**2 - (predicted**2).sum()) * (size**2 - (true**2).sum())
+  matthews = (hits.sum() * size - (true * predicted).sum()) / spread**0.5 if spread else 0
+  assert scores == pytest.approx({
+      "accuracy": hits.sum() / size, "f1": f1[1] or 0.0,
+      "macro_f1": np.mean([value for value in f1 if value is not None]), "matthews_correlation": matthews}, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 40))
+def test_correlations_agree_with_the_definitions(seed, size):
+  generator = np.random.default_rng(seed)
+  labels = generator.integers(0, 6, size) / 1.0
+  predictions = generator.normal(size=size).astype(np.float32)
+  if is_degenerate(labels):
+    labels[0] += 1
+  # The rank of a number among ties is the mean of theirs.
+  ranks = [((labels < label).sum() + (labels <= label).sum() + 1) / 2 for label in labels]
+  expected = {"pearson": np.corrcoef(predictions.astype(np.float64), labels)[0, 1],
+              "spearman": np.corrcoef(np.argsort(np.argsort(predictions)), ranks)[0, 1]}
+  assert score(OWN_REGRESSION, predictions, labels, None) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("predictions", [
+    np.full(4, 2.5), np.array([np.nan, 1, 2, 3]), np.full(4, np.nan), np.array([1, np.inf, 2, 3]),
+    np.array([2.5, 2.5, 2.5, np.nextafter(2.5, 3)]), np.array([1e300, -1e300, 1e300, 0])])
+def test_correlations_of_what_has_none_are_finite(predictions):
+  scores = score(OWN_REGRESSION, predictions, np.array([0.0, 1, 2, 5]), None)
+  assert all(np.isfinite(value) and -1 <= value <= 1 for value in scores.values())
+
+
+@pytest.mark.parametrize("predictions, labels", [([1, 1, 1], [0, 1, 0]), ([0, 1, 0], [1, 1, 1]), ([1, 1], [1, 1])])
+def test_a_constant_has_no_matthews_correlation(predictions, labels):
+  assert score(["matthews_correlation"], np.array(predictions), np.array(labels), 2)["matthews_correlation"] == 0
+
+
+def test_one_example():
+  assert score(ALL_CLASSIFICATION, np.array([1]), np.array([1]), 2) == {
+      "accuracy": 1, "f1": 1, "macro_f1": 1, "matthews_correlation": 0}
+  assert score(OWN_REGRESSION, np.array([1.0]), np.array([1.0]), None) == {"pearson": 0, "spearman": 0}
+
+
+@pytest.mark.parametrize("predictions, labels, num_classes", [
+    ([0, 2], [0, 1], 2), ([0, -1], [0, 1], 2), ([0, 1], [0, 2], 2), ([0], [0, 1], 2), ([], [], 2),
+    ([0.5, 1], [0, 1], 2), ([[0, 1]], [[0, 1]], 2)])
+def test_what_can_not_be_scored_is_refused(predictions, labels, num_classes):
+  with pytest.raises(ValueError):
+    score(["accuracy"], np.array(predictions), np.array(labels), num_classes)
+
+
+def test_an_unknown_metric_is_refused():
+  with pytest.raises(ValueError, match="unknown metrics"):
+    score(["acuracy"], np.array([0]), np.array([0]), 2)
+
+
+def test_all_tasks_have_metrics_that_exist():
+  names = {name for metrics in (*TASK_METRICS.values(), OWN_CLASSIFICATION) for name in metrics}
+  assert set(TASK_METRICS) == {"cola", "sst-2", "mrpc", "sts-b", "qqp", "mnli", "qnli", "rte", "wnli"}
+  assert set(score(sorted(names), np.array([0, 1]), np.array([0, 1]), 2)) == names
+
+
+@pytest.mark.parametrize("predictions, expected", [
+    ([1, 1, 1], True), ([1, 0, 1], False), ([0.1, 0.1], True), ([0.1, 0.2], False), ([np.nan, np.nan], True),
+    ([np.nan, 1.0], False)])
+def test_degenerate(predictions, expected):
+  assert is_degenerate(np.array(predictions)) is expected
+
+
+def test_softmax():
+  logits = np.array([[0, np.log(3)], [1000, 1000], [-2000, 0]], np.float32)
+  probabilities = softmax(logits)
+  assert probabilities.dtype == np.float64
+  np.testing.assert_allclose(probabilities, [[0.25, 0.75], [0.5, 0.5], [0, 1]], atol=1e-7)
+  np.testing.assert_allclose(probabilities.sum(-1), 1, rtol=1e-15)
+
+
+def test_no_tensorflow_is_imported(project):
+  script = ("import sys, numpy as np; import evaluation.confusion as c, evaluation.classification as s; "
+            "import evaluation.glue_submission; a = np.array([0, 1]); "
+            "c.confusion_picture(c.confusion_matrix(a, a, 2), 'ab'); "
+            "s.score(['f1', 'pearson', 'spearman', 'matthews_correlation'], a, a, 2); "
+            "assert not {'tensorflow', 'keras'} & set(sys.modules)")
+  subprocess.run([sys.executable, "-c", script], check=True, cwd=project)

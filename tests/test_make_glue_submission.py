@@ -1,0 +1,41 @@
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from evaluation.glue_submission import write_submission_file
+
+
+@pytest.fixture
+def run(project):
+  def call(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, str(project / "make_glue_submission.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+  return call
+
+
+@pytest.mark.parametrize("fill, members", [((), 2), (("--fill_missing",), 11)])
+def test_zip(run, tmp_path, fill, members):
+  (tmp_path / "run").mkdir()
+  write_submission_file(str(tmp_path / "run" / "RTE.tsv"), range(3000), ["entailment"] * 3000, regression=False)
+  output = tmp_path / "new" / "glue.zip"
+  result = run(f"--input_dir={tmp_path}/run", f"--output_file={output}", *fill)
+  assert result.returncode == 0 and not result.stderr
+  assert "RTE.tsv           3,000  entailment 3000 " in result.stdout
+  assert "WNLI.tsv            146  0 146 " in result.stdout
+  assert ("missing: CoLA.tsv, SST-2.tsv" in result.stdout) == (not fill)
+  with zipfile.ZipFile(output) as archive:
+    assert len(archive.namelist()) == members
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--output_file=a.zip"], "--input_dir must be given"),
+    (["--input_dir=.", "--output_file="], "--output_file must be given"),
+    (["--input_dir=/nowhere", "--output_file={tmp}/a.zip"], "/nowhere is not a directory"),
+    (["--input_dir={tmp}", "--output_file={tmp}/a.zip"], "no CoLA.tsv"),
+    (["--input_dir={tmp}", "more", "--output_file={tmp}/a.zip"], "unexpected argument 'more'")])
+def test_mistakes_are_one_line(run, tmp_path, arguments, message):
+  result = run(*(argument.format(tmp=tmp_path) for argument in arguments))
+  assert result.returncode == 2 and result.stderr.startswith("error: ") and message in result.stderr
+  assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
