@@ -1,0 +1,162 @@
+"""TriviaQA's layout → SQuAD's, on small files."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from common.errors import UserError
+from data_gen import triviaqa
+from data_gen.squad import Answer, read_squad
+from data_gen.squad_check import check_training
+from data_gen.triviaqa import convert, find_answer
+
+_SCRIPT = str(pathlib.Path(triviaqa.__file__).with_name("convert_triviaqa.py"))
+
+
+def entry(id, question, names, *filenames, **others):
+  return {
+    "Answer": {"Aliases": names, "MatchedWikiEntityName": names[0], "NormalizedAliases": [
+      name.lower().replace(".", "") for name in names], "Type": "WikipediaEntity", "Value": names[0]},
+    "EntityPages": [{"DocSource": "TagMe", "Filename": filename, "Title": filename[:-4].replace("_", " ")}
+                    for filename in filenames],
+    "Question": question, "QuestionId": id, "QuestionSource": "http://example.org"} | others
+
+
+ARTICLES = {
+  "Grey_Harbour.txt": "\n Grey Harbour\n\nGrey Harbour is a town.  Its mayor, ann b. Lee,\nbuilt it. Ann B. Lee sings.",
+  "Ann_Lee.txt": "Ann  B.\nLee was a singer. " + "She sang on and on. " * 100 + "She lived in Grey Harbour.",
+  "Café.txt": "Le café est fermé: l'été, à Grey\u00a0Harbour.",
+  "Empty.txt": " \n",
+}
+ENTRIES = [
+  entry("tc_1", "Who built the pier?", ["Ann B. Lee", "Lee"], "Grey_Harbour.txt", "Ann_Lee.txt", "Missing.txt"),
+  entry("tc_2", "Where did she live?", ["Grey Harbour", "Harbour"], "Ann_Lee.txt", "Café.txt", "Café.txt"),
+  entry("tc_3", "What is nowhere?", ["Atlantis"], "Grey_Harbour.txt", "Empty.txt", "Also_Missing.txt"),
+]
+
+
+@pytest.fixture
+def source(tmp_path):
+  """(file of questions, folder of articles)"""
+  evidence = tmp_path / "evidence"
+  evidence.mkdir()
+  for name, text in ARTICLES.items():
+    (evidence / name).write_text(text, encoding="utf-8")
+  return write(tmp_path, ENTRIES), str(evidence)
+
+
+def write(folder, entries):
+  path = folder / "qa.json"
+  path.write_text(json.dumps({"Data": entries, "Domain": "Wikipedia", "VerifiedEval": False, "Version": 1.0}))
+  return str(path)
+
+
+def run(*arguments):
+  return subprocess.run([sys.executable, _SCRIPT, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_the_command(source, tmp_path):
+  output = tmp_path / "out" / "train.json"
+  result = run(f"--qa_file={source[0]}", f"--evidence_dir={source[1]}", f"--output_file={output}")
+  assert result.returncode == 0, result.stderr
+  assert result.stdout == (
+    "3 questions, 8 articles for them\n"
+    "3 articles left out: no answer among their first tokens\n"
+    "2 articles left out: no such evidence file (Missing.txt, Also_Missing.txt)\n"
+    "3 examples about 3 contexts, from 2 of the questions\n")
+  data = read_squad(str(output), "train_file")
+  assert check_training(data, version_2_with_negative=False).data == data
+  found = {question.id: (question.text, question.answers) for question in data.questions}
+  assert found == {
+    "tc_1--Grey_Harbour.txt": ("Who built the pier?", (Answer("Lee", data.contexts[0].index("Lee")),)),
+    "tc_1--Ann_Lee.txt": ("Who built the pier?", (Answer("Ann  B.\nLee", 0),)),
+    "tc_2--Café.txt": ("Where did she live?", (Answer("Grey\u00a0Harbour", len(ARTICLES["Café.txt"]) - 13),))}
+  assert data.contexts[0] == ARTICLES["Grey_Harbour.txt"].strip()
+  assert len(data.contexts[1].split()) == 400 and ARTICLES["Ann_Lee.txt"].startswith(data.contexts[1])
+
+
+@pytest.mark.parametrize("max_tokens", [1, 2, 3, 7, 505, 600])
+def test_the_first_tokens_of_an_article(source, max_tokens):
+  contents, _ = convert(write(pathlib.Path(source[1]).parent, [entry("a", "Who?", ["Ann"], "Ann_Lee.txt")]), source[1],
+                        max_tokens)
+  context = contents["data"][0]["paragraphs"][0]["context"]
+  assert context.split() == ARTICLES["Ann_Lee.txt"].split()[:max_tokens]
+  assert ARTICLES["Ann_Lee.txt"].startswith(context)
+
+
+def test_a_long_token_is_never_cut(tmp_path):
+  (tmp_path / "Long.txt").write_text("ab " + "x" * 1000 + " cd")
+  contents, _ = convert(write(tmp_path, [entry("a", "Who?", ["ab"], "Long.txt")]), str(tmp_path), 2)
+  assert contents["data"][0]["paragraphs"][0]["context"] == "ab " + "x" * 1000
+
+
+def test_questions_about_one_article_share_its_context(source, tmp_path):
+  entries = [entry(id, "Who?", ["Ann B. Lee"], "Ann_Lee.txt") for id in "ab"]
+  contents, counts = convert(write(tmp_path, entries), source[1], 400)
+  (article,) = contents["data"]
+  assert article["title"] == "Ann Lee"
+  assert [question["id"] for question in article["paragraphs"][0]["qas"]] == ["a--Ann_Lee.txt", "b--Ann_Lee.txt"]
+  assert (counts.examples, counts.contexts) == (2, 1)
+
+
+@pytest.mark.parametrize("context, names, others, expected", [
+  ("An island; Iceland is an island.", ["Iceland", "island"], [], "island"),
+  ("New York City", ["York", "New York", "New York City"], [], "New York City"),
+  ("he came to paris. Paris!", ["Paris"], ["paris"], "Paris"),
+  ("he came to PARIS.", ["Paris"], ["paris"], "PARIS"),
+  ("the o2 arena", ["The O₂"], ["o2"], "o2"),
+  ("parisian", ["Paris"], ["paris"], None),
+  ("It cost $5.", ["$5", "$"], [], "$5"),
+  ("C++ (1985)", ["c++", ".*"], [], "C++"),
+  ("straße", ["", " "], [""], None),
+])
+def test_which_name_is_found_where(context, names, others, expected):
+  span = find_answer(context, names, others)
+  assert (span and context[slice(*span)]) == expected
+
+
+def test_the_first_place_counts():
+  assert find_answer("xParis Paris, Paris", ["Paris"], []) == (7, 12)
+
+
+@pytest.mark.parametrize("change, message", [
+  ({"Answer": None}, r"Data\[0\].Answer must be an object, not null"),
+  ({"Answer": {"Aliases": ["x"]}}, r"Data\[0\].Answer.Value is missing"),
+  ({"Answer": {"Value": "x", "Aliases": ["x", 1]}}, r"Answer.Aliases\[1\] must be text, not a whole number"),
+  ({"EntityPages": {}}, r"Data\[0\].EntityPages must be a list, not an object"),
+  ({"EntityPages": [{}]}, r"Data\[0\].EntityPages\[0\].Filename is missing"),
+  ({"QuestionId": 1}, r"Data\[0\].QuestionId must be text"),
+  ({"Question": 1}, r"Data\[0\].Question must be text"),
+  ({"EntityPages": [{"Filename": "None.txt"}]}, r"--evidence_dir: .* holds none of the 1 files .* e.g. None.txt"),
+  ({"EntityPages": []}, "no example comes of its 1 questions and 0 articles"),
+  ({"EntityPages": [{"Filename": "Empty.txt"}]}, "no article names an answer in its first 400 tokens"),
+], ids=str)
+def test_refused(source, tmp_path, change, message):
+  with pytest.raises(UserError, match=message):
+    convert(write(tmp_path, [ENTRIES[0] | change]), source[1], 400)
+
+
+def test_refused_by_the_command(source, tmp_path):
+  output = tmp_path / "kept.json"
+  output.write_text("kept")
+  broken = tmp_path / "broken.json"
+  broken.write_text('{"Data": [\n}')
+  listed = tmp_path / "list.json"
+  listed.write_text("[]")
+  latin = tmp_path / "latin"
+  latin.mkdir()
+  (latin / "Ann_Lee.txt").write_bytes("Café".encode("latin-1"))
+  for qa_file, evidence, message in (
+      (broken, source[1], "broken.json:2: not JSON: Expecting value at column 1"),
+      (listed, source[1], "list.json: no TriviaQA file: it holds a list"),
+      (source[0], tmp_path / "nowhere", "--evidence_dir: .*nowhere is no directory"),
+      (source[0], latin, "Ann_Lee.txt is not UTF-8 .* remove it and it is left out")):
+    result = run(f"--qa_file={qa_file}", f"--evidence_dir={evidence}", f"--output_file={output}")
+    assert result.returncode == 2 and result.stdout == ""
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert re.search(message, line), line
+    assert "Traceback" not in result.stderr and output.read_text() == "kept"
