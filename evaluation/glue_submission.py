@@ -53,6 +53,8 @@ SUBMISSION_FILES: dict[str, SubmissionFile] = {
     "AX.tsv": SubmissionFile(1104, _THREE_WAY, "entailment"),
 }
 
+_NAMES_OF_SPLITS = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}
+
 
 @dataclasses.dataclass(frozen=True)
 class SubmissionEntry:
@@ -67,6 +69,16 @@ class SubmissionEntry:
   name: str
   source: str | None
   predictions: tuple[str, ...]
+
+
+def submission_name(folder: str, split: str) -> str:
+  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv".
+
+  Args:
+    folder: of the task in GLUE's layout, e.g. "CoLA".
+    split: "test", "test_matched", "test_mismatched" or "diagnostic".
+  """
+  return _NAMES_OF_SPLITS.get(split, f"{folder}.tsv")
 
 
 def write_submission_file(path: str, ids: Sequence[object], predictions: Sequence[str] | Sequence[float],
@@ -187,7 +199,7 @@ def _distribution(entry: SubmissionEntry) -> str:
   if SUBMISSION_FILES[entry.name].labels is None:
     numbers = np.array(entry.predictions, np.float64)
     return f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-  return ", ".join(f"{label} {count}" for label, count in sorted(Counter(entry.predictions).items()))
+  return ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
 
 
 def _is_allowed(prediction: str, expected: SubmissionFile) -> bool:

@@ -22,8 +22,8 @@ def test_zip(run, tmp_path, fill, members):
   output = tmp_path / "new" / "glue.zip"
   result = run(f"--input_dir={tmp_path}/run", f"--output_file={output}", *fill)
   assert result.returncode == 0 and not result.stderr
-  assert "RTE.tsv           3,000  entailment 3000 " in result.stdout
-  assert "WNLI.tsv            146  0 146 " in result.stdout
+  assert "RTE.tsv           3,000  entailment: 3000 " in result.stdout
+  assert "WNLI.tsv            146  0: 146 " in result.stdout
   assert ("missing: CoLA.tsv, SST-2.tsv" in result.stdout) == (not fill)
   with zipfile.ZipFile(output) as archive:
     assert len(archive.namelist()) == members

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
+from data_gen.glue import GLUE_TASKS
+from data_gen.glue import test_splits as splits_of
 from evaluation.glue_submission import (
   SUBMISSION_FILES,
   describe_submission,
   make_submission,
   read_submission_file,
+  submission_name,
   write_submission_file,
 )
 
@@ -32,6 +35,14 @@ def _members(path) -> dict[str, list[str]]:
   with zipfile.ZipFile(path) as archive:
     assert archive.testzip() is None
     return {name: archive.read(name).decode().splitlines() for name in archive.namelist()}
+
+
+def test_each_split_without_labels_has_its_file():
+  tasks = {submission_name(task.folder, split): task for task in GLUE_TASKS.values() for split in splits_of(task)}
+  assert set(tasks) == set(SUBMISSION_FILES)
+  for name, expected in SUBMISSION_FILES.items():
+    assert set(expected.labels or ()) == set(tasks[name].labels)
+    assert (expected.labels is None) == tasks[name].regression
 
 
 @pytest.mark.parametrize("name, path", [
@@ -89,7 +100,7 @@ def test_a_complete_submission(tmp_path):
       assert members[name] == file.read().splitlines()
   table = describe_submission(entries).splitlines()
   assert len(table) == 12
-  assert "9,796  contradiction 3266, entailment 3265, neutral 3265" in table[6] and paths["MNLI-m.tsv"] in table[6]
+  assert "9,796  contradiction: 3266, entailment: 3265, neutral: 3265" in table[6] and paths["MNLI-m.tsv"] in table[6]
   assert "0.0000 to 5.0000, mean 2.5000" in table[4]
 
 
