@@ -1,0 +1,193 @@
+r"""How fast a large set of sentence pairs becomes features, from the TSV on the disk to the arrays; in how much memory.
+
+  python benchmarks/featurization.py
+  python benchmarks/featurization.py --text_file='corpus/*.txt' --vocab_file=vocab.txt --pairs=400000
+
+The pairs are synthetic, in the layout of MNLI's training file (12 columns, parses included) and with its lengths: a
+median of 19 words in the premise and 9 in the hypothesis. They are runs of words of a text whose words were shuffled,
+again for every pass over it, so no sentence comes twice. Without --text_file the text is the docstrings of the
+installed packages.
+
+Ours runs in new processes that have imported nothing else, once per number of workers and repetition. Reading the
+vocabulary is counted, importing is not. The reference is what the original does: one row and one character after the
+other, in plain Python (benchmarks/reference_tokenizer.py), on the first pairs of the same file. It must give the same
+features (exit status 1 otherwise).
+"""
+
+import csv
+import multiprocessing
+import multiprocessing.connection
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+
+PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, PROJECT)
+
+import numpy as np
+from absl import flags
+
+from benchmarks import texts
+from benchmarks.reference_tokenizer import ReferenceTokenizer
+from common import cli, files, parallel
+from data_gen.glue import find_task, read_split
+from data_gen.pair_features import encode_pairs
+from data_gen.tokenization import Tokenizer
+from data_gen.vocabulary import Vocabulary
+
+_TEXT_FILE = flags.DEFINE_string("text_file", None, "English text; comma-separated patterns.")
+_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")
+_PAIRS = flags.DEFINE_integer("pairs", 400_000, "Number of pairs; MNLI has 392,702.", lower_bound=100)
+_REFERENCE_PAIRS = flags.DEFINE_integer("reference_pairs", 3_000, "The first of them go through the reference.",
+                                        lower_bound=1)
+_REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Runs of ours with each number of workers.", lower_bound=1)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "Longer pairs are truncated.", lower_bound=3)
+
+_READY_VOCABULARY = os.path.join(PROJECT, "vocab", "english_uncased", "vocab.txt")
+_MNLI = find_task("mnli")
+# Of the words a sentence has: median and spread of a log-normal distribution like that of MNLI's lengths.
+_PREMISE, _HYPOTHESIS = (19, 0.6), (9, 0.4)
+
+
+def write_pairs(path: str, lines: list[str], pairs: int, seed: int = 0) -> None:
+  """Writes `pairs` rows in the layout of MNLI's training file."""
+  words = np.array(" ".join(lines).split(), object)
+  source = np.random.default_rng(seed)
+  # Words of the premise and of the hypothesis of each pair.
+  lengths = np.stack([np.clip(source.lognormal(np.log(median), spread, pairs), 1, 300).astype(int)
+                      for median, spread in (_PREMISE, _HYPOTHESIS)], axis=1)
+  passes = -(-lengths.sum() // len(words))
+  shuffled = np.concatenate([source.permutation(words) for _ in range(passes)])
+  ends = np.cumsum(lengths).reshape(pairs, 2).tolist()
+  start = 0
+  with open(path, "w", encoding="utf-8", newline="") as file:
+    file.write("\t".join(_MNLI.headers["train"]) + "\n")
+    for number, (middle, end) in enumerate(ends):
+      sentences = shuffled[start:middle], shuffled[middle:end]
+      start = end
+      brackets = [f"( {' ( '.join(sentence)} )" for sentence in sentences]
+      trees = [f"(ROOT (S (NP {') (NN '.join(sentence)})))" for sentence in sentences]
+      label = _MNLI.labels[number % 3]
+      file.write("\t".join([str(number), f"{number}n", f"{number}e", "fiction", *brackets, *trees,
+                            *map(" ".join, sentences), label, label]) + "\n")
+
+
+def run_ours(directory: str, vocab_file: str, max_seq_length: int, num_workers: int) -> dict:
+  """Reads and encodes; what it took. Meant for a process of its own."""
+  start = time.perf_counter()
+  tokenizer = Tokenizer.from_file(vocab_file)
+  split = read_split(_MNLI, directory, "train")
+  read = time.perf_counter()
+  features = encode_pairs(tokenizer, split.text_a, split.text_b, max_seq_length, num_workers)
+  end = time.perf_counter()
+  return {"reading": read - start, "encoding": end - read, "seconds": end - start, "tokens": len(features.input_ids),
+          "truncated": features.truncated, "peak_mib": _peak_mib(resource.RUSAGE_SELF),
+          "worker_mib": _peak_mib(resource.RUSAGE_CHILDREN), "array_mib": sum(array.nbytes for array in features[:3]) / 2**20}
+
+
+def _peak_mib(who: int) -> float:
+  return resource.getrusage(who).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def reference_features(path: str, tokens: list[str], pairs: int, max_seq_length: int) -> tuple[list, list]:
+  """The first pairs, the original's way: ids and segment ids of each."""
+  tokenizer = ReferenceTokenizer(tokens)
+  cls_id, sep_id = tokenizer.ids["[CLS]"], tokenizer.ids["[SEP]"]
+  ids, segments = [], []
+  with open(path, encoding="utf-8", newline="") as file:
+    for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+      if len(ids) == pairs:
+        break
+      first, second = tokenizer.encode(row["sentence1"]), tokenizer.encode(row["sentence2"])
+      while len(first) + len(second) > max_seq_length - (3 if second else 2):
+        (first if len(first) > len(second) else second).pop()
+      first, second = [cls_id, *first, sep_id], [*second, sep_id] if second else []
+      ids.append(first + second)
+      segments.append([0] * len(first) + [1] * len(second))
+  return ids, segments
+
+
+def same_features(directory: str, vocab_file: str, max_seq_length: int, ids: list, segments: list) -> bool:
+  """Whether ours gives the same for the first pairs."""
+  split = read_split(_MNLI, directory, "train")
+  ours = encode_pairs(Tokenizer.from_file(vocab_file), split.text_a[:len(ids)], split.text_b[:len(ids)], max_seq_length)
+  return (ours.row_lengths.tolist() == list(map(len, ids)) and ours.input_ids.tolist() == sum(ids, [])
+          and ours.segment_ids.tolist() == sum(segments, []))
+
+
+def main(argv: Sequence[str]) -> int:
+  cli.refuse_arguments(argv)
+  vocab_file = files.check_readable(_VOCAB_FILE.value or _READY_VOCABULARY, "vocab_file")
+  limit = _MAX_SEQ_LENGTH.value
+  spawn = multiprocessing.get_context("spawn")
+  with tempfile.TemporaryDirectory() as directory:
+    path = os.path.join(directory, "train.tsv")
+    # In processes of their own, too: what they leave behind must not count.
+    _apart(spawn, _write, _TEXT_FILE.value, path, _PAIRS.value)
+    print(f"{_PAIRS.value:,} pairs in a TSV of {os.path.getsize(path) / 1e6:.0f} MB, at most {limit} tokens each; "
+          f"{parallel.default_num_workers()} cores; load {_load()}")
+    worker_counts = sorted({1, parallel.default_num_workers()})
+    runs: dict[int, list[dict]] = {workers: [] for workers in worker_counts}
+    for _ in range(_REPETITIONS.value):
+      for workers in worker_counts:
+        runs[workers].append(_apart(spawn, run_ours, directory, vocab_file, limit, workers))
+    start = time.perf_counter()
+    ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, _REFERENCE_PAIRS.value, limit)
+    reference_rate = len(ids) / (time.perf_counter() - start)
+    exact = same_features(directory, vocab_file, limit, ids, segments)
+  facts = runs[1][0]
+  print(f"{facts['tokens']:,} tokens, {facts['tokens'] / _PAIRS.value:.1f} a pair, {facts['truncated']:,} pairs "
+        f"truncated, {facts['array_mib']:.0f} MiB of features")
+  print(f"{'':<20}{'seconds':>9}{'reading':>9}{'pairs/s':>10}{'ratio':>8}{'peak MiB':>10}{'of a worker':>13}")
+  print(f"{'plain Python':<20}{_PAIRS.value / reference_rate:>9.0f}{'':>9}{reference_rate:>10,.0f}{1:>8}"
+        f"   (from {len(ids):,} pairs)")
+  for workers, results in runs.items():
+    seconds, reading = (statistics.median(result[name] for result in results) for name in ("seconds", "reading"))
+    rate = _PAIRS.value / seconds
+    worker_mib = f"{max(result['worker_mib'] for result in results):.0f}" if workers > 1 else "-"
+    print(f"{f'ours, {workers} process' + 'es' * (workers > 1):<20}{seconds:>9.2f}{reading:>9.2f}{rate:>10,.0f}"
+          f"{rate / reference_rate:>8.0f}{max(result['peak_mib'] for result in results):>10.0f}{worker_mib:>13}")
+  print(f"load at the end {_load()}")
+  if not exact:
+    print("NOT EXACT: the features differ from those of plain Python")
+    return 1
+  return 0
+
+
+def _write(text_file: str | None, path: str, pairs: int) -> None:
+  lines = texts.read_lines(text_file, "text_file") if text_file else texts.docstring_lines()
+  write_pairs(path, lines, pairs)
+
+
+def _apart(context: multiprocessing.context.BaseContext, function: Callable, *arguments: object) -> object:
+  """Calls the function in a new process that is not forked from this one."""
+  receiver, sender = context.Pipe(duplex=False)
+  process = context.Process(target=_call, args=(sender, function, arguments))
+  process.start()
+  sender.close()
+  try:
+    succeeded, outcome = receiver.recv()
+  finally:
+    process.join()
+  if not succeeded:
+    raise outcome
+  return outcome
+
+
+def _call(sender: multiprocessing.connection.Connection, function: Callable, arguments: Sequence[object]) -> None:
+  try:
+    sender.send((True, function(*arguments)))
+  except Exception as error:
+    sender.send((False, error))
+
+
+def _load() -> str:
+  return f"{os.getloadavg()[0]:.1f}"
+
+
+if __name__ == "__main__":
+  cli.run(main)
