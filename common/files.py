@@ -162,7 +162,8 @@ def read_json(path: str) -> object:
     UserError: missing, empty, not UTF-8, or not JSON (names line and column).
   """
   try:
-    with open(path, encoding="utf-8") as file:
+    # Editors of Windows begin a file with a byte order mark.
+    with open(path, encoding="utf-8-sig") as file:
       return json.load(file)
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None

@@ -38,6 +38,12 @@ def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path
   assert path.stat().st_mode & 0o444 == 0o444
 
 
+def test_json_may_begin_with_a_byte_order_mark(tmp_path):
+  path = tmp_path / "windows.json"
+  path.write_text('{"a": "é"}', encoding="utf-8-sig")
+  assert files.read_json(str(path)) == {"a": "é"}
+
+
 @pytest.mark.parametrize("content, message", [
   ('{\n"a": 1,\n "b" 2}', r"broken.json:3: not JSON: Expecting ':' delimiter at column 6"),
   ("", "broken.json is empty"), (" \n", "broken.json is empty")])
