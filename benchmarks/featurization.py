@@ -84,9 +84,10 @@ def run_ours(directory: str, vocab_file: str, max_seq_length: int, num_workers: 
   read = time.perf_counter()
   features = encode_pairs(tokenizer, split.text_a, split.text_b, max_seq_length, num_workers)
   end = time.perf_counter()
+  array_mib = sum(array.nbytes for array in features[:3]) / 2**20
   return {"reading": read - start, "encoding": end - read, "seconds": end - start, "tokens": len(features.input_ids),
           "truncated": features.truncated, "peak_mib": _peak_mib(resource.RUSAGE_SELF),
-          "worker_mib": _peak_mib(resource.RUSAGE_CHILDREN), "array_mib": sum(array.nbytes for array in features[:3]) / 2**20}
+          "worker_mib": _peak_mib(resource.RUSAGE_CHILDREN), "array_mib": array_mib}
 
 
 def _peak_mib(who: int) -> float:

@@ -205,7 +205,8 @@ def test_json_that_is_none(write):
   good = json_lines({"text": "a", "label": "good"})
   for line, what in (('{"text": ', "not JSON: "), ("[1]", "a JSON object is wanted, not [1]"),
                      ("[" * 100_000, "no JSON"), ("1" * 5000, "no JSON"),
-                     (json.dumps({"text": "a"}), "no column 'label'"), (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),
+                     (json.dumps({"text": "a"}), "no column 'label'"),
+                     (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),
                      (json.dumps({"text": None, "label": "good"}), "'text' must be a string, not None"),
                      (json.dumps({"text": "a", "label": 0.5}), "a label must be a string or a whole number, not 0.5"),
                      (json.dumps({"text": "a", "label": None}), "a label must be a string or a whole number")):
