@@ -81,7 +81,7 @@ def _answer_tokens(question: Question, word_of_character: list[int], first_token
   answer = question.answers[0]
   # White space at the beginning of the context belongs to no word; the original leaves most such questions out.
   start_word = max(word_of_character[answer.start], 0)
-  end_word = max(word_of_character[answer.start + len(answer.text) - 1], 0)
+  end_word = word_of_character[answer.start + len(answer.text) - 1]
   start = first_token_of_word[start_word]
   end = (first_token_of_word[end_word + 1] if end_word + 1 < len(first_token_of_word) else len(tokens)) - 1
   wanted = " ".join(tokenizer.tokenize(answer.text))

@@ -54,7 +54,7 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, ids: np.ndarray, s
   # Before the first word of a context there is none; the answer can only begin with it.
   first_words = np.searchsorted(word_starts, text_starts[context])
   first_word = np.maximum(_words_at(text_starts[context] + start, word_starts), first_words)
-  last_word = np.maximum(_words_at(text_starts[context] + start + length - 1, word_starts), first_words)
+  last_word = _words_at(text_starts[context] + start + length - 1, word_starts)
   low = np.searchsorted(token_words, first_word)
   high = np.searchsorted(token_words, last_word, side="right") - 1
 
