@@ -16,12 +16,12 @@ class Prediction:
   """A network that can be run over examples again and again.
 
   Args:
-    network: features → dict of float32 outputs, [b, ...] with one row an example or [b, S] with one value a token.
+    network: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
     batch_size: examples of a batch on all replicas together.
     lengths: that batches are padded to, see `examples.padded_lengths`.
     strategy: where it runs.
     jit_compile: compile with XLA.
-    token_outputs: names of the outputs that have one value a token.
+    token_outputs: names of the outputs that have one row a token.
     check_stop: called before every batch; may raise to break off.
   """
 
@@ -44,7 +44,7 @@ class Prediction:
       advance: called with the number of examples of every batch, for a progress bar.
 
     Returns:
-      output name → [E, ...], or [T] for those with one value a token, whatever the number of replicas.
+      output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
     """
     dataset = self._strategy.distribute_datasets_from_function(
         lambda context: evaluation_dataset(examples, self._batch_size, self._lengths, context))
@@ -78,7 +78,7 @@ class Prediction:
       target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
       target[rows] = value
       return
-    target = results.setdefault(name, np.empty(int(examples.row_lengths.sum()), value.dtype))
+    target = results.setdefault(name, np.empty((int(examples.row_lengths.sum()), *value.shape[2:]), value.dtype))
     lengths = examples.row_lengths[rows][:, None]
     positions = np.arange(value.shape[1])
     is_token = positions < lengths  # [b, S]
