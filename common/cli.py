@@ -80,8 +80,12 @@ def require_flags(**values: object) -> None:
     raise UserError(f"{', '.join(missing)} must be given (--help explains)")
 
 
-def effective_flags(script: str) -> dict[str, object]:
-  """Name → value of every flag that the script itself defines, given or default."""
-  defined = flags.FLAGS.flags_by_module_dict()
-  module = next((name for name in (script, os.path.basename(script), sys.argv[0]) if name in defined), None)
-  return {flag.name: flag.value for flag in sorted(defined[module], key=lambda flag: flag.name)}
+def effective_flags() -> dict[str, object]:
+  """Name → value of every flag of the running script, its own and those it has adopted, given or default."""
+  return {flag.name: flag.value
+          for flag in sorted(flags.FLAGS.get_key_flags_for_module(sys.argv[0]), key=lambda flag: flag.name)}
+
+
+def given_flags() -> set[str]:
+  """Names of the flags that were on the command line."""
+  return {name for name in flags.FLAGS if flags.FLAGS[name].present}

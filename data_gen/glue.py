@@ -175,13 +175,22 @@ def _is_labelled(split: str) -> bool:
   return split.startswith(("train", "dev"))
 
 
-def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
+def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
+  """Whether `read_split` would find the file of a split."""
+  return any(map(os.path.exists, _places(task, data_dir, split)))
+
+
+def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
   data_dir = os.path.expanduser(data_dir)
-  if not os.path.isdir(data_dir):
-    raise UserError(f"--data_dir: {data_dir} is not a directory")
   # The task's own folder first: it can't be another task's.
   folders = (*(os.path.join(data_dir, name) for name in (task.folder, *task.other_folders)), data_dir)
-  paths = [os.path.join(folder, task.files[split]) for folder in folders]
+  return [os.path.join(folder, task.files[split]) for folder in folders]
+
+
+def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
+  if not os.path.isdir(os.path.expanduser(data_dir)):
+    raise UserError(f"--data_dir: {data_dir} is not a directory")
+  paths = _places(task, data_dir, split)
   for path in paths:
     if os.path.exists(path):
       return path

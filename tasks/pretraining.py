@@ -20,7 +20,7 @@ from modeling.checkpoints.names import raw_variables
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
-from tasks import pretraining_data, pretraining_report
+from tasks import pretraining_data, pretraining_report, report
 from tasks.eval_results import describe_evaluation, write_eval_results
 from training import run_directory
 from training.distribution import Devices, TpuOptions, set_up
@@ -114,7 +114,7 @@ def run(options: PretrainingOptions, flags: Mapping[str, object]) -> int:
   devices = set_up(options.distribution_strategy, options.precision, options.jit_compile, options.tpu,
                    (options.input_file, options.eval_file, options.output_dir, options.init_checkpoint))
   _check_batch_sizes(options, devices)
-  say = pretraining_report.printer(devices.is_chief)
+  say = report.printer(devices.is_chief)
   for change in run_directory.changed_flags(options.output_dir, flags):
     say(f"changed since the last run in {options.output_dir}: {change}")
   with devices.strategy.scope():
@@ -203,7 +203,7 @@ def _train_and_evaluate(options: PretrainingOptions, checked: _Checked, devices:
           "to train further, raise --num_train_steps (the learning rate then follows the longer schedule)")
     else:
       say(pretraining_report.plan(options, checked.config, model, devices, checked.train_files, session.step))
-      session.write_text("flags", pretraining_report.flags_table(dataclasses.asdict(options)))
+      session.write_text("flags", report.flags_table(dataclasses.asdict(options)))
       try:
         metrics = session.train()
       except Interrupted as interruption:

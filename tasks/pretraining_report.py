@@ -3,7 +3,7 @@
 Used by `tasks/pretraining.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +11,7 @@ import tensorflow as tf
 from data_gen.vocabulary import Vocabulary
 from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
+from tasks.report import duration
 from training.distribution import Devices
 from training.inputs import RecordFiles, evaluation_dataset
 from training.throughput import matmul_rate, training_flops
@@ -21,10 +22,6 @@ _SAMPLE_CANDIDATES = 3
 # Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
 _ESTIMATED_UTILISATION = 0.5
 
-
-def printer(is_chief: bool) -> Callable[[str], None]:
-  """`print` for the process that reports, nothing for the others."""
-  return (lambda text: print(text, flush=True)) if is_chief else (lambda text: None)
 
 
 def plan(options, config: BertConfig, model, devices: Devices, train_files: RecordFiles, step: int) -> str:
@@ -59,17 +56,6 @@ def plan(options, config: BertConfig, model, devices: Devices, train_files: Reco
   return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
-def duration(seconds: float) -> str:
-  """Seconds in words: "40 s", "12 min", "3.5 h", "2.1 days"."""
-  for size, unit, digits in ((86400, "days", 1), (3600, "h", 1), (60, "min", 0)):
-    if seconds >= 1.5 * size:
-      return f"{seconds / size:.{digits}f} {unit}"
-  return f"{seconds:.0f} s"
-
-
-def flags_table(flags: Mapping[str, object]) -> str:
-  """The flags as a Markdown table."""
-  return "\n".join(["| flag | value |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in flags.items())])
 
 
 def sample_predictions(model, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary) -> Callable[[], str]:

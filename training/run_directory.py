@@ -18,6 +18,7 @@ import importlib.metadata
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 
 import tensorflow as tf
@@ -140,6 +141,16 @@ class BestCheckpoint:
     self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
     files.write_json(self._record_file, self._record)
     return True
+
+
+def copy_best(source: str, directory: str) -> None:
+  """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
+  target = os.path.join(directory, BEST_DIRECTORY)
+  with tempfile.TemporaryDirectory(prefix=".best.", dir=directory) as temporary:
+    copy = shutil.copytree(os.path.join(source, BEST_DIRECTORY), os.path.join(temporary, "new"))
+    if os.path.exists(target):
+      os.rename(target, os.path.join(temporary, "old"))
+    os.rename(copy, target)
 
 
 def checkpoint_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None) -> tf.train.Checkpoint:
