@@ -80,7 +80,7 @@ class QuestionAnswers:
   Attributes:
     id: the question's.
     nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
-      always among them, behind `n_best_size` others if need be, and so is the best span where there is one.
+      always among them, behind `n_best_size` others if need be.
     null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
       without `version_2_with_negative`.
   """
@@ -286,18 +286,18 @@ def _choose_nbest(id: str, context: str, rows: Iterable[tuple[int, int, float, f
                   ) -> QuestionAnswers:
   """The best of the candidates `rows`, which are sorted, of different texts, with their probabilities."""
   chosen: dict[str, tuple[int, int, float, float]] = {}
-  has_span = False
+  null = None
   for row in rows:
     start, end, *_ = row
-    if len(chosen) >= options.n_best_size:
-      if not options.version_2_with_negative or (has_span and "" in chosen):
-        break
-      # Full, but "no answer" and the best span must be in.
-      if has_span if start >= 0 else "" in chosen:
-        continue
-    text = context[start:end] if start >= 0 else ""
-    has_span = has_span or start >= 0
-    chosen.setdefault(text, row)
+    if start < 0:
+      null = row
+    if len(chosen) < options.n_best_size:
+      chosen.setdefault(context[start:end] if start >= 0 else "", row)
+    elif not options.version_2_with_negative or null:
+      break
+  if null:
+    # It may come too late. The best span never does: with a single place, it is not below [CLS] in its window.
+    chosen.setdefault("", null)
   if not chosen:
     chosen[_NO_SPAN] = (-1, -1, 0.0, 0.0)
   scores = [start_logit + end_logit for _, _, start_logit, end_logit in chosen.values()]

@@ -1,0 +1,118 @@
+"""Exact match and F1 by the official rules, and the threshold for "no answer" tuned on them.
+
+    threshold = tune_threshold(data, results)
+    answers = {result.id: result.choose(threshold).text for result in results}
+    scores = score(data, answers, collect_null_odds(results), version_2=True)
+
+The rules are those of evaluate-v1.1.py and evaluate-v2.0.py, in the copies that come with the Model Garden. Before
+this: `squad_answers.py`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.errors import UserError
+from data_gen.squad import SquadData
+from evaluation.squad_answers import QuestionAnswers
+
+# How far the threshold is from the nearest odds where no question lies on its other side.
+_MARGIN = 1.0
+# What the Model Garden's copy calls otherwise than the official script.
+_OFFICIAL_NAMES = {"final_exact": "best_exact", "final_exact_thresh": "best_exact_thresh", "final_f1": "best_f1",
+                   "final_f1_thresh": "best_f1_thresh"}
+
+
+def score(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
+          ) -> dict[str, float]:
+  """The official scores of answers, in percent.
+
+  Args:
+    data: questions with their right answers. In version 1.1 a question without any is left out.
+    answers: id → text, for every question; "" for "no answer".
+    null_odds: id → score of "no answer" - score of the best span, for the best thresholds of version 2.0; None to do
+      without.
+    version_2: by which version's rules.
+
+  Returns:
+    exact, f1, total (a number of questions); in version 2.0 also HasAns_* and NoAns_* of these where there are such
+    questions, and with `null_odds` best_exact, best_f1 and their thresholds best_exact_thresh and best_f1_thresh. As in
+    the official script, these can only turn answers into "no answer": where `answers` already holds "", it stays.
+
+  Raises:
+    UserError: no question has a right answer to compare with.
+  """
+  if not version_2:
+    return _score_version_1(data, answers)
+  from official.nlp.tools import squad_evaluate_v2_0
+
+  dataset = _official_layout(data)
+  # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
+  result = squad_evaluate_v2_0.evaluate(dataset, answers)
+  names = [name for name in result if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")]
+  scores = {name: result[name] for name in names}
+  if null_odds is not None:
+    result = squad_evaluate_v2_0.evaluate(dataset, answers, null_odds)
+    scores |= {official: result[name] for name, official in _OFFICIAL_NAMES.items()}
+  return scores
+
+
+def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
+  """id → null odds; None in version 1.1."""
+  return {result.id: result.null_odds for result in results if result.null_odds is not None} or None
+
+
+def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float:
+  """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section 4.3).
+
+  It lies in the middle between the odds of two questions, so that answers do not flip where the same logits are
+  computed with another rounding. Of equally good ones it is the lowest.
+
+  Args:
+    data: questions with their right answers.
+    results: what was found for them, with `version_2_with_negative`.
+
+  Raises:
+    UserError: there is no question.
+  """
+  spans = [result.best_span for result in results]
+  as_answered = _raw_f1(data, {result.id: span.text if span else ""
+                               for result, span in zip(results, spans, strict=True)})
+  as_null = _raw_f1(data, dict.fromkeys((result.id for result in results), ""))
+  odds = np.array([result.null_odds for result in results])
+  # A question without any span is not answered under any threshold, which its gain of 0 says.
+  gains = np.array([as_answered[result.id] - as_null[result.id] for result in results])
+  values, group = np.unique(odds, return_inverse=True)
+  # Entry n: the n lowest odds are answered.
+  gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])
+  best = int(np.argmax(gains))
+  edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
+  below, above = edges[best:best + 2]
+  middle = (below + above) / 2
+  return float(middle if middle < above else below)
+
+
+def _score_version_1(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
+  from official.nlp.tools import squad_evaluate_v1_1
+
+  # The official script knows no question without a right answer: it fails.
+  dataset = [article for article, question in zip(_official_layout(data), data.questions, strict=True)
+             if question.answers]
+  if not dataset:
+    raise UserError(f"{data.path}: no question has an answer, so predictions can't be scored")
+  result = squad_evaluate_v1_1.evaluate(dataset, answers)
+  return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}
+
+
+def _official_layout(data: SquadData) -> list[dict]:
+  """What the official scripts read of a file's "data"; an article for each question."""
+  return [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": answer.text} for answer in question.answers]
+                                    }]}]} for question in data.questions]
+
+
+def _raw_f1(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
+  """id → F1 of its answer, from 0 to 1."""
+  from official.nlp.tools import squad_evaluate_v2_0
+
+  # The scores of single questions have no public name there; the version is fixed in requirements.txt.
+  return squad_evaluate_v2_0._get_raw_scores(_official_layout(data), answers)[1]
