@@ -36,7 +36,7 @@ def main(argv) -> None:
   # Imported late, so that --help and wrong flags answer at once.
   from tasks import fill_mask
 
-  filler = fill_mask.MaskFiller(FLAGS.init_checkpoint, FLAGS.vocab_file, FLAGS.do_lower_case)
+  filler = fill_mask.MaskFiller.from_checkpoint(FLAGS.init_checkpoint, FLAGS.vocab_file, FLAGS.do_lower_case)
   for number, text in enumerate(texts):
     masks = filler.fill(text, FLAGS.top_k)
     if number:

@@ -1,6 +1,6 @@
 """Fills [MASK]s in sentences with the masked-LM head of any checkpoint that has one.
 
-`fill_mask.py` turns flags into these calls.
+`fill_mask.py` and `tasks/predictor.py` make these calls.
 """
 
 import dataclasses
@@ -9,14 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from common import files
 from common.errors import UserError
-from data_gen.tokenization import Tokenizer
-from modeling.checkpoints.load import load_weights, open_checkpoint
 from modeling.pretraining import BertForPreTraining
+from tasks.loading import Opened, load_with_head, open_network
+from training.examples import Examples, padded_lengths
+from training.prediction import LocalPrediction
 
 _MASK = "[MASK]"
-_HEAD = "cls/predictions/"
+# Masks whose scores of the whole vocabulary are in memory together.
+_MASKS_AT_ONCE = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,36 +32,33 @@ class MaskFiller:
   """A network loaded once, to fill masks again and again.
 
   Args:
-    checkpoint: whatever `open_checkpoint` reads; `bert_config.json` must be beside the weights.
-    vocab_file: vocabulary; None where it is beside the weights.
-    do_lower_case: its casing; None where the checkpoint tells, true where nothing tells.
+    opened: from `open_network`, with a source.
+    batch_size: most texts of a batch.
 
   Raises:
-    UserError: the checkpoint can't be read, has no masked-LM head, or its configuration or vocabulary is missing or
-      does not fit.
+    UserError: the checkpoint has no masked-LM head, or can't be read.
   """
 
-  def __init__(self, checkpoint: str, vocab_file: str | None = None, do_lower_case: bool | None = None):
-    source = open_checkpoint(checkpoint)
-    if source.config is None:
-      raise UserError(f"{checkpoint}: there is no bert_config.json beside the checkpoint: put it there")
-    vocab_file = vocab_file or source.vocab_file
-    if vocab_file is None:
-      raise UserError(f"{checkpoint}: there is no vocab.txt beside the checkpoint: give --vocab_file")
-    if do_lower_case is None:
-      do_lower_case = True if source.do_lower_case is None else source.do_lower_case
-    self.config = source.config
-    self.tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"), do_lower_case)
-    if len(self.tokenizer.vocabulary) != self.config.vocab_size:
-      raise UserError(f"{vocab_file} has {len(self.tokenizer.vocabulary)} entries, but vocab_size is "
-                      f"{self.config.vocab_size} in the checkpoint's bert_config.json")
+  def __init__(self, opened: Opened, batch_size: int = 32):
+    self.config, self.tokenizer = opened.config, opened.tokenizer
     self._model = BertForPreTraining(self.config)
     self._model.build_weights()
-    self.account = load_weights(self._model, source)
-    fresh = [name for name in self.account.fresh if name.startswith(_HEAD)]
-    if fresh:
-      raise UserError(f"{checkpoint} has no masked-LM head ({fresh[0]} and others are missing): take a checkpoint of "
-                      "pre-training, not of a fine-tuned task")
+    self.account = load_with_head(self._model, opened, ("cls/predictions/",), "masked-LM head")
+    self._encode = LocalPrediction(
+        lambda features: {"sequence_output": self._model.encode(features)["sequence_output"]}, batch_size,
+        padded_lengths(self.config.max_position_embeddings, 16), ("sequence_output",))
+
+  @classmethod
+  def from_checkpoint(cls, checkpoint: str, vocab_file: str | None = None,
+                      do_lower_case: bool | None = None) -> "MaskFiller":
+    """Opens the checkpoint first, see `open_network`."""
+    return cls(open_network(checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case))
+
+  def token_ids(self, text: str) -> np.ndarray:
+    """[CLS] text [SEP], int32 [S], where "[MASK]" in the text is that token; of any length."""
+    vocabulary = self.tokenizer.vocabulary
+    ids = self.tokenizer.encode(text, special_tokens=True)
+    return np.concatenate([[vocabulary.cls_id], ids, [vocabulary.sep_id]]).astype(np.int32)
 
   def fill(self, text: str, top_k: int = 5) -> list[list[Candidate]]:
     """The likeliest tokens for every [MASK] of a text.
@@ -75,18 +73,31 @@ class MaskFiller:
     Raises:
       UserError: there is no [MASK] in the text, or it has more tokens than the position table.
     """
-    vocabulary = self.tokenizer.vocabulary
-    ids = self.tokenizer.encode(text, special_tokens=True)
-    if vocabulary.mask_id not in ids:
+    ids = self.token_ids(text)
+    if self.tokenizer.vocabulary.mask_id not in ids:
       raise UserError(f"there is no {_MASK} in {text!r}")
-    ids = np.concatenate([[vocabulary.cls_id], ids, [vocabulary.sep_id]]).astype(np.int32)
     self.config.check_sequence_length(len(ids), "the text's number of tokens")
-    positions = np.flatnonzero(ids == vocabulary.mask_id)
-    outputs = self._model({
-        "input_ids": tf.constant(ids[None]), "input_mask": tf.ones([1, len(ids)], tf.int32),
-        "segment_ids": tf.zeros([1, len(ids)], tf.int32),
-        "masked_lm_positions": tf.constant(positions[None], tf.int32)})
-    best = tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"][0]), min(top_k, len(vocabulary)))  # [masks, k]
+    return self.fill_many([ids], top_k)[0]
+
+  def fill_many(self, texts: Sequence[np.ndarray], top_k: int = 5) -> list[list[list[Candidate]]]:
+    """As `fill`, for the ids of several texts, none longer than the position table."""
+    ids = np.concatenate(texts)
+    row_lengths = np.array([len(text) for text in texts])
+    outputs = self._encode(Examples({"input_ids": ids, "segment_ids": np.zeros_like(ids)}, row_lengths))
+    is_mask = ids == self.tokenizer.vocabulary.mask_id
+    masked = outputs["sequence_output"][is_mask]  # [masks, H]
+    candidates = []
+    for start in range(0, len(masked), _MASKS_AT_ONCE):
+      candidates += self._candidates(masked[start:start + _MASKS_AT_ONCE], top_k)
+    masks_before = np.concatenate([[0], np.cumsum(is_mask)])[np.concatenate([[0], np.cumsum(row_lengths)])]
+    return [candidates[first:last] for first, last in zip(masks_before[:-1], masks_before[1:], strict=True)]
+
+  def _candidates(self, masked: np.ndarray, top_k: int) -> list[list[Candidate]]:
+    """For each of the masks, float32 [masks, H], its candidates."""
+    vocabulary = self.tokenizer.vocabulary
+    embeddings = tf.convert_to_tensor(self._model.encoder.embeddings.word_embeddings)
+    logits = self._model.masked_lm(tf.constant(masked[None]), tf.range(len(masked))[None], embeddings)[0]
+    best = tf.math.top_k(tf.nn.softmax(logits), min(top_k, len(vocabulary)))  # [masks, k]
     return [[Candidate(vocabulary.token_of(int(token)), float(probability))
              for token, probability in zip(tokens, probabilities, strict=True)]
             for tokens, probabilities in zip(best.indices.numpy(), best.values.numpy(), strict=True)]

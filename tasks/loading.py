@@ -10,7 +10,7 @@ from common import files
 from common.errors import UserError
 from data_gen.tokenization import Tokenizer
 from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.load import Account, load_weights, open_checkpoint
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from training.run_directory import CONFIG_FILE, TASK_FILE, VOCAB_FILE
@@ -75,6 +75,26 @@ def open_network(checkpoint: str | None, *, bert_config_file: str | None = None,
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the network's configuration: give the --vocab_file that belongs to the checkpoint")
   return Opened(config=config, tokenizer=tokenizer, source=source, task=read_task(source))
+
+
+def load_with_head(model, opened: Opened, prefixes: tuple[str, ...], head: str) -> Account:
+  """Loads a network that is to be used as it is, so that its head must be in the checkpoint.
+
+  Args:
+    model: its variables must exist.
+    opened: from `open_network`, with a source.
+    prefixes: of the weights that the head is made of and stands on, by the names of the original.
+    head: what the head is called in the message, e.g. "masked-LM head".
+
+  Raises:
+    UserError: as `load_weights`, or one of these weights is missing.
+  """
+  account = load_weights(model, opened.source)
+  missing = [name for name in account.fresh if name.startswith(prefixes)]
+  if missing:
+    raise UserError(f"{account.description} has no whole {head} ({missing[0]} is missing): take a checkpoint trained "
+                    "for this")
+  return account
 
 
 def read_task(source: Source | None) -> dict | None:

@@ -9,7 +9,9 @@ import numpy as np
 import orbit
 import tensorflow as tf
 
-from training.examples import Examples, evaluation_dataset
+from training.examples import Examples, assemble, evaluation_dataset, sorted_batches
+
+_SEQUENCES = ("input_ids", "input_mask", "segment_ids")
 
 
 class Prediction:
@@ -57,7 +59,7 @@ class Prediction:
       real = outputs.pop("is_real_example") == 1
       rows = rows[real]
       for name, value in outputs.items():
-        self._place(results, name, value[real], rows, examples)
+        _place(results, name, value[real], rows, examples, name in self._token_outputs)
       advance(len(rows))
     return results
 
@@ -73,16 +75,48 @@ class Prediction:
     outputs = self._strategy.run(replica_outputs, args=(next(iterator),))
     return {name: self._strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
 
-  def _place(self, results: dict, name: str, value: np.ndarray, rows: np.ndarray, examples: Examples) -> None:
-    if name not in self._token_outputs:
-      target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
-      target[rows] = value
-      return
-    target = results.setdefault(name, np.empty((int(examples.row_lengths.sum()), *value.shape[2:]), value.dtype))
-    lengths = examples.row_lengths[rows][:, None]
-    positions = np.arange(value.shape[1])
-    is_token = positions < lengths  # [b, S]
-    target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]
+
+class LocalPrediction:
+  """The same where somebody waits for a few examples: on one device, no rows that only fill a batch, one trace.
+
+  Args:
+    network: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
+    batch_size: most examples of a batch.
+    lengths: that batches are padded to, see `examples.padded_lengths`.
+    token_outputs: names of the outputs that have one row a token.
+  """
+
+  def __init__(self, network: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+               token_outputs: tuple[str, ...] = ()):
+    self._network = tf.function(
+        network, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}])
+    self._network.get_concrete_function()
+    self._batch_size = batch_size
+    self._lengths = lengths
+    self._token_outputs = token_outputs
+
+  def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
+    """Runs over all examples, at least one; returns what `Prediction` does."""
+    results: dict[str, np.ndarray] = {}
+    for rows in sorted_batches(examples.row_lengths, self._batch_size):
+      batch = assemble(examples, rows, len(rows), self._lengths)
+      outputs = self._network({name: batch[name] for name in _SEQUENCES})
+      for name, value in outputs.items():
+        _place(results, name, value.numpy(), rows, examples, name in self._token_outputs)
+    return results
+
+
+def _place(results: dict, name: str, value: np.ndarray, rows: np.ndarray, examples: Examples, by_token: bool) -> None:
+  """Puts the output of a batch, [b, ...] or [b, S, ...], where the examples `rows` [b] have their places."""
+  if not by_token:
+    target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
+    target[rows] = value
+    return
+  target = results.setdefault(name, np.empty((int(examples.row_lengths.sum()), *value.shape[2:]), value.dtype))
+  lengths = examples.row_lengths[rows][:, None]
+  positions = np.arange(value.shape[1])
+  is_token = positions < lengths  # [b, S]
+  target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]
 
 
 class PredictingEvaluator(orbit.AbstractEvaluator):

@@ -30,7 +30,7 @@ def run(tmp_path_factory):
 
 def test_candidates_are_those_of_the_network(run):
   directory, model = run
-  filler = MaskFiller(str(directory / "ckpt-7"))
+  filler = MaskFiller.from_checkpoint(str(directory / "ckpt-7"))
   (first, second) = filler.fill("The [MASK] is [MASK].", top_k=3)
   vocabulary = filler.tokenizer.vocabulary
   ids = [vocabulary.id_of(token) for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]]
@@ -44,7 +44,7 @@ def test_candidates_are_those_of_the_network(run):
 
 
 def test_more_candidates_than_words_are_all_of_them(run):
-  filler = MaskFiller(str(run[0] / "ckpt-7"))
+  filler = MaskFiller.from_checkpoint(str(run[0] / "ckpt-7"))
   (candidates,) = filler.fill("[MASK]", top_k=100)
   assert len(candidates) == len(SPECIAL_TOKENS) + len(WORDS)
   assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
@@ -54,25 +54,25 @@ def test_more_candidates_than_words_are_all_of_them(run):
     ("the array", "there is no .MASK."), ("[MASK] " + "the " * 20, "longer than the network's position table")])
 def test_texts_that_can_not_be_filled(run, text, message):
   with pytest.raises(UserError, match=message):
-    MaskFiller(str(run[0] / "ckpt-7")).fill(text)
+    MaskFiller.from_checkpoint(str(run[0] / "ckpt-7")).fill(text)
 
 
 def test_a_checkpoint_without_the_head_is_refused(golden):
   """The classifier of the golden files has an encoder and a classification head only."""
   vocab = golden / "tf1_checkpoint" / "vocab.txt"
-  with pytest.raises(UserError, match="bert_config.json|no masked-LM head"):
-    MaskFiller(str(golden / "tf1_heads" / "classifier_model.ckpt"), vocab_file=str(vocab))
+  with pytest.raises(UserError, match="bert_config.json|no whole masked-LM head"):
+    MaskFiller.from_checkpoint(str(golden / "tf1_heads" / "classifier_model.ckpt"), vocab_file=str(vocab))
 
 
 def test_a_vocabulary_of_another_size_is_refused(run, tmp_path):
   vocab = tmp_path / "vocab.txt"
   vocab.write_text("\n".join(SPECIAL_TOKENS) + "\n")
   with pytest.raises(UserError, match="has 5 entries, but vocab_size is 12"):
-    MaskFiller(str(run[0] / "ckpt-7"), vocab_file=str(vocab))
+    MaskFiller.from_checkpoint(str(run[0] / "ckpt-7"), vocab_file=str(vocab))
 
 
 def test_an_original_checkpoint_fills_masks(golden):
-  filler = MaskFiller(str(golden / "tf1_checkpoint" / "bert_model.ckpt"))
+  filler = MaskFiller.from_checkpoint(str(golden / "tf1_checkpoint" / "bert_model.ckpt"))
   (candidates,) = filler.fill("a [MASK] b")
   assert len(candidates) == 5 and candidates[0].probability >= candidates[1].probability
 

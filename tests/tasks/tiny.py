@@ -36,7 +36,7 @@ def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: boo
   rng = np.random.default_rng(7)
   there = {name: shape for head in heads for name, shape in HEADS[head].items()}
   shapes = encoder_shapes(config) | head_shapes(config, there)
-  weights = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+  weights = {name: rng.normal(0, 0.8, shape).astype(np.float32) for name, shape in shapes.items()}
   vocab_file = directory.parent / f"{directory.name}_words.txt"
   vocab_file.write_text("\n".join(TOKENS) + "\n")
   write_checkpoint(output_format, str(directory), weights, config, str(vocab_file) if vocabulary else None, True)

@@ -1,0 +1,147 @@
+"""What a checkpoint can be used for, as it is: its task, the names of its classes, the length of its inputs.
+
+Known from `task.json` of a fine-tuned run and, for checkpoints of others, from the tensors and the configuration.
+Comes after `tasks/loading.py`.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+
+from common.errors import UserError
+from data_gen.squad_features import check_lengths
+from evaluation.squad_answers import AnswerOptions
+from modeling.checkpoints.shapes import heads_of
+from tasks.loading import Opened
+
+# Task → the head that it needs, by the keys of `model.heads`; None for the encoder alone.
+TASKS = {"classifier": "classifier", "squad": "span", "fill_mask": "masked_lm", "features": None}
+
+# Where nothing tells how long inputs may be.
+_MAX_SEQ_LENGTH = {"squad": 384}
+_OTHERWISE = 512
+_DOC_STRIDE = 128
+_MAX_QUERY_LENGTH = 64
+# [CLS] and two [SEP].
+_SPECIAL_TOKENS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowLengths:
+  """How questions and contexts are cut, see `data_gen.squad_features.make_windows`."""
+
+  max_seq_length: int
+  doc_stride: int
+  max_query_length: int
+
+
+def choose_task(opened: Opened, task: str | None) -> str:
+  """The task that was asked for, or the only one that the checkpoint has a head for ("features" where it has none).
+
+  Raises:
+    UserError: there is no such task, the checkpoint has no head for it, or has several and none was asked for.
+  """
+  checkpoint = opened.source.description
+  heads = heads_of(opened.source.tensors)
+  possible = [name for name, head in TASKS.items() if head in heads]
+  if task is None:
+    if len(possible) > 1:
+      raise UserError(f"{checkpoint} has heads for several tasks: say which with --task={' or --task='.join(possible)}")
+    # A head of pre-training is no other task.
+    others = [head for head in heads if head not in TASKS.values() and head != "next_sentence"]
+    if not possible and others:
+      raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks "
+                      f"{', '.join(TASKS)}; --task=features takes the encoder alone")
+    return possible[0] if possible else "features"
+  if task not in TASKS:
+    near = difflib.get_close_matches(task, TASKS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
+    raise UserError(f"--task={task} is unknown: {hint}")
+  if TASKS[task] is not None and task not in possible:
+    raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for "
+                    f"{', '.join([*possible, 'features'])}")
+  return task
+
+
+def class_labels(opened: Opened) -> list[str] | None:
+  """Names of the classes of a classifier, "0", "1", ... where nothing tells; None for regression.
+
+  Raises:
+    UserError: the names are not as many as the classes or not all different, or several classes apply at once.
+  """
+  source, task = opened.source, opened.task or {}
+  classes = source.tensors["output_weights"][0]
+  problem = opened.config.extra.get("problem_type")
+  if task.get("kind") == "regression" or (not task and (classes == 1 or problem == "regression")):
+    if classes != 1:
+      raise UserError(f"{source.description} is for a score, but its head has {classes} outputs")
+    return None
+  if not task and problem == "multi_label_classification":
+    raise UserError(f"{source.description} is for several classes at once; only one of the classes can be predicted")
+  if "labels" in task:
+    labels, where = task["labels"], "task.json"
+  else:
+    named = opened.config.extra.get("id2label")
+    named = named if isinstance(named, Mapping) else {}
+    labels, where = [named.get(str(number), str(number)) for number in range(classes)], "id2label"
+  if not isinstance(labels, list) or len(labels) != classes or len(set(map(str, labels))) != classes:
+    raise UserError(f"{source.description}: {where} must name {classes} different classes, as many as the head has: "
+                    f"it has {labels!r}")
+  return list(map(str, labels))
+
+
+def input_length(opened: Opened, task: str, max_seq_length: int | None = None) -> int:
+  """The most tokens of an input.
+
+  Args:
+    opened: the checkpoint.
+    task: see `TASKS`.
+    max_seq_length: None for that of the fine-tuned run; where there is none 512 (squad: 384), or as many as the network
+      has positions.
+
+  Raises:
+    UserError: more than the network has positions, or too few for any token.
+  """
+  positions = opened.config.max_position_embeddings
+  if max_seq_length is None:
+    length = _whole_number(opened, "max_seq_length", min(_MAX_SEQ_LENGTH.get(task, _OTHERWISE), positions))
+  else:
+    length = max_seq_length
+  if length < _SPECIAL_TOKENS:
+    raise UserError(f"--max_seq_length={length} must be at least {_SPECIAL_TOKENS}: [CLS], a token, [SEP]")
+  opened.config.check_sequence_length(length, "--max_seq_length")
+  return length
+
+
+def window_lengths(opened: Opened, max_seq_length: int | None = None) -> WindowLengths:
+  """How the network was fine-tuned to read contexts; smaller steps where the length has no room for these.
+
+  Raises:
+    UserError: there is no room for question and context.
+  """
+  length = input_length(opened, "squad", max_seq_length)
+  max_query_length = min(_whole_number(opened, "max_query_length", _MAX_QUERY_LENGTH), max(length // 3, 1))
+  doc_stride = min(_whole_number(opened, "doc_stride", _DOC_STRIDE),
+                   max((length - max_query_length - _SPECIAL_TOKENS) // 2, 1))
+  check_lengths(max_seq_length=length, doc_stride=doc_stride, max_query_length=max_query_length)
+  return WindowLengths(length, doc_stride, max_query_length)
+
+
+def answer_options(opened: Opened) -> tuple[AnswerOptions, float]:
+  """How answers are chosen: the options, and the threshold for "no answer"."""
+  task = opened.task or {}
+  options = AnswerOptions(
+      n_best_size=_whole_number(opened, "n_best_size", AnswerOptions.n_best_size),
+      max_answer_length=_whole_number(opened, "max_answer_length", AnswerOptions.max_answer_length),
+      version_2_with_negative=bool(task.get("version_2_with_negative", False)))
+  threshold = task.get("null_score_diff_threshold", 0.0)
+  if not isinstance(threshold, int | float):
+    raise UserError(f"{opened.source.description}: null_score_diff_threshold in task.json must be a number")
+  return options, float(threshold)
+
+
+def _whole_number(opened: Opened, key: str, default: int) -> int:
+  value = (opened.task or {}).get(key, default)
+  if type(value) is not int:
+    raise UserError(f"{opened.source.description}: {key} in task.json is {value!r}, a whole number is wanted")
+  return value

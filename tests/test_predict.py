@@ -1,0 +1,57 @@
+"""The command itself."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.tasks.tiny import write_tiny
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+  return write_tiny(tmp_path_factory.mktemp("bert"), "classifier", "masked_lm")
+
+
+def start(project, *flags: str, **kwargs) -> subprocess.Popen:
+  return subprocess.Popen([sys.executable, str(project / "predict.py"), *flags], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+
+
+def test_a_dialogue(project, checkpoint):
+  """Every answer is there before the next line is written."""
+  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classifier", "--max_seq_length=6")
+  answers = []
+  for line in (b"the array\n", b"a\tb\n", b"\xe4\n", b'{"id": "last", "text": "the array is returned ."}\n'):
+    process.stdin.write(line)
+    process.stdin.flush()
+    answers.append(json.loads(process.stdout.readline()))
+  rest, errors = process.communicate()
+  assert rest == b"" and process.returncode == 2
+  assert [list(answer) for answer in answers] == [
+      ["label", "probabilities"], ["label", "probabilities"], ["line", "error"], ["id", "label", "probabilities"]]
+  lines = errors.decode().splitlines()
+  assert lines[-1] == "error: 1 of 4 lines could not be used; the first is line 3: not UTF-8 at byte 1 (0xe4)"
+  assert lines[-2] == "1 of 4 inputs were longer than the network takes and were truncated"
+  assert lines[-3] == "ready: classifier" and any(line.startswith("loaded ") for line in lines)
+
+
+def test_from_file_to_file(project, checkpoint, tmp_path):
+  (tmp_path / "lines.txt").write_text("the [MASK] is returned\n" * 300)
+  process = start(project, f"--init_checkpoint={checkpoint}", "--task=fill_mask", "--top_k=2",
+                  f"--input_file={tmp_path}/lines.txt", f"--output_file={tmp_path}/out.jsonl")
+  output, errors = process.communicate()
+  assert process.returncode == 0 and output == b"", errors.decode()
+  answers = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+  assert len(answers) == 300 and [len(answer["masks"][0]) for answer in answers] == [2] * 300
+
+
+@pytest.mark.parametrize("flags, message", [
+    ((), "--init_checkpoint must be given"), (("--init_checkpoint=x", "--task=clasifier"), "should be one of"),
+    (("--init_checkpoint=x", "--input_file=missing.txt"), "--input_file: missing.txt does not exist"),
+    (("--init_checkpoint=x", "--output_file=."), "--output_file: . is a directory")])
+def test_wrong_flags_are_one_line(project, tmp_path, flags, message):
+  process = start(project, *flags, cwd=tmp_path)
+  _, errors = process.communicate()
+  assert process.returncode == 2 and message in errors.decode() and errors.count(b"\n") == 1
