@@ -1,0 +1,42 @@
+"""export_model.py as a user starts it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.tasks.test_export import checkpoint
+
+
+@pytest.fixture
+def run(project, tmp_path):
+  """Runs the command in `tmp_path`."""
+  def start(*arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    return subprocess.run([sys.executable, str(project / "export_model.py"), *arguments], cwd=tmp_path, env=environment,
+                          capture_output=True, text=True, timeout=300)
+  return start
+
+
+def test_the_command(run, tmp_path):
+  checkpoint(tmp_path / "in", "masked_lm")
+  done = run("--init_checkpoint=in", "--export_dir=served/1", "--task=fill_mask", "--top_k=3")
+  assert (done.returncode, done.stderr) == (0, "")
+  lines = done.stdout.splitlines()
+  assert lines[0].startswith("built-in sample: the tokenizer in the graph gives the exact tokens for 218 of 218 lines")
+  assert "  out tokens: string [?, ?, 3]" in lines and lines[-1].startswith("wrote served/1 (")
+  assert sorted(os.listdir(tmp_path / "served/1")) == ["assets", "assets.extra", "fingerprint.pb", "saved_model.pb",
+                                                       "variables"]
+
+
+def test_wrong_flags_answer_at_once(run, tmp_path):
+  (tmp_path / "there").mkdir()
+  for arguments, message in [
+      (("--init_checkpoint=in", "--export_dir=there", "--task=features"), "--export_dir: there exists"),
+      (("--init_checkpoint=in", "--export_dir=x", "--task=tagging"), "--task=tagging"),
+      (("--init_checkpoint=in", "--export_dir=x"), "--task must be given")]:
+    failed = run(*arguments)
+    assert failed.returncode == 2 and failed.stderr.startswith("error: ") and failed.stderr.count("\n") == 1
+    assert message in failed.stderr
+  assert os.listdir(tmp_path) == ["there"]
