@@ -130,7 +130,7 @@ class FineTuning:
     config: the configuration that is written; that of `opened`, with the names of the labels.
     devices: what it runs on.
     make_model: () → the network.
-    description: `task.json`.
+    description: `task.json`; what is in it when it is written, which is now and with every best checkpoint.
     script, flags: for `flags.json`.
     foreign_head: why the checkpoint's head is of no use here; None where it belongs to this task.
     say: prints a line.
