@@ -9,30 +9,18 @@ import difflib
 from collections.abc import Mapping
 
 from common.errors import UserError
-from data_gen.squad_features import check_lengths
-from evaluation.squad_answers import AnswerOptions
 from modeling.checkpoints.shapes import heads_of
 from tasks.loading import Opened
+from tasks.squad_settings import SquadSettings, choose_settings
 
 # Task → the head that it needs, by the keys of `model.heads`; None for the encoder alone.
 TASKS = {"classifier": "classifier", "squad": "span", "fill_mask": "masked_lm", "features": None}
 
 # Where nothing tells how long inputs may be.
-_MAX_SEQ_LENGTH = {"squad": 384}
+_MAX_SEQ_LENGTH = {"squad": SquadSettings.max_seq_length}
 _OTHERWISE = 512
-_DOC_STRIDE = 128
-_MAX_QUERY_LENGTH = 64
 # [CLS] and two [SEP].
 _SPECIAL_TOKENS = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class WindowLengths:
-  """How questions and contexts are cut, see `data_gen.squad_features.make_windows`."""
-
-  max_seq_length: int
-  doc_stride: int
-  max_query_length: int
 
 
 def choose_task(opened: Opened, task: str | None) -> str:
@@ -113,31 +101,23 @@ def input_length(opened: Opened, task: str, max_seq_length: int | None = None) -
   return length
 
 
-def window_lengths(opened: Opened, max_seq_length: int | None = None) -> WindowLengths:
-  """How the network was fine-tuned to read contexts; smaller steps where the length has no room for these.
+def span_settings(opened: Opened, max_seq_length: int | None = None) -> SquadSettings:
+  """How contexts are read and answers chosen: as in the fine-tuned run, else the original's defaults.
+
+  Where the length has no room for these, questions keep a third of it, and windows move by half of the rest.
 
   Raises:
-    UserError: there is no room for question and context.
+    UserError: there is no room for question and context, or `task.json` holds a value of another type.
   """
   length = input_length(opened, "squad", max_seq_length)
-  max_query_length = min(_whole_number(opened, "max_query_length", _MAX_QUERY_LENGTH), max(length // 3, 1))
-  doc_stride = min(_whole_number(opened, "doc_stride", _DOC_STRIDE),
-                   max((length - max_query_length - _SPECIAL_TOKENS) // 2, 1))
-  check_lengths(max_seq_length=length, doc_stride=doc_stride, max_query_length=max_query_length)
-  return WindowLengths(length, doc_stride, max_query_length)
-
-
-def answer_options(opened: Opened) -> tuple[AnswerOptions, float]:
-  """How answers are chosen: the options, and the threshold for "no answer"."""
-  task = opened.task or {}
-  options = AnswerOptions(
-      n_best_size=_whole_number(opened, "n_best_size", AnswerOptions.n_best_size),
-      max_answer_length=_whole_number(opened, "max_answer_length", AnswerOptions.max_answer_length),
-      version_2_with_negative=bool(task.get("version_2_with_negative", False)))
-  threshold = task.get("null_score_diff_threshold", 0.0)
-  if not isinstance(threshold, int | float):
-    raise UserError(f"{opened.source.description}: null_score_diff_threshold in task.json must be a number")
-  return options, float(threshold)
+  settings = choose_settings({"max_seq_length": length}, opened.task)
+  if settings.doc_stride > length - settings.max_query_length - _SPECIAL_TOKENS:
+    max_query_length = min(settings.max_query_length, max(length // 3, 1))
+    room = length - max_query_length - _SPECIAL_TOKENS
+    settings = dataclasses.replace(settings, max_query_length=max_query_length,
+                                   doc_stride=min(settings.doc_stride, max(room // 2, 1)))
+  settings.check(opened.config)
+  return settings
 
 
 def _whole_number(opened: Opened, key: str, default: int) -> int:

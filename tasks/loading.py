@@ -98,11 +98,20 @@ def load_with_head(model, opened: Opened, prefixes: tuple[str, ...], head: str) 
 
 
 def read_task(source: Source | None) -> dict | None:
-  """`task.json` of the run directory that the weights are in; None where there is none."""
+  """`task.json` of the run directory that the weights are in; None where there is none.
+
+  Raises:
+    UserError: it can't be read, or is no JSON object.
+  """
   if source is None or source.directory is None:
     return None
   path = os.path.join(source.directory, TASK_FILE)
-  return files.read_json(path) if os.path.exists(path) else None
+  if not os.path.exists(path):
+    return None
+  task = files.read_json(path)
+  if not isinstance(task, dict):
+    raise UserError(f"{path}: a JSON object is wanted")
+  return task
 
 
 def _beside(bert_config_file: str | None) -> str | None:

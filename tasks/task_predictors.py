@@ -21,7 +21,7 @@ from modeling.encoder import BertEncoder
 from modeling.spans import BertForSpans
 from tasks.feature_extraction import POOLINGS, check_layers, layer_network
 from tasks.fill_mask import MaskFiller
-from tasks.heads import answer_options, class_labels, input_length, window_lengths
+from tasks.heads import class_labels, input_length, span_settings
 from tasks.loading import Opened, load_with_head
 from tasks.prediction_inputs import texts_of
 from training.examples import Examples, padded_lengths
@@ -188,8 +188,7 @@ class AnswerPredictor(TaskPredictor):
 
   def __init__(self, opened: Opened, settings: PredictorSettings):
     super().__init__(opened, "squad", settings)
-    self._windows = window_lengths(opened, settings.max_seq_length)
-    self._options, self._threshold = answer_options(opened)
+    self._spans = span_settings(opened, settings.max_seq_length)
     model = BertForSpans(opened.config)
     model.build_weights()
     self.account = load_with_head(model, opened, ("cls/squad/",), "head for answers")
@@ -204,16 +203,16 @@ class AnswerPredictor(TaskPredictor):
     questions = [Question(str(number), question, numbers.setdefault(context, len(numbers)), (), False)
                  for number, (question, context) in enumerate(inputs)]
     data = SquadData("", list(numbers), questions, has_answers=False, has_impossible=False)
-    contexts, windows = make_windows(data, self._tokenizer, **dataclasses.asdict(self._windows), training=False)
+    contexts, windows = make_windows(data, self._tokenizer, **self._spans.lengths(), training=False)
     self.truncated += windows.num_truncated_questions
     logits = {"start": np.zeros(0, np.float32), "end": np.zeros(0, np.float32)}
     if len(windows):
       logits = self._network(Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids},
                                       windows.row_lengths))
-    answers = find_answers(data, contexts, windows, logits["start"], logits["end"], self._options)
+    answers = find_answers(data, contexts, windows, logits["start"], logits["end"], self._spans.answer_options())
     results = []
     for found in answers:
-      chosen = _candidate(found.choose(self._threshold))
+      chosen = _candidate(found.choose(self._spans.null_score_diff_threshold))
       result = {"answer": chosen.pop("text"), **chosen,
                 "nbest": [_candidate(candidate) for candidate in found.nbest[:self._settings.top_k]]}
       results.append(result if found.null_odds is None else {**result, "null_odds": shown(found.null_odds)})
