@@ -1,0 +1,59 @@
+"""Scripts of the project run as a user runs them: real processes that are stopped, killed and started again."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from training.run_directory import read_metrics
+
+SECONDS_TO_WAIT = 400
+_PROJECT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Script:
+  """A running script with its output in files beside `log`."""
+
+  def __init__(self, script: str, log: pathlib.Path, *arguments: str, tf_config: dict | None = None):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    if tf_config:
+      environment["TF_CONFIG"] = json.dumps(tf_config)
+    self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
+    with open(self._out, "w") as out, open(self._err, "w") as err:
+      self.process = subprocess.Popen([sys.executable, str(_PROJECT / script), *arguments], stdout=out, stderr=err,
+                                      env=environment, cwd=log.parent)
+
+  def end(self) -> tuple[int, str, str]:
+    """Waits; (exit status, output, errors)."""
+    try:
+      status = self.process.wait(SECONDS_TO_WAIT)
+    finally:
+      self.process.kill()
+    return status, self._out.read_text(), self._err.read_text()
+
+  def signal_at_step(self, number: int, directory: pathlib.Path, step: int) -> None:
+    """Sends a signal when the run has reported that step."""
+    deadline = time.monotonic() + SECONDS_TO_WAIT
+    while not any(line["step"] >= step for line in read_metrics(str(directory))):
+      assert self.process.poll() is None and time.monotonic() < deadline, self._err.read_text()
+      time.sleep(0.005)
+    self.process.send_signal(number)
+
+
+def tensors(directory) -> dict[str, np.ndarray]:
+  """The newest checkpoint."""
+  reader = tf.train.load_checkpoint(str(directory))
+  keys = reader.get_variable_to_shape_map()
+  # The number of checkpoints that were written is none of the training's business.
+  return {key: reader.get_tensor(key) for key in keys if "OBJECT_GRAPH" not in key and "save_counter" not in key}
+
+
+def curve(directory) -> list[dict]:
+  """What was reported, without speeds."""
+  return [{name: value for name, value in line.items() if "per_second" not in name and name != "input_wait_share"}
+          for line in read_metrics(str(directory))]

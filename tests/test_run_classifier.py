@@ -1,0 +1,65 @@
+"""run_classifier.py as a user starts it: stopped, killed, resumed; wrong command lines."""
+
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+
+from tests.processes import Script, curve, tensors
+from tests.tasks.toy_task import write_csv, write_network
+
+STEPS = 8 * 38
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory) -> list[str]:
+  """38 steps an epoch, the last one with 4 examples."""
+  folder = tmp_path_factory.mktemp("data")
+  config = write_network(folder)
+  train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
+  return ["--task_name=custom", f"--train_file={train}", f"--dev_file={dev}", "--text_a_column=review",
+          "--label_column=verdict", f"--bert_config_file={config}", "--do_train", "--do_eval", "--max_seq_length=16",
+          "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=8", "--save_checkpoints_steps=20",
+          "--iterations_per_loop=2"]
+
+
+def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, tmp_path):
+  status, output, errors = Script("run_classifier.py", tmp_path / "log", *arguments,
+                                  f"--output_dir={tmp_path}/whole").end()
+  assert status == 0, errors
+  assert f"trained to step {STEPS}: {tmp_path}/whole/ckpt-{STEPS}" in output and "Traceback" not in errors
+  run = tmp_path / "run"
+  command = [*arguments, f"--output_dir={run}"]
+  script = Script("run_classifier.py", tmp_path / "first", *command)
+  script.signal_at_step(signal.SIGTERM, run, 30)
+  status, output, errors = script.end()
+  assert status == 0, errors
+  assert f"SIGTERM: saved in {run}; run the same command again to go on from there" in output
+  assert not (run / "eval_results.txt").exists()
+  script = Script("run_classifier.py", tmp_path / "second", *command)
+  script.signal_at_step(signal.SIGKILL, run, 120)
+  assert script.end()[0] == -signal.SIGKILL
+  status, output, errors = Script("run_classifier.py", tmp_path / "third", *command).end()
+  assert status == 0, errors
+  assert "resuming from" in output
+  expected, found = tensors(tmp_path / "whole"), tensors(run)
+  assert set(found) == set(expected)
+  for name, value in expected.items():
+    np.testing.assert_array_equal(found[name], value, err_msg=name)
+  evaluations = [[line for line in curve(folder) if line["split"] == "eval"] for folder in (tmp_path / "whole", run)]
+  assert evaluations[0] == evaluations[1]
+  for name in ("eval_results.txt", "best/best.json"):
+    assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+@pytest.mark.parametrize("changed, message", [
+    ("--learning_rate=1e-3,fast", "--learning_rate=1e-3,fast: a number is wanted, or several separated by commas"),
+    ("--task_name=mrcp", "--task_name=mrcp is not known: did you mean mrpc?")])
+def test_what_a_user_can_mend_is_one_line_and_status_2(arguments, tmp_path: pathlib.Path, changed, message):
+  command = [*arguments, f"--output_dir={tmp_path}/run", changed]
+  status, output, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
+  assert status == 2
+  assert output == ""
+  assert errors.splitlines()[-1].startswith(f"error: {message}") and "Traceback" not in errors
+  assert not (tmp_path / "run").exists()
