@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from modeling.bert import BertModel
 from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
-from modeling.pretraining import BertForPreTraining
 from tasks.pretraining import make_task
 from training.distribution import Devices
-from training.loop import StepOptions, Trainer, TrainingState
+from training.loop import StepOptions, Task, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
 
 LENGTH = 16
@@ -71,18 +71,18 @@ def default_devices(jit_compile: bool = True, dtype: str = "float32") -> Devices
                  jit_compile=jit_compile)
 
 
-def make_trainer(model: BertForPreTraining, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
+def make_trainer(model: BertModel, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
                  strategy: tf.distribute.Strategy | None = None, bias_correction: bool = False,
-                 **step_options) -> Trainer:
-  """A trainer of `model` on global batches of pre-training features."""
+                 task: Task | None = None, **step_options) -> Trainer:
+  """A trainer of `model` on global batches of features, those of pre-training unless there is a `task`."""
   strategy = strategy or tf.distribute.get_strategy()
   with strategy.scope():
     model.build_weights()
     state = TrainingState()
     optimizer = AdamWeightDecay(raw_variables(model), bias_correction=bias_correction)
   trainer = Trainer(
-      make_task(model), optimizer, schedule, state, lambda: strategy.experimental_distribute_dataset(dataset), strategy,
-      batch_size, StepOptions(**{"jit_compile": True, **step_options}))
+      task or make_task(model), optimizer, schedule, state, lambda: strategy.experimental_distribute_dataset(dataset),
+      strategy, batch_size, StepOptions(**{"jit_compile": True, **step_options}))
   trainer.state, trainer.optimizer = state, optimizer
   return trainer
 

@@ -1,0 +1,165 @@
+"""The programs that benchmarks/finetuning.py measures: each function returns `run(steps)`, which trains so many steps.
+
+Every program goes through epochs of the same examples in full batches, in orders of its own. What is compiled for a
+shape is compiled before the function returns. `run` ends with a result on the host, so that nothing is still running.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from training.examples import Examples, assemble, epoch_batches, padded_lengths, training_dataset
+
+# Lengths that ours pads to, at most, as run_classifier.py has it on a CPU.
+_LENGTHS = 16
+_WARM_UP_STEPS = 2
+
+
+def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """This project's training, as `run_classifier.py` runs it."""
+  return _ours(config, examples, batch_size, padded_lengths(limit, _LENGTHS))
+
+
+def ours_padded(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """The same with --pad_to_max_length."""
+  return _ours(config, examples, batch_size, padded_lengths(limit, 1))
+
+
+def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+  import tensorflow as tf
+
+  from modeling.checkpoints.names import raw_variables
+  from modeling.classification import BertForClassification
+  from tasks.classification import make_task
+  from training.loop import StepOptions, Trainer, TrainingState
+  from training.optimization import AdamWeightDecay, LearningRateSchedule
+
+  model = BertForClassification(config, 2)
+  model.build_weights()
+
+  def make_dataset():
+    dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
+    # One batch of every length there is comes first.
+    warm_up = [assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
+               for row in _row_of_each_length(examples.row_lengths, lengths)]
+    shapes = [tf.data.Dataset.from_tensors(batch) for batch in warm_up]
+    for batch in reversed(shapes):
+      dataset = batch.concatenate(dataset)
+    return dataset
+
+  trainer = Trainer(make_task(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6),
+                    TrainingState(), make_dataset, tf.distribute.get_strategy(), batch_size,
+                    StepOptions(jit_compile=False))
+  trainer.train(tf.constant(len(_row_of_each_length(examples.row_lengths, lengths))))
+  return lambda steps: trainer.train(tf.constant(steps))
+
+
+def _row_of_each_length(row_lengths: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+  """An example for each of the padded lengths that occur."""
+  return np.unique(np.searchsorted(lengths, row_lengths), return_index=True)[1]
+
+
+def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """The Model Garden's BertClassifier and its AdamW (tf-models-official), all padded to the limit."""
+  import tensorflow as tf
+  import tf_keras
+  from official.modeling.optimization import legacy_adamw
+  from official.nlp.modeling import models, networks
+
+  def gelu(x):
+    return tf.nn.gelu(x, approximate=True)
+
+  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
+  encoder = networks.BertEncoderV2(
+      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
+      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=gelu,
+      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
+      initializer=initializer)
+  model = models.BertClassifier(encoder, 2, initializer=initializer)
+  optimizer = legacy_adamw.AdamWeightDecay(
+      learning_rate=5e-5, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
+      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
+
+  @tf.function
+  def step(features, labels):
+    with tf.GradientTape() as tape:
+      logits = model(features, training=True)
+      loss = tf.reduce_mean(tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return loss
+
+  def run_batch(batch: dict) -> None:
+    names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
+    step({name: tf.constant(batch[ours]) for name, ours in names.items()}, tf.constant(batch["label_ids"])).numpy()
+
+  return _runner(run_batch, examples, batch_size, _random_epoch, [limit])
+
+
+def pytorch(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """Hugging Face's BertForSequenceClassification on PyTorch, all padded to the limit."""
+  return _pytorch(config, examples, batch_size, _random_epoch, [limit])
+
+
+def pytorch_dynamic(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """The same, each batch padded to its longest sequence."""
+  return _pytorch(config, examples, batch_size, _random_epoch, range(1, limit + 1))
+
+
+def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+  """The same, batches of similar length: random pools of 50 batches, sorted (`LengthGroupedSampler`)."""
+  return _pytorch(config, examples, batch_size, epoch_batches, range(1, limit + 1))
+
+
+def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, lengths) -> Callable[[int], None]:
+  import torch
+  import transformers
+
+  # With its own activation, for which PyTorch has one kernel; the tanh form of transformers is slower.
+  model = transformers.BertForSequenceClassification(transformers.BertConfig(
+      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
+      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
+      max_position_embeddings=config.max_position_embeddings))
+  model.train()
+  optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, eps=1e-6)
+
+  def run_batch(batch: dict) -> None:
+    loss = model(
+        input_ids=torch.tensor(batch["input_ids"]), attention_mask=torch.tensor(batch["input_mask"]),
+        token_type_ids=torch.tensor(batch["segment_ids"]), labels=torch.tensor(batch["label_ids"], dtype=torch.long),
+    ).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.item()
+
+  return _runner(run_batch, examples, batch_size, make_epoch, lengths)
+
+
+def _runner(run_batch: Callable[[dict], None], examples: Examples, batch_size: int, make_epoch: Callable,
+            lengths) -> Callable[[int], None]:
+  """Steps over endless epochs, after a few to warm up."""
+  lengths = np.asarray(lengths)
+
+  def batches() -> Iterator[dict]:
+    for epoch in itertools.count():
+      for chosen in make_epoch(examples.row_lengths, batch_size, 0, epoch):
+        yield assemble(examples, chosen, batch_size, lengths)
+
+  for batch in itertools.islice(batches(), _WARM_UP_STEPS):
+    run_batch(batch)
+  stream = batches()
+
+  def run(steps: int) -> None:
+    for batch in itertools.islice(stream, steps):
+      run_batch(batch)
+
+  return run
+
+
+def _random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
+  """As `epoch_batches`, whatever the lengths."""
+  order = np.random.default_rng([seed, epoch]).permutation(len(row_lengths))
+  return np.split(order, range(batch_size, len(order), batch_size))

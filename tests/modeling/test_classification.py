@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.classification import (
+  BertForClassification,
+  classification_metrics,
+  classification_sums,
+  regression_metrics,
+  regression_sums,
+)
+from tests.modeling.common import SMALL, arrays, random_features
+
+_INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
+
+
+def golden_network(golden, classes, expected) -> BertForClassification:
+  """With the weights of the original's network."""
+  checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
+  model = BertForClassification(open_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
+  model.build_weights()
+  account = load_weights(model, open_checkpoint(str(golden / checkpoint)))
+  assert account.fresh == ([] if classes == 3 else ["output_weights", "output_bias"])
+  if classes != 3:
+    model.classifier.output_weights.assign(expected["output_weights"])
+    model.classifier.output_bias.assign(expected["output_bias"])
+  return model
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_logits_loss_and_gradients_are_the_originals(golden, classes):
+  expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
+  model = golden_network(golden, classes, expected)
+  kernels = [variable.value for variable in (
+      model.classifier.output_weights, model.classifier.output_bias, model.encoder.pooler.kernel)]
+
+  # As the trainer runs it: one graph for all lengths.
+  @tf.function(input_signature=[{name: tf.TensorSpec([6] if name == "label_ids" else [6, None], tf.int32)
+                                 for name in _INPUTS}])
+  def run(features):
+    with tf.GradientTape() as tape:
+      logits = model(features)
+      sums = classification_sums(logits, features)
+      loss = sums["classification_loss_sum"] / sums["classification_count"]
+    return logits, sums, tape.gradient(loss, kernels)
+
+  logits, sums, gradients = run({name: tf.constant(expected[name]) for name in _INPUTS})
+  np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
+  metrics = classification_metrics({name: float(value) for name, value in sums.items()})
+  assert metrics["loss"] == pytest.approx(float(expected["loss"]), abs=1e-5)
+  assert metrics["accuracy"] == pytest.approx(np.mean(expected["logits"].argmax(-1) == expected["label_ids"]))
+  for name, gradient in zip(("output_weights", "output_bias", "pooler_kernel"), gradients, strict=True):
+    wanted = expected[f"grad_{name}"]
+    np.testing.assert_allclose(gradient, wanted, atol=1e-6 + 2e-5 * np.abs(wanted).max(), rtol=0, err_msg=name)
+
+
+@pytest.mark.parametrize(("sums_of", "classes", "dtype"), [
+    (classification_sums, 3, np.int32), (regression_sums, 1, np.float32)])
+def test_rows_that_only_fill_the_batch_count_for_nothing(sums_of, classes, dtype):
+  model = BertForClassification(SMALL, classes)
+  model.build_weights()
+  features = {name: random_features(SMALL, 5, 10, 2)[name] for name in _INPUTS[:3]}
+  features["label_ids"] = (np.arange(5) % 3).astype(dtype)
+  rows = np.array([0, 1, 2, 3, 4, 0, 0, 3])
+  filled = {name: value[rows] for name, value in features.items()}
+  filled["is_real_example"] = (np.arange(8) < 5).astype(np.int32)
+
+  def run(batch):
+    with tf.GradientTape() as tape:
+      sums = sums_of(model(batch), batch)
+      loss_name, count_name = list(sums)[:2]
+      loss = sums[loss_name] / sums[count_name]
+    weights = [variable.value for variable in model.trainable_variables]
+    return sums, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, weights)]
+
+  (sums, gradients), (expected_sums, expected_gradients) = run(filled), run(features)
+  assert list(expected_sums)[0].endswith("_loss_sum") and float(list(expected_sums.values())[1]) == 5
+  for name, value in expected_sums.items():
+    assert float(sums[name]) == pytest.approx(float(value), rel=1e-5), name
+  assert len(gradients) == len(model.trainable_variables)
+  for gradient, expected in zip(gradients, expected_gradients, strict=True):
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=2e-6)
+
+
+def test_regression_is_the_mean_squared_error():
+  rng = np.random.default_rng(0)
+  predicted, wanted = rng.normal(size=(9, 1)).astype(np.float32), rng.uniform(0, 5, 9).astype(np.float32)
+  real = np.array([1, 1, 0, 1, 0, 1, 1, 1, 0])
+  errors = (predicted[:, 0] - wanted).astype(np.float64)[real == 1]
+  sums = regression_sums(tf.constant(predicted), {"label_ids": wanted, "is_real_example": real})
+  assert {name: float(value) for name, value in sums.items()} == pytest.approx({
+      "regression_loss_sum": np.square(errors).sum(), "regression_count": len(errors),
+      "regression_absolute_error_sum": np.abs(errors).sum()}, rel=1e-6)
+  metrics = regression_metrics({name: float(value) for name, value in sums.items()})
+  assert metrics == pytest.approx({"loss": np.square(errors).mean(), "mean_absolute_error": np.abs(errors).mean()},
+                                  rel=1e-6)
+
+
+def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():
+  rng = np.random.default_rng(1)
+  logits, labels = rng.normal(size=(10, 4)).astype(np.float32), rng.integers(0, 4, 10)
+
+  def sums(rows):
+    found = classification_sums(tf.constant(logits[rows]), {"label_ids": labels[rows], "input_ids": labels[rows, None]})
+    return {name: float(value) for name, value in found.items()}
+
+  parts = [sums(slice(0, 3)), sums(slice(3, 10))]
+  total = {name: sum(part[name] for part in parts) for name in parts[0]}
+  assert classification_metrics(total) == pytest.approx(classification_metrics(sums(slice(0, 10))), rel=1e-6)
+  assert classification_metrics(total)["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
+
+
+def test_the_head_is_the_only_variable_beside_the_encoder():
+  model = BertForClassification(SMALL, 3)
+  model.build_weights()
+  assert set(model.heads) == {"classifier"}
+  assert {id(variable) for variable in model.trainable_variables} == {
+      id(variable) for variable in (*model.encoder.trainable_variables, model.classifier.output_weights,
+                                    model.classifier.output_bias)}
+  before = model.classifier.output_weights
+  model.build_weights()
+  assert model.classifier.output_weights is before

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.classification import BertForClassification
+from modeling.dropout import dropout, dropout_stream
+from tests.modeling.common import SMALL, random_features
+
+RATE = 0.25
+
+
+def dropped(x, place=3, seed=5, step=7, first_example=0, rate=RATE):
+  return dropout(x, rate, place, dropout_stream(seed, tf.constant(step, tf.int64), first_example))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("shape", [(4, None, 6), (4, 3, None, None), (4, None)])
+def test_a_graph_for_any_length_drops_the_units_of_one_for_this_length(shape, jit_compile):
+  any_length = tf.function(dropped, input_signature=[tf.TensorSpec(shape)], jit_compile=jit_compile)
+  for length in (1, 5, 8, 13):
+    x = tf.ones([length if size is None else size for size in shape])
+    result = any_length(x)
+    np.testing.assert_array_equal(result, tf.function(dropped)(x))
+    np.testing.assert_array_equal(result, dropped(x))
+    assert any_length.get_concrete_function().structured_outputs.shape.as_list() == list(shape)
+
+
+@pytest.mark.parametrize("length", [5, 8])
+def test_a_part_of_the_batch_drops_what_the_whole_batch_does(length):
+  any_length = tf.function(lambda x, first: dropped(x, first_example=first),
+                           input_signature=[tf.TensorSpec([2, None, 6]), tf.TensorSpec([], tf.int64)])
+  whole = dropped(tf.ones([6, length, 6]))
+  parts = [any_length(tf.ones([2, length, 6]), tf.constant(first, tf.int64)) for first in (0, 2, 4)]
+  np.testing.assert_array_equal(tf.concat(parts, axis=0), whole)
+
+
+def test_the_share_and_the_scale():
+  x = tf.random.stateless_normal([64, 100, 10], seed=[0, 0])
+  result = dropped(x).numpy()
+  kept = result != 0
+  assert 1 - kept.mean() == pytest.approx(RATE, abs=0.01)
+  np.testing.assert_allclose(result[kept], x.numpy()[kept] / (1 - RATE), rtol=1e-6)
+  # Units, rows and examples are independent: their shares are spread as chance has it.
+  for axes in ((1, 2), (0, 2)):
+    shares = 1 - kept.mean(axis=axes)
+    expected = np.sqrt(RATE * (1 - RATE) * shares.size / kept.size)
+    assert shares.std() == pytest.approx(expected, rel=0.4)
+
+
+def test_place_step_and_seed_each_change_what_is_dropped():
+  x = tf.ones([4, 50])
+  results = [dropped(x), dropped(x, place=4), dropped(x, step=8), dropped(x, seed=6)]
+  assert len({result.numpy().tobytes() for result in results}) == 4
+
+
+def test_nothing_is_dropped_without_a_stream_or_a_rate():
+  x = tf.ones([4, 5])
+  assert dropout(x, RATE, 0, None) is x
+  assert dropped(x, rate=0.0) is x
+
+
+def test_a_batch_of_unknown_size_is_refused():
+  with pytest.raises(ValueError, match="static batch size"):
+    tf.function(dropped, input_signature=[tf.TensorSpec([None, 5])]).get_concrete_function()
+
+
+def test_a_network_for_any_length_drops_what_one_for_this_length_does():
+  model = BertForClassification(SMALL, 3)
+  model.build_weights()
+
+  def logits(features):
+    return model(features, dropout=dropout_stream(1, tf.constant(2, tf.int64)))
+
+  names = ("input_ids", "input_mask", "segment_ids")
+  any_length = tf.function(logits, input_signature=[{name: tf.TensorSpec([4, None], tf.int32) for name in names}])
+  for length in (7, 16):
+    features = {name: tf.constant(random_features(SMALL, 4, length, 2)[name]) for name in names}
+    np.testing.assert_allclose(any_length(features), tf.function(logits)(features), rtol=0, atol=2e-6)
+    assert not np.allclose(any_length(features), model(features), atol=1e-3)
