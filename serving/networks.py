@@ -212,7 +212,8 @@ class AnswerServer(Server):
 
   def _in_portions(self, features: dict) -> tuple:
     """Logits of all windows, float32 [W, S] each."""
-    portions = -(-tf.shape(features["input_ids"])[0] // _WINDOWS_AT_ONCE)
+    # At least one, though there may be no question: the outputs then have no rows.
+    portions = tf.maximum(-(-tf.shape(features["input_ids"])[0] // _WINDOWS_AT_ONCE), 1)
 
     def logits_of(index, *found):
       rows = slice(index * _WINDOWS_AT_ONCE, (index + 1) * _WINDOWS_AT_ONCE)

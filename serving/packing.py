@@ -39,8 +39,14 @@ def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary)
   """The parts of rows one behind the other, as in `pack`; those from number `segment` on are of segment 1."""
   ids = tf.concat(parts, 1)
   segments = tf.concat([tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1)
-  return {"input_ids": ids.to_tensor(vocabulary.pad_id), "input_mask": tf.ones_like(ids).to_tensor(),
-          "segment_ids": segments.to_tensor()}
+  return {"input_ids": padded(ids, vocabulary.pad_id), "input_mask": padded(tf.ones_like(ids), 0),
+          "segment_ids": padded(segments, 0)}
+
+
+def padded(ragged: tf.RaggedTensor, value) -> tf.Tensor:
+  """[B, (tokens)] → [B, S]; S is at least 1, as the network looks at the first position even where there is no text."""
+  width = tf.maximum(ragged.bounding_shape(axis=1), 1)
+  return ragged.to_tensor(value, shape=tf.stack([ragged.nrows(), width]))
 
 
 def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from data_gen.vocabulary import Vocabulary
-from serving.packing import column, features
+from serving.packing import column, features, padded
 from serving.text_graph import Tokens
 
 
@@ -99,7 +99,7 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
     """In the columns of `features`."""
     before = tf.fill([tf.reduce_sum(queries.row_lengths() + 2)], nothing)
     outside = tf.RaggedTensor.from_row_lengths(before, queries.row_lengths() + 2, validate=False)
-    return tf.concat([outside, values, column(values, nothing)], 1).to_tensor(nothing)
+    return padded(tf.concat([outside, values, column(values, nothing)], 1), nothing)
 
   return Windows(features(parts, 3, vocabulary), owners, placed(numbers, tf.constant(-1, tf.int64)),
                  placed(is_best, tf.constant(False)))

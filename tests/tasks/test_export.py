@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -145,6 +146,12 @@ def test_answers_are_slices_of_the_context(served):
     assert alone["score"][0] == pytest.approx(found["score"][number], abs=1e-4)
 
 
+def test_no_texts_have_no_answers(served):
+  for task, loaded in served.items():
+    _, inputs = loaded.signatures["serving_default"].structured_input_signature
+    assert {len(value) for value in ask(loaded, **{name: np.zeros(0, bytes) for name in inputs}).values()} == {0}, task
+
+
 def test_more_windows_than_go_through_at_once(served):
   found = ask(served["squad"], question=["who?"] * 40, context=[CONTEXTS[0]] * 40)
   alone = ask(served["squad"], question=["who?"], context=CONTEXTS[:1])
@@ -238,6 +245,16 @@ def test_bad_input(tmp_path):
   refused(tmp_path, "--max_seq_length=2", encoder, "features", max_seq_length=2)
   refused(tmp_path, "--doc_stride=30", span, "squad", spans={"doc_stride": 30})
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+  path = checkpoint(tmp_path / "in")
+  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+  try:
+    refused(tmp_path, "can't write", path, "features")
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 CLIENT = """
