@@ -1,6 +1,5 @@
 """The command itself."""
 
-import os
 import subprocess
 import sys
 
@@ -33,15 +32,6 @@ def test_from_standard_input_to_arrays(project, checkpoint, tmp_path):
   with np.load(tmp_path / "out.npz") as data:
     assert sorted(data) == ["layer_-1", "layer_0", "row_lengths"] and data["layer_0"].shape == (3, 12)
     assert data["row_lengths"].tolist() == [5, 2, 5]
-
-
-def test_a_line_that_is_not_utf8_leaves_no_output(project, checkpoint, tmp_path):
-  (tmp_path / "lines.txt").write_bytes(b"fine\nbr\xe4chte\n")
-  result = command(project, f"--input_file={tmp_path}/lines.txt", f"--output_file={tmp_path}/out.jsonl",
-                   f"--init_checkpoint={checkpoint}", "--layers=-1", "--max_seq_length=12")
-  assert result.returncode == 2
-  assert result.stderr.splitlines()[-1].startswith(f"error: {tmp_path}/lines.txt:2: not UTF-8 at byte 3 of the line")
-  assert os.listdir(tmp_path) == ["lines.txt"]
 
 
 @pytest.mark.parametrize("flags, message", [

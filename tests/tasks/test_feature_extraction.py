@@ -86,30 +86,28 @@ def test_the_layout_is_the_original_s(tmp_path, checkpoint):
 @pytest.mark.parametrize("pooling", ["none", "cls", "mean"])
 def test_arrays_hold_the_same_for_any_portions(tmp_path, checkpoint, encoder, pooling, monkeypatch):
   lines = [line for line in LINES if "sorted" not in line and "array array" not in line]
-  run(tmp_path, checkpoint, "whole.npz", lines, layers=(-1, 1), pooling=pooling)
   monkeypatch.setattr(feature_extraction, "_LINES_AT_ONCE", 5)
-  # Two layers of seven vectors.
-  monkeypatch.setattr(feature_extraction, "_BYTES_AT_ONCE", 2 * 7 * 4 * CONFIG.hidden_size)
+  # Two layers of twelve vectors.
+  monkeypatch.setattr(feature_extraction, "_BYTES_AT_ONCE", 2 * 12 * 4 * CONFIG.hidden_size)
   run(tmp_path, checkpoint, "parts.npz", lines, layers=(-1, 1), pooling=pooling)
   run(tmp_path, checkpoint, "parts.jsonl", lines, layers=(-1, 1), pooling=pooling)
-  whole, parts, output = arrays(tmp_path / "whole.npz"), arrays(tmp_path / "parts.npz"), read(tmp_path / "parts.jsonl")
+  data, output = arrays(tmp_path / "parts.npz"), read(tmp_path / "parts.jsonl")
   expected = [line for line in TOKENS_OF_LINES if "sort" not in line and "array array" not in line]
   lengths = [len(tokens.split()) for tokens in expected]
-  for data in (whole, parts):
-    assert data["row_lengths"].tolist() == lengths and data["row_lengths"].dtype == np.int64
-    for number, layer in enumerate((-1, 1)):
-      vectors = [alone(encoder, tokens.split(), layer) for tokens in expected]
-      if pooling == "none":
-        assert [TOKENS[id] for id in data["input_ids"]] == " ".join(expected).split()
-        vectors, written = np.concatenate(vectors), [
-            feature["layers"][number]["values"] for line in output for feature in line["features"]]
-      else:
-        vectors = [vector[0] if pooling == "cls" else vector.mean(axis=0) for vector in vectors]
-        written = [line["layers"][number]["values"] for line in output]
-        assert "input_ids" not in data and [list(line) for line in output] == [["linex_index", "layers"]] * len(output)
-      np.testing.assert_allclose(data[f"layer_{layer}"], vectors, atol=1e-5)
-      np.testing.assert_allclose(written, vectors, atol=1e-5)
-      assert data[f"layer_{layer}"].dtype == np.float32
+  assert data["row_lengths"].tolist() == lengths and data["row_lengths"].dtype == np.int64
+  for number, layer in enumerate((-1, 1)):
+    vectors = [alone(encoder, tokens.split(), layer) for tokens in expected]
+    if pooling == "none":
+      assert [TOKENS[id] for id in data["input_ids"]] == " ".join(expected).split()
+      vectors, written = np.concatenate(vectors), [
+          feature["layers"][number]["values"] for line in output for feature in line["features"]]
+    else:
+      vectors = [vector[0] if pooling == "cls" else vector.mean(axis=0) for vector in vectors]
+      written = [line["layers"][number]["values"] for line in output]
+      assert "input_ids" not in data and [list(line) for line in output] == [["linex_index", "layers"]] * len(output)
+    np.testing.assert_allclose(data[f"layer_{layer}"], vectors, atol=1e-5)
+    np.testing.assert_allclose(written, vectors, atol=1e-5)
+    assert data[f"layer_{layer}"].dtype == np.float32
 
 
 def test_no_lines_give_no_features(tmp_path, checkpoint):
