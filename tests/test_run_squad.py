@@ -1,0 +1,71 @@
+"""run_squad.py as a user starts it: real processes, stopped and started again, on one device and on two."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from common import files
+from tasks.squad import SquadOptions, run
+from tests.processes import Script, curve, tensors
+from tests.tasks.toy_squad import LENGTHS, write_files
+
+EPOCHS = 12
+
+
+def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
+  write_files(tmp_path)
+  flags = dict(train_file=f"{tmp_path}/train2.json", predict_file=f"{tmp_path}/dev2.json",
+               bert_config_file=f"{tmp_path}/bert_config.json", train_batch_size=16, learning_rate=0.003,
+               num_train_epochs=EPOCHS, iterations_per_loop=2)
+  given = {**LENGTHS, "version_2_with_negative": True}
+  arguments = ["--do_train", "--do_predict", f"--output_dir={tmp_path}/stopped",
+               *(f"--{name}={str(value).lower() if value is True else value}"
+                 for name, value in {**flags, **given}.items())]
+  first = Script("run_squad.py", tmp_path / "first", *arguments)
+  first.signal_at_step(signal.SIGTERM, tmp_path / "stopped", 40)
+  status, out, err = first.end()
+  assert (status, "SIGTERM: saved in" in out) == (0, True), err
+  second = Script("run_squad.py", tmp_path / "second", *arguments)
+  whole = SquadOptions(output_dir=f"{tmp_path}/whole", do_train=True, do_predict=True, given=given, **flags)
+  assert run(whole, {}) == 0
+  status, out, err = second.end()
+  assert (status, "resuming from" in out) == (0, True), err
+  stopped, whole = (tensors(tmp_path / name) for name in ("stopped", "whole"))
+  assert stopped.keys() == whole.keys()
+  for key, value in whole.items():
+    np.testing.assert_array_equal(stopped[key], value, err_msg=key)
+  assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")
+  for name in ("task.json", "best/best.json", "predictions.json", "null_odds.json", "eval_results.json"):
+    assert files.read_json(f"{tmp_path}/stopped/{name}") == files.read_json(f"{tmp_path}/whole/{name}"), name
+
+
+def test_two_devices_train_and_predict_as_one(tmp_path, project):
+  done = subprocess.run([sys.executable, str(project / "tests/tasks/squad_on_two_cpus.py"), str(tmp_path)],
+                        capture_output=True, text=True, timeout=400, cwd=tmp_path)
+  assert done.returncode == 0, done.stderr
+  assert "2 x CPU (MirroredStrategy), float32" in done.stdout
+  contents = files.read_json(str(tmp_path / "dev.json"))
+  ids = [question["id"] for paragraph in contents["data"][0]["paragraphs"] for question in paragraph["qas"]]
+  assert len(ids) == 13
+  one, two = (files.read_json(f"{tmp_path}/{name}/nbest_predictions.json") for name in ("none", "mirrored"))
+  assert list(two) == list(one) == ids
+  for id in ids:
+    assert two[id][0]["text"] == one[id][0]["text"]
+    assert two[id][0]["start_logit"] == pytest.approx(one[id][0]["start_logit"], abs=0.01)
+  scores = [files.read_json(f"{tmp_path}/{name}/eval_results.json") for name in ("none", "mirrored")]
+  assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--do_predict"], "--output_dir must be given"),
+    (["--output_dir=out", "--do_predict", "--predict_file=bad.json"], "--output_dir=out holds no trained model"),
+    (["--output_dir=out", "--max_answer_length=many"], "max_answer_length")])
+def test_errors_are_one_line(tmp_path, arguments, message):
+  (tmp_path / "bad.json").write_text(json.dumps({"data": 1}))
+  status, out, err = Script("run_squad.py", tmp_path / "log", *arguments).end()
+  assert (status, out) == (2, "")
+  assert err.startswith("error: ") and message in err and len(err.splitlines()) == 1
