@@ -20,12 +20,12 @@ def run(project, tmp_path):
 
 
 def test_the_command(run, tmp_path):
-  checkpoint(tmp_path / "in", "masked_lm")
-  done = run("--init_checkpoint=in", "--export_dir=served/1", "--task=fill_mask", "--top_k=3")
+  checkpoint(tmp_path / "in")
+  done = run("--init_checkpoint=in", "--export_dir=served/1", "--task=features", "--max_seq_length=8")
   assert (done.returncode, done.stderr) == (0, "")
   lines = done.stdout.splitlines()
   assert lines[0].startswith("built-in sample: the tokenizer in the graph gives the exact tokens for 218 of 218 lines")
-  assert "  out tokens: string [?, ?, 3]" in lines and lines[-1].startswith("wrote served/1 (")
+  assert "  out mean_output: float32 [?, 12]" in lines and lines[-1].startswith("wrote served/1 (")
   assert sorted(os.listdir(tmp_path / "served/1")) == ["assets", "assets.extra", "fingerprint.pb", "saved_model.pb",
                                                        "variables"]
 

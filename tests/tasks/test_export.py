@@ -175,6 +175,8 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
   settings = server(plain, "squad", spans={"doc_stride": 8, "max_query_length": 8}).settings
   assert settings == SpanSettings(max_seq_length=48, doc_stride=8, max_query_length=8)
   assert server(exports["classifier"][0], "classifier").max_seq_length == 40
+  three = server(exports["fill_mask"][0], "fill_mask", top_k=3).serve_texts(tf.constant(["[MASK]"]))
+  assert three["tokens"].shape == (1, 1, 3)
 
 
 def test_a_score_instead_of_classes(tmp_path):
