@@ -24,7 +24,7 @@ def reference_features(data: SquadData, tokenizer: ReferenceTokenizer, *, max_se
   """
   for number, question in enumerate(data.questions):
     context = data.contexts[question.context]
-    words, word_of_character = _split(context)
+    words, word_of_character = split_words(context)
     query = tokenizer.tokenize(question.text)[:max_query_length]
     first_token_of_word, token_to_word, tokens = [], [], []
     for index, word in enumerate(words):
@@ -60,7 +60,7 @@ def reference_features(data: SquadData, tokenizer: ReferenceTokenizer, *, max_se
              "is_max_context": is_max_context, "start_position": start_position, "end_position": end_position}
 
 
-def _split(context: str) -> tuple[list[str], list[int]]:
+def split_words(context: str) -> tuple[list[str], list[int]]:
   """(words, number of the word that each character is in or behind; -1 before the first)."""
   words, word_of_character = [], []
   begins_word = True

@@ -22,6 +22,7 @@ from tasks.squad_data import SquadSplit
 from tasks.squad_settings import DEFAULT, GIVEN, SquadSettings, choose_settings
 from training import run_directory
 from training.distribution import Devices
+from training.prediction import Prediction
 
 _OUTPUTS = ("start_logits", "end_logits")
 _MEAN = "the mean of the runs' thresholds"
@@ -42,17 +43,22 @@ def fine_tuning(options: FineTuningOptions, opened: Opened, task: Mapping[str, o
 
 def span_prediction(tuning: FineTuning) -> Callable[[SquadSplit, str], Logits]:
   """(questions, what the progress line says) → the logits of all windows, one behind the other in their order."""
-  model = tuning.model
-  network = tuning.prediction(lambda features: dict(zip(_OUTPUTS, model(features), strict=True)), _OUTPUTS)
+  network = tuning.prediction(*span_outputs(tuning.model))
+  return lambda split, what: predict_spans(network, split, what)
 
-  def predict(split: SquadSplit, what: str) -> Logits:
-    if not len(split.windows):
-      return np.zeros(0, np.float32), np.zeros(0, np.float32)
-    with Progress(what, len(split.windows), "windows") as progress:
-      outputs = network(split.examples, progress.advance)
-    return outputs["start_logits"], outputs["end_logits"]
 
-  return predict
+def span_outputs(model: BertForSpans) -> tuple[Callable[[dict], dict], tuple[str, ...]]:
+  """What `Prediction` is made of: features → outputs, and the names of those with one row a token."""
+  return lambda features: dict(zip(_OUTPUTS, model(features), strict=True)), _OUTPUTS
+
+
+def predict_spans(network: Prediction, split: SquadSplit, what: str) -> Logits:
+  """The logits of all windows, with a progress line that begins with `what`; `network` is of `span_outputs`."""
+  if not len(split.windows):
+    return np.zeros(0, np.float32), np.zeros(0, np.float32)
+  with Progress(what, len(split.windows), "windows") as progress:
+    outputs = network(split.examples, progress.advance)
+  return outputs["start_logits"], outputs["end_logits"]
 
 
 def trained_step(opened: Opened) -> int:
