@@ -11,17 +11,22 @@ from common.errors import UserError
 from training.distribution import TpuOptions, set_up
 
 
+def run_on_two_cpus(script, folder) -> tuple[dict, str]:
+  """The arrays that a script writes, and what it prints."""
+  done = subprocess.run([sys.executable, str(script), str(folder / "results.npz")],
+                        capture_output=True, text=True, timeout=400, cwd=folder)
+  assert done.returncode == 0, done.stderr
+  with np.load(folder / "results.npz") as file:
+    return dict(file), done.stdout
+
+
 @pytest.fixture(scope="module")
 def results(project, tmp_path_factory) -> dict:
   """What `mirrored_on_two_cpus.py` trained: "<strategy>-<jit_compile> <key>" → tensor, "... reports" → reports."""
-  folder = tmp_path_factory.mktemp("mirrored")
-  done = subprocess.run(
-      [sys.executable, str(project / "tests/training/mirrored_on_two_cpus.py"), str(folder / "results.npz")],
-      capture_output=True, text=True, timeout=400, cwd=folder)
-  assert done.returncode == 0, done.stderr
-  assert "2 x CPU (MirroredStrategy), float32, XLA on" in done.stdout
-  with np.load(folder / "results.npz") as file:
-    return dict(file)
+  found, printed = run_on_two_cpus(
+      project / "tests/training/mirrored_on_two_cpus.py", tmp_path_factory.mktemp("mirrored"))
+  assert "2 x CPU (MirroredStrategy), float32, XLA on" in printed
+  return found
 
 
 @pytest.mark.parametrize("name", ["mirrored-false", "mirrored-true"])
@@ -40,6 +45,19 @@ def test_two_devices_train_as_one(results, name):
     np.testing.assert_allclose(results[f"{name} {key}"], results[f"none-false {key}"], rtol=0, atol=1e-5, err_msg=key)
   assert results[f"{name} step/.ATTRIBUTES/VARIABLE_VALUE"] == 20
   assert results[f"{name} examples/.ATTRIBUTES/VARIABLE_VALUE"] == 160
+
+
+def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
+  """With dropout, batches of several lengths, and a last batch that is filled up on the second device."""
+  results, _ = run_on_two_cpus(project / "tests/training/fine_tuning_on_two_cpus.py", tmp_path)
+  marker = "none-False "
+  expected = {key.removeprefix(marker): value for key, value in results.items() if key.startswith(marker)}
+  assert expected["loss"].shape == (6,) and np.ptp(expected["loss"]) > 0.01
+  assert expected["logits"].shape == (21, 3)
+  assert len(expected) == 23 + 2 + 3
+  for name in ("mirrored-False", "mirrored-True"):
+    for key, value in expected.items():
+      np.testing.assert_allclose(results[f"{name} {key}"], value, rtol=0, atol=2e-5, err_msg=f"{name} {key}")
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [

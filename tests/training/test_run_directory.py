@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from modeling.checkpoints.load import load_weights, open_checkpoint
 from modeling.checkpoints.names import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.training.common import ONE_LAYER, TINY, weights
@@ -186,3 +187,81 @@ def test_the_description_of_a_run(tmp_path):
   # A run that goes on from its own vocabulary.
   run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
   assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+
+
+class BestRun(Run):
+  """A run that keeps its best weights, compared by F1."""
+
+  def __init__(self, directory, **kwargs):
+    super().__init__(directory, **kwargs)
+    self.best = run_directory.BestCheckpoint(str(directory), self.model, self.state, "f1", self._describe)
+
+  def _describe(self, directory):
+    run_directory.write_description(directory, "run.py", {}, ONE_LAYER, None, None, {"kind": "test"})
+
+  def evaluate_at(self, step, f1, **metrics):
+    """Says whether the weights, all of them `step`, became the best ones."""
+    self.state.step.assign(step)
+    for variable in raw_variables(self.model).values():
+      variable.assign(tf.fill(variable.shape, float(step)))
+    return self.best.update({"f1": f1, **metrics})
+
+
+def assert_best(directory, step):
+  source = open_checkpoint(str(directory))
+  assert names(directory / "best") == ["bert_config.json", "best.json", "checkpoint",
+                                       f"ckpt-{step}.data-00000-of-00001", f"ckpt-{step}.index", "flags.json",
+                                       "task.json"]
+  model = BertForPreTraining(source.config, seed=5)
+  model.build_weights()
+  assert not load_weights(model, source).fresh
+  for name, value in weights(model).items():
+    np.testing.assert_array_equal(value, step, err_msg=name)
+
+
+def test_the_best_weights_are_kept(tmp_path):
+  run = BestRun(tmp_path)
+  assert run.best.record is None
+  assert [run.evaluate_at(step, f1) for step, f1 in ((1, 0.0), (2, 0.5), (3, 0.5), (4, 0.4))] == [
+      True, True, False, False]
+  assert_best(tmp_path, 2)
+  assert run.best.record == {"step": 2, "metric": "f1", "metrics": {"f1": 0.5}}
+  assert json.loads((tmp_path / "best/best.json").read_text()) == run.best.record
+  # Weights only: a third of what training needs.
+  keys = tf.train.load_checkpoint(str(tmp_path / "best")).get_variable_to_shape_map()
+  assert not [key for key in keys if key.startswith(("optimizer", "examples"))] and any(
+      key.startswith("step/") for key in keys)
+
+
+def test_a_run_that_goes_on_knows_the_best_so_far(tmp_path):
+  BestRun(tmp_path).evaluate_at(2, 0.5, loss=1.5)
+  run = BestRun(tmp_path)
+  assert run.best.record == {"step": 2, "metric": "f1", "metrics": {"f1": 0.5, "loss": 1.5}}
+  # The evaluation after which the run was interrupted, once more.
+  assert not run.evaluate_at(2, 0.5)
+  assert not run.evaluate_at(3, 0.3)
+  assert run.evaluate_at(4, 0.6)
+  assert_best(tmp_path, 4)
+
+
+def test_an_interruption_between_weights_and_record_is_made_up_for(tmp_path):
+  run = BestRun(tmp_path)
+  run.evaluate_at(2, 0.5)
+  record = (tmp_path / "best/best.json").read_bytes()
+  run.evaluate_at(4, 0.6)
+  (tmp_path / "best/best.json").write_bytes(record)
+  assert BestRun(tmp_path).evaluate_at(4, 0.6)
+  assert_best(tmp_path, 4)
+
+
+def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
+  for name, step in (("a", 2), ("b", 4)):
+    BestRun(tmp_path / name).evaluate_at(step, 0.5)
+  for name, step in (("a", 2), ("b", 4), ("b", 4)):
+    run_directory.copy_best(str(tmp_path / name), str(tmp_path))
+    assert_best(tmp_path, step)
+  with pytest.raises(FileNotFoundError):
+    run_directory.copy_best(str(tmp_path / "c"), str(tmp_path))
+  assert_best(tmp_path, 4)
+  assert_best(tmp_path / "a", 2)
+  assert names(tmp_path) == ["a", "b", "best"]

@@ -1,0 +1,79 @@
+"""Fine-tunes and predicts alike on one device and on two logical CPUs: a process of its own.
+
+  python tests/training/fine_tuning_on_two_cpus.py RESULTS.npz
+
+Called by `test_distribution.py`. Not in one process with `mirrored_on_two_cpus.py`: the collective operations of two
+strategies have the same numbers.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+
+import numpy as np
+import tensorflow as tf
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+from modeling.checkpoints.names import raw_variables
+from modeling.classification import BertForClassification
+from tasks import classification
+from tests.training.common import LENGTH, ONE_LAYER, VOCAB, train, weights
+from training.distribution import set_up
+from training.examples import Examples, padded_lengths, training_dataset
+from training.loop import StepOptions, Trainer, TrainingState
+from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.prediction import Prediction
+
+# The last batch of an epoch has 5 of 8: the second device gets 1, and 3 that only fill it up.
+EXAMPLES, BATCH, STEPS = 21, 8, 6
+
+
+def main(result_path: str) -> None:
+  results = {}
+  for name in ("none", "mirrored"):
+    strategy = set_up(name, "float32").strategy
+    assert strategy.num_replicas_in_sync == (1 if name == "none" else 2)
+    for jit_compile in (False, True)[:strategy.num_replicas_in_sync]:
+      results |= {f"{name}-{jit_compile} {key}": value for key, value in fine_tune(strategy, jit_compile).items()}
+  np.savez(result_path, **results)
+
+
+def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np.ndarray]:
+  """Final weights, "loss" [STEPS], and the prediction of all examples: "logits" and "tokens"."""
+  examples, lengths = make_examples(), padded_lengths(LENGTH, 2)
+  with strategy.scope():
+    model = BertForClassification(ONE_LAYER, 3)
+    model.build_weights()
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  trainer = Trainer(
+      classification.make_task(model), optimizer, LearningRateSchedule(1e-2, 100), state,
+      lambda: strategy.distribute_datasets_from_function(
+          lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)),
+      strategy, BATCH, StepOptions(jit_compile=jit_compile, seed=3))
+  losses = [report["loss"] for report in train(trainer, STEPS)]
+
+  def network(features):
+    outputs = model.encode(features)
+    return {"logits": model.classifier(outputs["pooled_output"]), "tokens": outputs["sequence_output"]}
+
+  predict = Prediction(network, 4, lengths, strategy, jit_compile, ("tokens",))
+  return {**weights(model), "loss": np.array(losses), **predict(examples)}
+
+
+def make_examples() -> Examples:
+  """Of lengths from 3 to `LENGTH`."""
+  rng = np.random.default_rng(0)
+  row_lengths = rng.integers(3, LENGTH + 1, EXAMPLES)
+  tokens = row_lengths.sum()
+  return Examples({"input_ids": rng.integers(0, VOCAB, tokens, np.int32),
+                   "segment_ids": rng.integers(0, 2, tokens, np.int32)},
+                  row_lengths, {"label_ids": rng.integers(0, 3, EXAMPLES, np.int32)})
+
+
+if __name__ == "__main__":
+  main(sys.argv[1])
