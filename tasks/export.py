@@ -15,10 +15,8 @@ from common import files
 from common.errors import UserError
 from data_gen.pair_features import encode_pairs
 from data_gen.squad import Question, SquadData
-from data_gen.squad_features import check_lengths
 from data_gen.squad_features import make_windows as exact_windows
 from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.shapes import heads_of
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
@@ -26,17 +24,13 @@ from modeling.spans import BertForSpans
 from serving.agreement import Agreement, compare
 from serving.networks import AnswerServer, ClassifierServer, FeatureServer, FillMaskServer, Server
 from serving.windows import SpanSettings
+from tasks.heads import choose_task, class_labels, input_length, span_settings
 from tasks.loading import Opened, open_network
 
 SAMPLE_FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "serving", "sample.jsonl")
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
 
 _POOLER = "bert/pooler/dense/kernel"
-# Task → the weight that says that the head is there.
-_HEADS = {"classifier": "output_weights", "squad": "cls/squad/output_weights",
-          "fill_mask": "cls/predictions/output_bias"}
-# Of tasks without a length of their own.
-_MAX_SEQ_LENGTH = 512
 # Texts that the export and the network are compared on. More than rounding is a mistake of ours.
 _CHECKED = 8
 _TOLERANCE = 1e-3
@@ -108,12 +102,10 @@ def export(checkpoint: str, export_dir: str, options: ExportOptions, *, bert_con
       configuration are missing or don't fit, the lengths don't fit, or `check_file` can't be read.
   """
   files.refuse_existing(export_dir, "export_dir")
-  if options.task not in TASKS:
-    raise UserError(f"--task={options.task} is unknown: {', '.join(TASKS)} are there")
   check_lines = _read_lines(check_file) if check_file else []
   opened = open_network(checkpoint, bert_config_file=bert_config_file, vocab_file=vocab_file,
                         do_lower_case=do_lower_case)
-  _check_head(checkpoint, opened, options.task)
+  choose_task(opened, options.task)
   notes: list[str] = []
   server = TASKS[options.task](opened, options, notes)
   sample = read_sample()
@@ -153,33 +145,33 @@ def _features(opened: Opened, options: ExportOptions, notes: list[str]) -> Serve
   has_pooler = _POOLER in opened.source.tensors
   if not has_pooler:
     notes.append("the checkpoint has no pooler, so there is no pooled_output")
-  return FeatureServer(model, opened.tokenizer, _max_seq_length(opened, options), has_pooler)
+  return FeatureServer(model, opened.tokenizer, input_length(opened, options.task, options.max_seq_length), has_pooler)
 
 
 def _classifier(opened: Opened, options: ExportOptions, notes: list[str]) -> Server:
   if _POOLER not in opened.source.tensors:
     raise UserError(f"{opened.source.description} has no pooler ({_POOLER}), which a classifier stands on")
-  classes = opened.source.tensors[_HEADS["classifier"]][0]
-  model = _loaded(BertForClassification(opened.config, classes), opened)
+  labels = class_labels(opened)
+  model = _loaded(BertForClassification(opened.config, 1 if labels is None else len(labels)), opened)
   task = opened.task or {}
-  labels = _labels(opened, classes, notes)
+  if labels is not None and "labels" not in task and "id2label" not in opened.config.extra:
+    notes.append(f"nothing tells the names of the classes: they are 0 to {len(labels) - 1}")
   pair = task.get("pair", True)
   if "pair" not in task:
     notes.append("nothing tells whether the network is for pairs: give an empty text_b for single texts")
-  return ClassifierServer(model, opened.tokenizer, _max_seq_length(opened, options), labels, pair)
+  length = input_length(opened, options.task, options.max_seq_length)
+  return ClassifierServer(model, opened.tokenizer, length, labels or [], pair)
 
 
 def _fill_mask(opened: Opened, options: ExportOptions, unused_notes: list[str]) -> Server:
   model = _loaded(BertForPreTraining(opened.config), opened)
-  return FillMaskServer(model, opened.tokenizer, _max_seq_length(opened, options), options.top_k)
+  length = input_length(opened, options.task, options.max_seq_length)
+  return FillMaskServer(model, opened.tokenizer, length, options.top_k)
 
 
 def _squad(opened: Opened, options: ExportOptions, unused_notes: list[str]) -> Server:
-  names = [field.name for field in dataclasses.fields(SpanSettings)]
-  known = {name: value for name, value in (opened.task or {}).items() if name in names}
-  settings = SpanSettings(**{**known, **options.spans, "max_seq_length": _max_seq_length(opened, options)})
-  check_lengths(max_seq_length=settings.max_seq_length, doc_stride=settings.doc_stride,
-                max_query_length=settings.max_query_length)
+  chosen = span_settings(opened, options.max_seq_length, options.spans)
+  settings = SpanSettings(**{field.name: getattr(chosen, field.name) for field in dataclasses.fields(SpanSettings)})
   return AnswerServer(_loaded(BertForSpans(opened.config), opened), opened.tokenizer, settings)
 
 
@@ -192,43 +184,6 @@ def _loaded(model, opened: Opened):
   model.build_weights()
   load_weights(model, opened.source)
   return model
-
-
-def _check_head(checkpoint: str, opened: Opened, task: str) -> None:
-  needed = _HEADS.get(task)
-  if needed is not None and needed not in opened.source.tensors:
-    heads = ", ".join(heads_of(opened.source.tensors)) or "none"
-    raise UserError(f"{checkpoint} has no head for --task={task} ({needed} is missing; its heads: {heads}): give a "
-                    f"checkpoint that was trained for it")
-
-
-def _max_seq_length(opened: Opened, options: ExportOptions) -> int:
-  length = options.max_seq_length or (opened.task or {}).get("max_seq_length")
-  if length is None:
-    default = SpanSettings.max_seq_length if options.task == "squad" else _MAX_SEQ_LENGTH
-    return min(default, opened.config.max_position_embeddings)
-  if length < 3:
-    raise UserError(f"--max_seq_length={length}: [CLS], a token and [SEP] alone are 3")
-  opened.config.check_sequence_length(length, "--max_seq_length")
-  return length
-
-
-def _labels(opened: Opened, classes: int, notes: list[str]) -> list[str]:
-  """Names of the classes; none for regression."""
-  task = opened.task or {}
-  if task.get("kind") == "regression" or (not task and classes == 1):
-    return []
-  if "labels" in task:
-    labels = task["labels"]
-  else:
-    named = opened.config.extra.get("id2label") or {}
-    labels = [str(named.get(str(number), number)) for number in range(classes)]
-    if not named:
-      notes.append(f"nothing tells the names of the classes: they are 0 to {classes - 1}")
-  if len(labels) != classes:
-    raise UserError(f"{opened.source.directory}: task.json names {len(labels)} labels, but the head has {classes} "
-                    "classes")
-  return labels
 
 
 def _read_lines(path: str) -> list[str]:

@@ -101,17 +101,25 @@ def input_length(opened: Opened, task: str, max_seq_length: int | None = None) -
   return length
 
 
-def span_settings(opened: Opened, max_seq_length: int | None = None) -> SquadSettings:
-  """How contexts are read and answers chosen: as in the fine-tuned run, else the original's defaults.
+def span_settings(opened: Opened, max_seq_length: int | None = None,
+                  given: Mapping[str, object] | None = None) -> SquadSettings:
+  """How contexts are read and answers chosen: as given, else as in the fine-tuned run, else the original's defaults.
 
-  Where the length has no room for these, questions keep a third of it, and windows move by half of the rest.
+  Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.
+
+  Args:
+    opened: the checkpoint.
+    max_seq_length: see `input_length`.
+    given: other fields of `SquadSettings` that were asked for.
 
   Raises:
     UserError: there is no room for question and context, or `task.json` holds a value of another type.
   """
   length = input_length(opened, "squad", max_seq_length)
-  settings = choose_settings({"max_seq_length": length}, opened.task)
-  if settings.doc_stride > length - settings.max_query_length - _SPECIAL_TOKENS:
+  given = given or {}
+  settings = choose_settings({**given, "max_seq_length": length}, opened.task)
+  if not {"doc_stride", "max_query_length"} & given.keys() and (
+      settings.doc_stride > length - settings.max_query_length - _SPECIAL_TOKENS):
     max_query_length = min(settings.max_query_length, max(length // 3, 1))
     room = length - max_query_length - _SPECIAL_TOKENS
     settings = dataclasses.replace(settings, max_query_length=max_query_length,
