@@ -215,9 +215,10 @@ def _open(options: SquadOptions) -> tuple[Opened, SquadSettings]:
                         do_lower_case=options.do_lower_case)
   if not options.do_train:
     return opened, choose_settings(options.given, opened.task)
-  # What is trained further from another run's weights has no threshold yet.
-  own = opened.task if start == options.output_dir else None
-  return opened, choose_settings(options.given, own, threshold_only=True)
+  # What is trained further from another run's weights has no threshold yet, nor has a run that was given one before.
+  settings = choose_settings(options.given, opened.task if start == options.output_dir else None, threshold_only=True)
+  was_tuned = settings.null_score_diff_threshold_is.startswith(TUNED_ON)
+  return opened, settings if was_tuned else choose_settings(options.given, None)
 
 
 def _read_asked(options: SquadOptions, settings: SquadSettings, opened: Opened) -> SquadSplit | None:

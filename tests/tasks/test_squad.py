@@ -14,6 +14,7 @@ from common.errors import UserError
 from data_gen.squad import read_squad
 from modeling.checkpoints.load import open_checkpoint
 from tasks.squad import SquadOptions, run
+from tasks.squad_networks import open_ensemble
 from tests.tasks.tiny import write_tiny
 from tests.tasks.toy_squad import COLOURS, LENGTHS, WORDS, squad, toy_questions, write_files, write_json
 from training.run_directory import read_metrics
@@ -144,23 +145,27 @@ def test_a_threshold_is_tuned_and_kept(folder, version_2, tmp_path, capsys):
   assert read(again, "task.json") == tuned
 
 
-def test_a_threshold_that_was_never_tuned_is_when_there_are_answers(folder, tmp_path):
-  assert run(toy(folder, tmp_path / "run", version=2, predict_file=None, num_train_epochs=0.1), {}) == 0
-  assert not (tmp_path / "run/best").exists()
-  assert read(tmp_path / "run", "task.json")["null_score_diff_threshold_is"] == "the default"
-  assert run(asking(tmp_path / "run", folder / "dev2.json"), {}) == 0
-  assert read(tmp_path / "run", "task.json")["null_score_diff_threshold_is"] == "tuned on dev2.json"
-  assert read(tmp_path / "run", "eval_results.json")["global_step"] == 3
-
-
 def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tmp_path, capsys):
-  assert run(toy(folder, tmp_path / "two", version=2, init_checkpoint=str(version_1), bert_config_file=None,
-                 num_train_epochs=0.1, learning_rate=1e-9), {}) == 0
+  """Trained without a predict file, so that its threshold is tuned on the first one that it predicts, and only then."""
+  stage = toy(folder, tmp_path / "two", version=2, init_checkpoint=str(version_1), bert_config_file=None,
+              num_train_epochs=0.1, learning_rate=1e-9, predict_file=None)
+  assert run(stage, {}) == 0
   assert "freshly initialised" not in capsys.readouterr().out
   first, second = (open_checkpoint(str(directory)) for directory in (version_1, tmp_path / "two"))
   name = "cls/squad/output_weights"
   np.testing.assert_allclose(second.read(name), first.read(name), atol=1e-6)
-  # The other way round: from an encoder with other heads, the head is new.
+  assert not (tmp_path / "two/best").exists()
+  assert read(tmp_path / "two", "task.json")["null_score_diff_threshold_is"] == "the default"
+  assert run(asking(tmp_path / "two", folder / "dev2.json"), {}) == 0
+  tuned = read(tmp_path / "two", "task.json")
+  assert tuned["null_score_diff_threshold_is"] == "tuned on dev2.json"
+  assert read(tmp_path / "two", "eval_results.json")["global_step"] == 3
+  # The same command again keeps it.
+  assert run(stage, {}) == 0
+  assert read(tmp_path / "two", "task.json") == tuned
+
+
+def test_an_encoder_with_another_head_is_no_model(folder, tmp_path):
   other = tmp_path / "encoder"
   other.mkdir()
   write_tiny(other, "classifier")
@@ -186,20 +191,21 @@ def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, capsys):
   assert read(tmp_path / "both", "eval_results.json")["total"] == 40
 
 
-def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path, capsys):
+def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
   twin = copy_of(version_2, tmp_path / "twin")
   runs = (str(version_2), str(twin))
   assert run(asking(tmp_path / "both", folder / "dev2.json", ensemble=runs), {}) == 0
   assert read(tmp_path / "both", "predictions.json") == read(version_2, "predictions.json")
   kept = read(tmp_path / "both", "ensemble.json")
   assert kept["null_score_diff_threshold"] == pytest.approx(read(twin, "task.json")["null_score_diff_threshold"])
-  no_answers = squad({"the red cat": [{"id": "1", "question": "Which colour?"}]})
-  predict_file = write_json(tmp_path / "none.json", no_answers)
-  capsys.readouterr()
-  assert run(asking(tmp_path / "both", predict_file, ensemble=runs[::-1]), {}) == 0
-  assert "(tuned on dev2.json)" in capsys.readouterr().out
-  assert run(asking(tmp_path / "elsewhere", predict_file, ensemble=runs), {}) == 0
-  assert "(the mean of the runs' thresholds)" in capsys.readouterr().out
+  # What later predictions use: in that directory, in another, with a threshold that is given.
+  ensemble = open_ensemble(runs[::-1], {}, None)
+  for directory, origin in (("both", "tuned on dev2.json"), ("elsewhere", "the mean of the runs' thresholds")):
+    settings = ensemble.with_kept_threshold(str(tmp_path / directory)).settings
+    assert settings.null_score_diff_threshold_is == origin
+    assert settings.null_score_diff_threshold == pytest.approx(kept["null_score_diff_threshold"])
+  given = open_ensemble(runs, {"null_score_diff_threshold": 3.0}, None).with_kept_threshold(str(tmp_path / "both"))
+  assert given.settings.threshold() == {"null_score_diff_threshold": 3.0, "null_score_diff_threshold_is": "given"}
 
 
 def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):
