@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from benchmarks import peers
 from training.examples import Examples, assemble, epoch_batches, padded_lengths, training_dataset
 
 # Lengths that ours pads to, at most, as run_classifier.py has it on a CPU.
@@ -65,17 +66,9 @@ def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Cal
   import tensorflow as tf
   import tf_keras
   from official.modeling.optimization import legacy_adamw
-  from official.nlp.modeling import models, networks
+  from official.nlp.modeling import models
 
-  def gelu(x):
-    return tf.nn.gelu(x, approximate=True)
-
-  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
-  encoder = networks.BertEncoderV2(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=gelu,
-      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
-      initializer=initializer)
+  encoder, initializer = peers.model_garden_encoder(config)
   model = models.BertClassifier(encoder, 2, initializer=initializer)
   optimizer = legacy_adamw.AdamWeightDecay(
       learning_rate=5e-5, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
@@ -117,10 +110,7 @@ def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, 
   import transformers
 
   # With its own activation, for which PyTorch has one kernel; the tanh form of transformers is slower.
-  model = transformers.BertForSequenceClassification(transformers.BertConfig(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
-      max_position_embeddings=config.max_position_embeddings))
+  model = transformers.BertForSequenceClassification(peers.huggingface_config(config))
   model.train()
   optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, eps=1e-6)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import peers
+
 
 def matmul(size: int) -> Callable[[], None]:
   """A product of two square float32 matrices: what the machine can do at best."""
@@ -51,22 +53,14 @@ def model_garden(config, batch: dict, precision: str, jit_compile: bool = False)
   import tensorflow as tf
   import tf_keras
   from official.modeling.optimization import legacy_adamw
-  from official.nlp.modeling import layers, models, networks
+  from official.nlp.modeling import layers, models
 
   if precision == "bfloat16":
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
 
-  def gelu(x):
-    return tf.nn.gelu(x, approximate=True)
-
-  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
-  encoder = networks.BertEncoderV2(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=gelu,
-      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
-      initializer=initializer)
+  encoder, initializer = peers.model_garden_encoder(config)
   model = models.BertPretrainerV2(
-      encoder_network=encoder, mlm_activation=gelu, mlm_initializer=initializer,
+      encoder_network=encoder, mlm_activation=peers.tanh_gelu, mlm_initializer=initializer,
       classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
   features = {
       "input_word_ids": tf.constant(batch["input_ids"], tf.int32),
@@ -108,10 +102,7 @@ def pytorch(config, batch: dict, precision: str) -> Callable[[], None]:
   import torch
   import transformers
 
-  model = transformers.BertForPreTraining(transformers.BertConfig(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
-      hidden_act="gelu_new", max_position_embeddings=config.max_position_embeddings))
+  model = transformers.BertForPreTraining(peers.huggingface_config(config, hidden_act="gelu_new"))
   model.train()
   optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, eps=1e-6)
   labels = np.full(batch["input_ids"].shape, -100)

@@ -33,7 +33,7 @@ from tasks import classification_files, report, selection_report
 from tasks.classification_data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.eval_results import describe_evaluation
 from tasks.fine_tuning import FineTuning, FineTuningOptions, starting_point
-from tasks.loading import Opened, open_network
+from tasks.loading import Opened, open_network, trained_step
 from tasks.selection_report import RunResult
 from training import run_directory
 from training.distribution import Devices, set_up
@@ -186,9 +186,11 @@ def _run_one(options: ClassificationOptions, opened: Opened, data: Classificatio
       say(f"changed since the last run in {options.output_dir}: {change}")
   classifier = _Classifier(options, opened, data, devices, flags, say)
   tuning = classifier.tuning
+  step = trained_step(opened)
   if options.do_train:
     classifier.train()
     record = tuning.load_best()
+    step = record["step"] if record else tuning.step
     if record:
       say(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, "
           f"kept in {options.output_dir}/{run_directory.BEST_DIRECTORY}")
@@ -200,7 +202,7 @@ def _run_one(options: ClassificationOptions, opened: Opened, data: Classificatio
       result = RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
                          options.seed, metrics, is_degenerate(first), time.monotonic() - started)
     if options.do_eval and devices.is_chief:
-      named = classification_files.write_eval_results(options.output_dir, tuning.step, metrics)
+      named = classification_files.write_eval_results(options.output_dir, step, metrics)
       say(describe_evaluation(options.output_dir, sum(map(len, data.dev.values())), named))
       if not data.regression:
         say(classifier.describe_classes())

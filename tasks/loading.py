@@ -13,7 +13,7 @@ from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import Account, load_weights, open_checkpoint
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
-from training.run_directory import CONFIG_FILE, TASK_FILE, VOCAB_FILE
+from training.run_directory import BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE, latest_checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +112,16 @@ def read_task(source: Source | None) -> dict | None:
   if not isinstance(task, dict):
     raise UserError(f"{path}: a JSON object is wanted")
   return task
+
+
+def trained_step(opened: Opened) -> int:
+  """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
+  directory = (opened.source.directory if opened.source else None) or ""
+  record = os.path.join(directory, BEST_RECORD)
+  if os.path.exists(record):
+    return int(files.read_json(record)["step"])
+  number = (latest_checkpoint(directory) or "").rpartition("-")[2]
+  return int(number) if number.isdigit() else 0
 
 
 def _beside(bert_config_file: str | None) -> str | None:

@@ -18,9 +18,9 @@ from modeling.losses import example_weights
 from modeling.spans import BertForSpans, span_metrics, span_sums
 from tasks import report
 from tasks.fine_tuning import FineTuningOptions, starting_point
-from tasks.loading import Opened, open_network
+from tasks.loading import Opened, open_network, trained_step
 from tasks.squad_data import SquadSplit, one_question, read_context, read_predicted, read_training
-from tasks.squad_networks import Ensemble, Logits, fine_tuning, open_ensemble, span_prediction, trained_step
+from tasks.squad_networks import Ensemble, Logits, fine_tuning, open_ensemble, span_prediction
 from tasks.squad_results import Answered, answer_questions, describe_threshold, main_metric, write
 from tasks.squad_settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from training import run_directory

@@ -17,10 +17,9 @@ from common.progress import Progress
 from evaluation.squad_answers import average_logits
 from modeling.spans import BertForSpans
 from tasks.fine_tuning import FineTuning, FineTuningOptions
-from tasks.loading import Opened, open_network
+from tasks.loading import Opened, open_network, trained_step
 from tasks.squad_data import SquadSplit
 from tasks.squad_settings import DEFAULT, GIVEN, SquadSettings, choose_settings
-from training import run_directory
 from training.distribution import Devices
 from training.prediction import Prediction
 
@@ -59,16 +58,6 @@ def predict_spans(network: Prediction, split: SquadSplit, what: str) -> Logits:
   with Progress(what, len(split.windows), "windows") as progress:
     outputs = network(split.examples, progress.advance)
   return outputs["start_logits"], outputs["end_logits"]
-
-
-def trained_step(opened: Opened) -> int:
-  """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
-  directory = (opened.source.directory if opened.source else None) or ""
-  record = os.path.join(directory, run_directory.BEST_RECORD)
-  if os.path.exists(record):
-    return int(files.read_json(record)["step"])
-  number = (run_directory.latest_checkpoint(directory) or "").rpartition("-")[2]
-  return int(number) if number.isdigit() else 0
 
 
 @dataclasses.dataclass(frozen=True)

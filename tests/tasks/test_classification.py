@@ -59,6 +59,7 @@ def test_it_learns_and_keeps_its_best_weights(trained):
   # 203 examples are 26 batches, the last one of 3.
   assert [line["step"] for line in evaluations] == [26, 52, 78]
   best = files.read_json(str(trained / "best" / "best.json"))
+  assert best["step"] == results["global_step"]
   assert best["metrics"]["accuracy"] == max(line["accuracy"] for line in evaluations) == results["eval_accuracy"]
   reader = tf.train.load_checkpoint(str(trained / "best"))
   assert not any("optimizer" in key for key in reader.get_variable_to_shape_map())
