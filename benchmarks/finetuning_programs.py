@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import peers
-from training.examples import Examples, assemble, epoch_batches, padded_lengths, training_dataset
+from training.examples import Examples, assemble, epoch_batches, lengths_for, padded_lengths, training_dataset
 
-# Lengths that ours pads to, at most, as run_classifier.py has it on a CPU.
-_LENGTHS = 16
 _WARM_UP_STEPS = 2
 
 
 def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
   """This project's training, as `run_classifier.py` runs it."""
-  return _ours(config, examples, batch_size, padded_lengths(limit, _LENGTHS))
+  return _ours(config, examples, batch_size, lengths_for(limit, jit_compile=False))
 
 
 def ours_padded(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:

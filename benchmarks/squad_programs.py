@@ -22,7 +22,7 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
   from tasks.squad_results import answer_questions, write
   from tasks.squad_settings import SquadSettings
   from training.distribution import set_up
-  from training.examples import padded_lengths
+  from training.examples import lengths_for
   from training.prediction import Prediction
 
   settings = SquadSettings(**LENGTHS)
@@ -30,7 +30,7 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
   model.build_weights()
   devices = set_up("none")
   outputs, token_outputs = span_outputs(model)
-  network = Prediction(outputs, batch_size, padded_lengths(settings.max_seq_length, 16), devices.strategy,
+  network = Prediction(outputs, batch_size, lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy,
                        devices.jit_compile, token_outputs)
 
   def predict() -> int:

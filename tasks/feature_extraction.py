@@ -26,7 +26,7 @@ from modeling.encoder import BertEncoder
 from tasks.feature_files import FeaturePiece, feature_writer
 from tasks.loading import open_network
 from training.distribution import Devices
-from training.examples import Examples, padded_lengths
+from training.examples import Examples, lengths_for
 from training.prediction import Prediction
 
 POOLINGS = ("none", "cls", "mean")
@@ -145,7 +145,7 @@ def extract(options: ExtractionOptions, devices: Devices, say: Callable[[str], N
   names = tuple(f"layer_{layer}" for layer in options.layers)
   pooled = options.pooling != "none"
   # Every length is compiled where XLA compiles.
-  lengths = padded_lengths(options.max_seq_length, 4 if devices.jit_compile else 16)
+  lengths = lengths_for(options.max_seq_length, devices.jit_compile)
   predict = Prediction(layer_network(encoder, options.layers, options.pooling), options.batch_size, lengths,
                        devices.strategy, devices.jit_compile, () if pooled else names)
   lines = tokens = truncated = 0

@@ -12,7 +12,7 @@ import tensorflow as tf
 from common.errors import UserError
 from modeling.pretraining import BertForPreTraining
 from tasks.loading import Opened, load_with_head, open_network
-from training.examples import Examples, padded_lengths
+from training.examples import Examples, lengths_for
 from training.prediction import LocalPrediction
 
 _MASK = "[MASK]"
@@ -46,7 +46,7 @@ class MaskFiller:
     self.account = load_with_head(self._model, opened, ("cls/predictions/",), "masked-LM head")
     self._encode = LocalPrediction(
         lambda features: {"sequence_output": self._model.encode(features)["sequence_output"]}, batch_size,
-        padded_lengths(self.config.max_position_embeddings, 16), ("sequence_output",))
+        lengths_for(self.config.max_position_embeddings, jit_compile=False), ("sequence_output",))
 
   @classmethod
   def from_checkpoint(cls, checkpoint: str, vocab_file: str | None = None,

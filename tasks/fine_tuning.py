@@ -22,14 +22,11 @@ from tasks import report
 from tasks.loading import Opened
 from training import run_directory
 from training.distribution import Devices, TpuOptions
-from training.examples import Examples, padded_lengths, training_dataset
+from training.examples import Examples, lengths_for, padded_lengths, training_dataset
 from training.loop import StepOptions, Task, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
 from training.prediction import PredictingEvaluator, Prediction
 from training.session import Session, SessionOptions, StopSignal
-
-# Lengths that batches are padded to. Where every length is compiled anew, few.
-_LENGTHS, _LENGTHS_COMPILED = 16, 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +99,7 @@ class FineTuningOptions:
     # On a TPU every shape of a loop must be known when it is compiled.
     if self.pad_to_max_length or devices.kind == "TPU":
       return padded_lengths(self.max_seq_length, 1)
-    return padded_lengths(self.max_seq_length, _LENGTHS_COMPILED if devices.jit_compile else _LENGTHS)
+    return lengths_for(self.max_seq_length, devices.jit_compile)
 
 
 def starting_point(options: FineTuningOptions) -> str | None:

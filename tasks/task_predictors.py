@@ -24,7 +24,7 @@ from tasks.fill_mask import MaskFiller
 from tasks.heads import class_labels, input_length, span_settings
 from tasks.loading import Opened, load_with_head
 from tasks.prediction_inputs import texts_of
-from training.examples import Examples, padded_lengths
+from training.examples import Examples, lengths_for
 from training.prediction import LocalPrediction
 
 _TEXT = ("text",)
@@ -76,7 +76,7 @@ class TaskPredictor(abc.ABC):
     self.truncated = 0
     self._tokenizer = opened.tokenizer
     self._settings = settings
-    self._lengths = padded_lengths(self.max_seq_length, 16)
+    self._lengths = lengths_for(self.max_seq_length, jit_compile=False)
 
   @abc.abstractmethod
   def check(self, value: object) -> object:

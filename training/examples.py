@@ -22,6 +22,8 @@ from training.inputs import without_auto_sharding
 # Batches whose examples are sorted by length together. More would give a little less padding and batches that differ
 # more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.
 _BATCHES_PER_POOL = 50
+# Lengths that batches are padded to. A new one costs the functions of `modeling/fused.py` half a second.
+_LENGTHS, _LENGTHS_COMPILED = 32, 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Examples:
     return np.cumsum(self.row_lengths) - self.row_lengths
 
 
+def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
+  """`padded_lengths`, as many of them as pay: few where the whole network is compiled for each length."""
+  return padded_lengths(longest, _LENGTHS_COMPILED if jit_compile else _LENGTHS)
+
+
 def padded_lengths(longest: int, number: int) -> np.ndarray:
   """The lengths that batches are padded to: multiples of a step, the last one is `longest`. int64, ascending.
 
@@ -55,8 +62,8 @@ def padded_lengths(longest: int, number: int) -> np.ndarray:
     number: about how many lengths; 1 pads everything to `longest`.
   """
   step = -(-longest // number)
-  # The kernels of all devices like multiples of eight.
-  step = min(-(-step // 8) * 8, longest)
+  # The kernels of all devices like multiples of four at least.
+  step = min(-(-step // 4) * 4, longest)
   return np.unique(np.minimum(np.arange(1, number + 1) * step, longest))
 
 

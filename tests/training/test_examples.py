@@ -116,7 +116,7 @@ def test_padded_lengths_are_few_and_end_with_the_longest(longest, number):
   lengths = padded_lengths(longest, number)
   assert lengths[-1] == longest and (np.diff(lengths) > 0).all() and lengths[0] > 0
   assert len(lengths) <= number
-  assert all(length % 8 == 0 for length in lengths[:-1])
+  assert all(length % 4 == 0 for length in lengths[:-1])
   assert padded_lengths(longest, 1).tolist() == [longest]
 
 
