@@ -22,6 +22,7 @@ import numpy as np
 from absl import flags
 
 from benchmarks import interleaved
+from benchmarks.finetuning_examples import VOCAB_SIZE, full_batches, synthetic_examples, turn_steps
 from common import cli
 
 FLAGS = flags.FLAGS
@@ -39,9 +40,7 @@ flags.DEFINE_list("programs", ["ours", "model_garden", "pytorch", "pytorch_dynam
                   "What is measured; there is also ours_padded.")
 flags.DEFINE_string("worker", None, "Used by the benchmark itself.")
 
-# Of MRPC's training set, with the published uncased vocabulary.
-_EXAMPLES, _MEAN, _DEVIATION, _SHORTEST, _LONGEST = 3668, 53.2, 13.0, 19, 103
-_VOCAB_SIZE, _SHARED = 30522, ("data_dir", "vocab_file", "batch_size", "max_seq_length", "layers", "hidden_size")
+_SHARED = ("data_dir", "vocab_file", "batch_size", "max_seq_length", "layers", "hidden_size")
 
 
 def main(argv) -> None:
@@ -71,35 +70,6 @@ def main(argv) -> None:
   return None
 
 
-def turn_steps(steps_per_epoch: int, turns: int, max_steps: int | None) -> list[int]:
-  """How many steps each turn has: an epoch in equal parts, or less."""
-  parts = [len(part) for part in np.array_split(np.arange(steps_per_epoch), min(turns, steps_per_epoch))]
-  return [min(part, max_steps or part) for part in parts]
-
-
-def full_batches(examples, batch_size: int):
-  """The first examples, as many as fill whole batches, so that all programs have steps of one size."""
-  from training.examples import Examples
-
-  count = max(len(examples) // batch_size, 1) * batch_size
-  tokens = examples.row_lengths[:count].sum()
-  return Examples({name: values[:tokens] for name, values in examples.tokens.items()}, examples.row_lengths[:count],
-                  {name: values[:count] for name, values in examples.values.items()})
-
-
-def synthetic_examples(limit: int):
-  """As many examples as MRPC has, of like lengths."""
-  from training.examples import Examples
-
-  random = np.random.default_rng(0)
-  row_lengths = random.normal(_MEAN, _DEVIATION, _EXAMPLES).round().clip(_SHORTEST, min(_LONGEST, limit)).astype(int)
-  tokens = row_lengths.sum()
-  behind_middle = np.concatenate([np.arange(length) > length // 2 for length in row_lengths])
-  return Examples({"input_ids": random.integers(1000, _VOCAB_SIZE, tokens, np.int32),
-                   "segment_ids": behind_middle.astype(np.uint8)},
-                  row_lengths, {"label_ids": random.integers(0, 2, _EXAMPLES, np.int32)})
-
-
 def _read_examples():
   if FLAGS.data_dir is None:
     return synthetic_examples(FLAGS.max_seq_length)
@@ -120,7 +90,7 @@ def _work(examples, steps: list[int]) -> None:
   from modeling.config import BertConfig
 
   config = BertConfig(
-      vocab_size=_VOCAB_SIZE, hidden_size=FLAGS.hidden_size, num_hidden_layers=FLAGS.layers,
+      vocab_size=VOCAB_SIZE, hidden_size=FLAGS.hidden_size, num_hidden_layers=FLAGS.layers,
       num_attention_heads=FLAGS.hidden_size // 32, intermediate_size=4 * FLAGS.hidden_size)
   run = getattr(finetuning_programs, FLAGS.worker)(config, examples, FLAGS.batch_size, FLAGS.max_seq_length)
   remaining = iter(steps)

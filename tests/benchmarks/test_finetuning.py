@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from benchmarks.finetuning import full_batches, synthetic_examples, turn_steps
+from benchmarks.finetuning_examples import full_batches, synthetic_examples, turn_steps
 
 
 def test_an_epoch_is_cut_into_turns():
