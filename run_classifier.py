@@ -24,6 +24,7 @@ from absl import flags
 
 from common import cli, fine_tuning_flags
 from common.errors import UserError
+from data_gen import glue
 
 FLAGS = flags.FLAGS
 
@@ -56,6 +57,8 @@ def main(argv) -> int:
   cli.require_flags(task_name=FLAGS.task_name, output_dir=FLAGS.output_dir)
   sweep = {"learning_rate": _numbers("learning_rate", float), "train_batch_size": _numbers("train_batch_size", int),
            "num_train_epochs": _numbers("num_train_epochs", float), "seed": _numbers("seed", int)}
+  if FLAGS.task_name.lower() != "custom":
+    glue.find_task(FLAGS.task_name)
   # Imported late, so that --help and wrong flags answer at once.
   from tasks import classification
 
