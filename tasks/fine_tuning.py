@@ -19,6 +19,7 @@ from modeling.checkpoints.names import original_names, raw_variables
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from tasks import report
+from tasks.checks import check_at_least
 from tasks.loading import Opened
 from training import run_directory
 from training.distribution import Devices, TpuOptions
@@ -62,13 +63,9 @@ class FineTuningOptions:
 
   def check(self) -> None:
     """Raises `UserError` for numbers that make no sense, whatever the task."""
-    for name in ("max_seq_length", "train_batch_size", "predict_batch_size", "save_checkpoints_steps",
-                 "gradient_accumulation_steps", "iterations_per_loop"):
-      if getattr(self, name) is not None and getattr(self, name) < 1:
-        raise UserError(f"--{name} is {getattr(self, name)}, it must be at least 1")
-    for name in ("keep_checkpoint_max", "seed", "eval_steps"):
-      if getattr(self, name) is not None and getattr(self, name) < 0:
-        raise UserError(f"--{name} is {getattr(self, name)}, it must not be negative")
+    check_at_least(self, 1, "max_seq_length", "train_batch_size", "predict_batch_size", "save_checkpoints_steps",
+                   "gradient_accumulation_steps", "iterations_per_loop")
+    check_at_least(self, 0, "keep_checkpoint_max", "seed", "eval_steps")
     for name in ("learning_rate", "num_train_epochs"):
       if not 0 < getattr(self, name) < math.inf:
         raise UserError(f"--{name} is {getattr(self, name)}, it must be positive")

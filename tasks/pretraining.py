@@ -21,6 +21,7 @@ from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import pretraining_data, pretraining_report, report
+from tasks.checks import check_at_least
 from tasks.eval_results import describe_evaluation, write_eval_results
 from training import run_directory
 from training.distribution import Devices, TpuOptions, set_up
@@ -224,16 +225,10 @@ def _check(options: PretrainingOptions) -> _Checked:
   """Everything that can be known to be wrong before devices are touched."""
   if not (options.do_train or options.do_eval):
     raise UserError("nothing to do: give --do_train, --do_eval or both")
-  for name in ("train_batch_size", "eval_batch_size", "num_train_steps", "save_checkpoints_steps", "max_seq_length",
-               "max_predictions_per_seq", "gradient_accumulation_steps"):
-    if getattr(options, name) < 1:
-      raise UserError(f"--{name} is {getattr(options, name)}, it must be at least 1")
-  for name in ("num_warmup_steps", "eval_steps", "keep_checkpoint_max", "seed"):
-    if getattr(options, name) < 0:
-      raise UserError(f"--{name} is {getattr(options, name)}, it must not be negative")
-  for name in ("iterations_per_loop", "max_eval_steps"):
-    if getattr(options, name) is not None and getattr(options, name) < 1:
-      raise UserError(f"--{name} is {getattr(options, name)}, it must be at least 1")
+  check_at_least(options, 1, "train_batch_size", "eval_batch_size", "num_train_steps", "save_checkpoints_steps",
+                 "max_seq_length", "max_predictions_per_seq", "gradient_accumulation_steps")
+  check_at_least(options, 0, "num_warmup_steps", "eval_steps", "keep_checkpoint_max", "seed")
+  check_at_least(options, 1, "iterations_per_loop", "max_eval_steps")
   if not options.learning_rate > 0:
     raise UserError(f"--learning_rate is {options.learning_rate}, it must be positive")
   if options.profile_steps and options.profile_steps[1] > options.num_train_steps:
