@@ -130,8 +130,10 @@ class Trainer(orbit.StandardTrainer):
     with tf.control_dependencies([began]):
       features = next(iterator)
     with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
-      self._seconds_waiting.assign_add(tf.timestamp() - began)
-    results = self._strategy.run(self._replica_step, args=(features,))
+      waited = self._seconds_waiting.assign_add(tf.timestamp() - began)
+    # On a single core the second timestamp would otherwise be taken last, after all the work of the step.
+    with tf.control_dependencies([waited]):
+      results = self._strategy.run(self._replica_step, args=(features,))
     # After the reduction all replicas hold the same numbers.
     results = {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
     loss, norm = results.pop("loss_of_step"), results["gradient_norm"]
