@@ -226,9 +226,9 @@ def _check(options: PretrainingOptions) -> _Checked:
   if not (options.do_train or options.do_eval):
     raise UserError("nothing to do: give --do_train, --do_eval or both")
   check_at_least(options, 1, "train_batch_size", "eval_batch_size", "num_train_steps", "save_checkpoints_steps",
-                 "max_seq_length", "max_predictions_per_seq", "gradient_accumulation_steps")
+                 "max_seq_length", "max_predictions_per_seq", "gradient_accumulation_steps", "iterations_per_loop",
+                 "max_eval_steps")
   check_at_least(options, 0, "num_warmup_steps", "eval_steps", "keep_checkpoint_max", "seed")
-  check_at_least(options, 1, "iterations_per_loop", "max_eval_steps")
   if not options.learning_rate > 0:
     raise UserError(f"--learning_rate is {options.learning_rate}, it must be positive")
   if options.profile_steps and options.profile_steps[1] > options.num_train_steps:
