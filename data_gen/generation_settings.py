@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from common.checks import check_at_least
 from common.errors import UserError
 from data_gen.masking import Shares
 
@@ -34,8 +35,7 @@ class Settings:
     if not 1 <= self.max_predictions_per_seq <= self.max_seq_length - special:
       raise UserError(f"--max_predictions_per_seq={self.max_predictions_per_seq}: a sequence of "
                       f"{self.max_seq_length} has 1 to {self.max_seq_length - special} tokens that can be masked")
-    if self.dupe_factor < 1:
-      raise UserError(f"--dupe_factor={self.dupe_factor}: it must be at least 1")
+    check_at_least(self, 1, "dupe_factor")
     for flag, value in (("masked_lm_prob", self.masked_lm_prob), ("short_seq_prob", self.short_seq_prob)):
       if not 0 <= value <= 1:
         raise UserError(f"--{flag}={value}: a probability is between 0 and 1")

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from common.checks import check_at_least
 from common.errors import UserError
 from data_gen.squad import SquadData
 from data_gen.squad_features import ContextTokens, Windows
@@ -50,9 +51,7 @@ class AnswerOptions:
   null_score_diff_threshold: float = 0.0
 
   def __post_init__(self):
-    for name in ("n_best_size", "max_answer_length"):
-      if getattr(self, name) < 1:
-        raise UserError(f"--{name}={getattr(self, name)} must be at least 1")
+    check_at_least(self, 1, "n_best_size", "max_answer_length")
 
 
 class Candidate(NamedTuple):

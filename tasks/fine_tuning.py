@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from common import files
+from common.checks import check_at_least
 from common.errors import UserError
 from modeling.bert import BertModel
 from modeling.checkpoints.load import load_weights, open_checkpoint
@@ -19,7 +20,6 @@ from modeling.checkpoints.names import original_names, raw_variables
 from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from tasks import report
-from tasks.checks import check_at_least
 from tasks.loading import Opened
 from training import run_directory
 from training.distribution import Devices, TpuOptions

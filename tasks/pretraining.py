@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from common import files
+from common.checks import check_at_least
 from common.errors import UserError
 from data_gen.vocabulary import Vocabulary
 from modeling.checkpoints.huggingface_config import read_either_config
@@ -21,7 +22,6 @@ from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import pretraining_data, pretraining_report, report
-from tasks.checks import check_at_least
 from tasks.eval_results import describe_evaluation, write_eval_results
 from training import run_directory
 from training.distribution import Devices, TpuOptions, set_up

@@ -112,11 +112,12 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
                                            "if there were none"),
       (windows.num_questions_without_window, "questions are about a context without a token")):
     if count:
-      notes.append(f"{data.path}: {count:,} {what}")
+      notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
   if data.empty_question_ids:
     ids = data.empty_question_ids
     more = f" and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
-    notes.append(f"{data.path}: {len(ids):,} questions are empty ({', '.join(ids[:_MOST_IDS])}{more})")
+    notes.append(f"{data.path}: {len(ids):,} of {len(data.questions):,} questions are empty "
+                 f"({', '.join(ids[:_MOST_IDS])}{more})")
   is_scorable = data.has_answers and (settings.version_2_with_negative
                                       or any(question.answers for question in data.questions))
   return SquadSplit(data, contexts, windows, examples, is_scorable, tuple(notes))

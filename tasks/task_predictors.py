@@ -10,6 +10,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from common.checks import check_at_least
 from common.errors import UserError
 from data_gen.pair_features import encode_pairs
 from data_gen.squad import Question, SquadData
@@ -52,9 +53,7 @@ class PredictorSettings:
   pooling: str = "mean"
 
   def __post_init__(self):
-    for name in ("batch_size", "top_k"):
-      if getattr(self, name) < 1:
-        raise UserError(f"--{name}={getattr(self, name)} must be at least 1")
+    check_at_least(self, 1, "batch_size", "top_k")
     if self.pooling not in POOLINGS[1:]:
       raise UserError(f"--pooling={self.pooling} is unknown: use one of {', '.join(POOLINGS[1:])}")
 

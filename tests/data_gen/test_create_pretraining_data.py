@@ -113,7 +113,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq=0"),
     ({"masking": "80,10"}, "--masking=80,10: three percentages"),
     ({"masked_lm_prob": 1.5}, "--masked_lm_prob=1.5"),
-    ({"dupe_factor": 0}, "--dupe_factor=0"),
+    ({"dupe_factor": 0}, "--dupe_factor is 0"),
     ({"input_file": "none*.txt"}, "no file matches 'none*.txt'"),
     ({"input_file": "."}, "is a directory"),
     ({"input_file": "corpus.txt,missing.txt"}, "missing.txt"),

@@ -259,7 +259,7 @@ def test_logits_that_do_not_fit_or_are_no_numbers():
 
 @pytest.mark.parametrize("name", ["n_best_size", "max_answer_length"])
 def test_sizes_below_one(name):
-  with pytest.raises(UserError, match=f"--{name}=0 must be at least 1"):
+  with pytest.raises(UserError, match=f"--{name} is 0, it must be at least 1"):
     AnswerOptions(**{name: 0})
 
 

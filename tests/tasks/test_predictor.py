@@ -204,7 +204,7 @@ def test_pairs_where_pairs_are_wanted(write, pair, value, message):
     (("classifier",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the network's position table"),
     (("classifier",), None, {"max_seq_length": 2}, "must be at least 3"),
     (("span",), None, {"max_seq_length": 4}, "leave no room for context"),
-    (("classifier",), None, {"batch_size": 0}, "--batch_size=0"),
+    (("classifier",), None, {"batch_size": 0}, "--batch_size is 0"),
     ((), None, {"layer": 3}, "there is no layer 3"), ((), None, {"pooling": "none"}, "--pooling=none is unknown")])
 def test_what_does_not_fit_is_refused(write, heads, task, kwargs, message):
   with pytest.raises(UserError, match=message):

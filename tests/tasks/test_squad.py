@@ -254,8 +254,8 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   (directory / "eval_results.txt").unlink()
   assert run(asking(directory, predict_file, verbose_logging=True), {}) == 0
   output = capsys.readouterr().out
-  assert "1 questions were truncated to 6 tokens" in output and "1 questions are empty (mute)" in output
-  assert "1 questions are about a context without a token" in output
+  assert "1 of 4 questions were truncated to 6 tokens" in output and "1 of 4 questions are empty (mute)" in output
+  assert "1 of 4 questions are about a context without a token" in output
   assert "does not tell the right answers: not scored" in output and "odd: 'cat' (characters" in output
   assert not (directory / "eval_results.txt").exists()
   predictions = read(directory, "predictions.json")
@@ -314,8 +314,8 @@ def test_files_that_can_not_be_used(folder, version_1, tmp_path, text, message):
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"given": {"max_answer_length": 0}}, "--max_answer_length=0 must be at least 1"),
-    ({"given": {"n_best_size": 0}}, "--n_best_size=0 must be at least 1"),
+    ({"given": {"max_answer_length": 0}}, "--max_answer_length is 0, it must be at least 1"),
+    ({"given": {"n_best_size": 0}}, "--n_best_size is 0, it must be at least 1"),
     ({"given": {"doc_stride": 16}}, "--doc_stride=16 is more than the 15 tokens of context in a window"),
     ({"given": {"max_seq_length": 65}}, "--max_seq_length 65 is longer than .* is 64"),
     ({"given": {"max_query_length": 21}}, "leave no room for context"),

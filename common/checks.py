@@ -1,4 +1,4 @@
-"""Checks of options that several tasks make."""
+"""Checks of options that several rooms make."""
 
 from common.errors import UserError
 
