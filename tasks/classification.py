@@ -221,13 +221,14 @@ def _select(options: ClassificationOptions, combinations: list[ClassificationOpt
   results = []
   for number, combination in enumerate(combinations, 1):
     say(f"\nrun {number} of {len(combinations)}: {os.path.basename(combination.output_dir)}")
+    own_flags = {**flags, **{name: getattr(combination, name) for name in (*options.sweep, "output_dir")}}
     result = _finished(combination)
     if result is not None:
-      say("finished already")
+      changes = run_directory.changed_flags(combination.output_dir, own_flags)
+      say(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
     else:
       once = dataclasses.replace(combination, do_eval=True, do_predict=False)
       files.make_output_directory(once.output_dir, "output_dir")
-      own_flags = {**flags, **{name: getattr(once, name) for name in (*options.sweep, "output_dir")}}
       result = _run_one(once, opened, data, devices, own_flags, say)
       if devices.is_chief:
         files.write_json(os.path.join(once.output_dir, _RESULT_FILE), dataclasses.asdict(result))

@@ -150,7 +150,7 @@ def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, t
   options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1,
                      sweep={"learning_rate": (1e-6, 0.003), "train_batch_size": (16,), "num_train_epochs": (1.0,),
                             "seed": (1, 2)})
-  run(options, {"learning_rate": "1e-6,0.003"})
+  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.1})
   names = [f"lr{rate}_bs16_ep1_seed{seed}" for rate in ("1e-06", "0.003") for seed in (1, 2)]
   selection = files.read_json(str(tmp_path / "selection.json"))
   assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
@@ -165,9 +165,10 @@ def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, t
   assert "± " in capsys.readouterr().out
   # Of two runs that are gone, one is made again; the others are not run, and nothing else changes.
   os.remove(tmp_path / names[0] / "result.json")
-  run(options, {"learning_rate": "1e-6,0.003"})
+  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.2})
   output = capsys.readouterr().out
-  assert output.count("finished already") == 3 and "training is finished" in output
+  assert output.count("finished already, with other flags: warmup_proportion: 0.1 → 0.2\n") == 3
+  assert "training is finished" in output
   assert (tmp_path / "predictions.jsonl").read_bytes() == predictions
 
 
