@@ -106,18 +106,16 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
   notes = [*notes,
            f"{data.path}: {len(data.questions):,} questions about {len(data.contexts):,} contexts, {len(windows):,} "
            f"windows of {len(windows.input_ids):,} tokens, made in {seconds:.1f} s, {size / 2**20:.1f} MiB"]
+  empty = data.empty_question_ids
+  more = f" and {len(empty) - _MOST_IDS:,} more" if len(empty) > _MOST_IDS else ""
   for count, what in (
       (windows.num_truncated_questions, f"questions were truncated to {settings.max_query_length} tokens"),
       (windows.num_unanswerable_questions, "questions have an answer that no window holds: they are trained on as "
                                            "if there were none"),
-      (windows.num_questions_without_window, "questions are about a context without a token")):
+      (windows.num_questions_without_window, "questions are about a context without a token"),
+      (len(empty), f"questions are empty ({', '.join(empty[:_MOST_IDS])}{more})")):
     if count:
       notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
-  if data.empty_question_ids:
-    ids = data.empty_question_ids
-    more = f" and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
-    notes.append(f"{data.path}: {len(ids):,} of {len(data.questions):,} questions are empty "
-                 f"({', '.join(ids[:_MOST_IDS])}{more})")
   is_scorable = data.has_answers and (settings.version_2_with_negative
                                       or any(question.answers for question in data.questions))
   return SquadSplit(data, contexts, windows, examples, is_scorable, tuple(notes))
