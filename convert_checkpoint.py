@@ -32,7 +32,7 @@ def main(argv) -> None:
   cli.require_flags(input=FLAGS.input, output_format=FLAGS.output_format, output=FLAGS.output)
   files.refuse_existing(FLAGS.output, "output")
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks.convert import convert
+  from modeling.checkpoints.convert import convert
 
   print(convert(FLAGS.input, FLAGS.output_format, FLAGS.output, FLAGS.bert_config_file, FLAGS.vocab_file,
                 FLAGS.do_lower_case).describe())

@@ -146,8 +146,8 @@ time         {seconds / 60:.1f} minutes""")
 
 def most_frequent_label(record_file: str, vocab_file: str) -> tuple[str, float]:
   """The token that is hidden most often, and its share of all hidden tokens."""
-  from data_gen.records import read_examples
-  from data_gen.vocabulary import Vocabulary
+  from data_gen.pretraining.records import read_examples
+  from data_gen.tokenization.vocabulary import Vocabulary
 
   counts = collections.Counter()
   for example in read_examples(record_file):

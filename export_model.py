@@ -52,7 +52,7 @@ def main(argv) -> None:
   cli.require_flags(init_checkpoint=FLAGS.init_checkpoint, export_dir=FLAGS.export_dir, task=FLAGS.task)
   files.refuse_existing(FLAGS.export_dir, "export_dir")
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks.export import ExportOptions, export
+  from inference.export import ExportOptions, export
 
   options = ExportOptions(FLAGS.task, FLAGS.max_seq_length, FLAGS.top_k,
                           {name: FLAGS[name].value for name in _SPANS if FLAGS[name].value is not None})

@@ -44,8 +44,8 @@ def main(argv) -> None:
   cli.refuse_arguments(argv)
   cli.require_flags(input_file=FLAGS.input_file, output_file=FLAGS.output_file, init_checkpoint=FLAGS.init_checkpoint)
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks import feature_extraction
-  from training.distribution import TpuOptions, set_up
+  from inference import feature_extraction
+  from training.devices import TpuOptions, set_up
 
   options = feature_extraction.ExtractionOptions(
       input_file=FLAGS.input_file, output_file=FLAGS.output_file, init_checkpoint=FLAGS.init_checkpoint,

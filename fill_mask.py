@@ -34,7 +34,7 @@ def main(argv) -> None:
     if "[MASK]" not in text:
       raise UserError(f"there is no [MASK] in {text!r}")
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks import fill_mask
+  from inference import fill_mask
 
   filler = fill_mask.MaskFiller.from_checkpoint(FLAGS.init_checkpoint, FLAGS.vocab_file, FLAGS.do_lower_case)
   for number, text in enumerate(texts):

@@ -43,7 +43,7 @@ def main(argv) -> None:
   if os.path.isdir(FLAGS.output_file):
     raise UserError(f"--output_file: {FLAGS.output_file} is a directory, a file is wanted")
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks.predictor import Predictor, serve
+  from inference.predictor import Predictor, serve
 
   predictor = Predictor.from_checkpoint(
       FLAGS.init_checkpoint, FLAGS.task, bert_config_file=FLAGS.bert_config_file, vocab_file=FLAGS.vocab_file,

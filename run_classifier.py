@@ -24,7 +24,7 @@ from absl import flags
 
 from common import cli, fine_tuning_flags
 from common.errors import UserError
-from data_gen import glue
+from data_gen.labelled import glue
 
 FLAGS = flags.FLAGS
 
@@ -60,7 +60,7 @@ def main(argv) -> int:
   if FLAGS.task_name.lower() != "custom":
     glue.find_task(FLAGS.task_name)
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks import classification
+  from tasks.classification import task as classification
 
   same = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "file_format", "text_a_column",
           "text_b_column", "label_column", "regression", "do_eval", "max_seq_length")

@@ -52,7 +52,7 @@ def main(argv) -> int:
   cli.refuse_arguments(argv)
   cli.require_flags(input_file=FLAGS.input_file, output_dir=FLAGS.output_dir)
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks import pretraining
+  from tasks.pretraining import task as pretraining
 
   same = ("input_file", "output_dir", "bert_config_file", "init_checkpoint", "eval_file", "vocab_file", "do_lower_case",
           "max_seq_length", "max_predictions_per_seq", "do_train", "do_eval", "train_batch_size", "eval_batch_size",

@@ -63,7 +63,7 @@ def main(argv) -> int:
     cli.require_flags(output_dir=FLAGS.output_dir)
   given = cli.given_flags()
   # Imported late, so that --help and wrong flags answer at once.
-  from tasks import squad
+  from tasks.question_answering import task as squad
 
   same = ("train_file", "predict_file", "skip_bad_answers", "verbose_logging", "question", "context", "context_file",
           "learning_rate", "train_batch_size", "num_train_epochs", "seed")

@@ -32,9 +32,9 @@ from absl import flags
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
-from data_gen.generation import generate, load_tokenizer
-from data_gen.generation_settings import Settings
-from data_gen.vocabulary import Vocabulary
+from data_gen.pretraining.generation import generate, load_tokenizer
+from data_gen.pretraining.settings import Settings
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _CORPUS_FILE = flags.DEFINE_string("corpus_file", None, "A sentence a line, a blank line between documents.")
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")

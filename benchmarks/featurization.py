@@ -34,10 +34,10 @@ from absl import flags
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
-from data_gen.glue import find_task, read_split
-from data_gen.pair_features import encode_pairs
-from data_gen.tokenization import Tokenizer
-from data_gen.vocabulary import Vocabulary
+from data_gen.labelled.glue import find_task, read_split
+from data_gen.labelled.pair_features import encode_pairs
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _TEXT_FILE = flags.DEFINE_string("text_file", None, "English text; comma-separated patterns.")
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")

@@ -73,9 +73,9 @@ def main(argv) -> None:
 def _read_examples():
   if FLAGS.data_dir is None:
     return synthetic_examples(FLAGS.max_seq_length)
-  from data_gen.glue import find_task, read_split
-  from data_gen.pair_features import encode_pairs
-  from data_gen.tokenization import Tokenizer
+  from data_gen.labelled.glue import find_task, read_split
+  from data_gen.labelled.pair_features import encode_pairs
+  from data_gen.tokenization.tokenizer import Tokenizer
   from training.examples import Examples
 
   texts = read_split(find_task("mrpc"), FLAGS.data_dir, "train")

@@ -30,7 +30,7 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
 
   from modeling.checkpoints.names import raw_variables
   from modeling.classification import BertForClassification
-  from tasks.classification import make_task
+  from tasks.classification.task import make_task
   from training.loop import StepOptions, Trainer, TrainingState
   from training.optimization import AdamWeightDecay, LearningRateSchedule
 

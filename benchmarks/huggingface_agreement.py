@@ -35,11 +35,11 @@ def main(argv) -> None:
     raise UserError(f"{error.name} is not installed: pip install -r requirements-peers.txt") from None
   import numpy as np
 
-  from data_gen.tokenization import Tokenizer
-  from modeling.checkpoints.load import load_weights, open_checkpoint
+  from data_gen.tokenization.tokenizer import Tokenizer
+  from modeling.checkpoints.load import load_weights, read_checkpoint
   from modeling.encoder import BertEncoder
 
-  source = open_checkpoint(FLAGS.model)
+  source = read_checkpoint(FLAGS.model)
   if source.config is None or source.vocab_file is None:
     raise UserError(f"--model: {FLAGS.model} has no config.json or no vocabulary")
   encoder = BertEncoder(source.config)

@@ -25,7 +25,7 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
 
   from modeling.checkpoints.names import raw_variables
   from modeling.pretraining import BertForPreTraining
-  from tasks.pretraining import make_task
+  from tasks.pretraining.task import make_task
   from training.loop import StepOptions, Trainer, TrainingState
   from training.optimization import AdamWeightDecay, LearningRateSchedule
 

@@ -1,14 +1,14 @@
 """The features of SQuAD questions as they are usually made in Python: question by question, token by token.
 
-The yardstick of `benchmarks/squad_featurization.py` and of the tests of `data_gen/squad_features.py`: the steps of the
+The baseline of `benchmarks/squad_featurization.py` and of the tests of `data_gen/labelled/squad_features.py`: the steps of the
 BERT paper's code, a context tokenized again for each of its questions, nothing shared with `data_gen/` but the data.
-Verified against the output of the original code (tests/data_gen/test_squad_features.py).
+Verified against the output of the original code (tests/data_gen/labelled/test_squad_features.py).
 """
 
 from collections.abc import Iterator
 
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from data_gen.squad import Question, SquadData
+from data_gen.labelled.squad import Question, SquadData
 
 
 def reference_features(data: SquadData, tokenizer: ReferenceTokenizer, *, max_seq_length: int, doc_stride: int,

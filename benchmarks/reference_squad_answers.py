@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks.reference_squad import split_words
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from data_gen.squad import SquadData
+from data_gen.labelled.squad import SquadData
 
 
 def reference_answers(data: SquadData, features: Sequence[dict], start_logits: Sequence[Sequence[float]],

@@ -1,8 +1,8 @@
 """The tokenizer of the BERT paper's code as it is usually written in Python: one character after the other.
 
-The yardstick of `benchmarks/tokenization.py` and of the tests of `data_gen/tokenization.py`: every step of the
+The baseline of `benchmarks/tokenization.py` and of the tests of `data_gen/tokenization/tokenizer.py`: every step of the
 algorithm is a function over the whole text, nothing is remembered between calls and nothing is shared with
-`data_gen/`. Verified against the output of the original code (tests/data_gen/test_tokenization.py).
+`data_gen/`. Verified against the output of the original code (tests/data_gen/tokenization/test_tokenizer.py).
 """
 
 import unicodedata

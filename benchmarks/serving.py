@@ -69,14 +69,14 @@ def main(argv) -> None:
 
 def _export(directory: str) -> None:
   """Exports the network for every task that it has a head for, and converts it for the peers."""
-  from modeling.checkpoints.load import open_checkpoint
+  from inference.export import ExportOptions, export
+  from modeling.checkpoints.convert import convert
+  from modeling.checkpoints.load import read_checkpoint
   from modeling.checkpoints.shapes import heads_of
-  from tasks.convert import convert
-  from tasks.export import ExportOptions, export
 
   checkpoint = FLAGS.init_checkpoint or _random_network(os.path.join(directory, "random"))
   convert(checkpoint, "native", os.path.join(directory, "network"))
-  heads = heads_of(open_checkpoint(checkpoint).tensors)
+  heads = heads_of(read_checkpoint(checkpoint).tensors)
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
   for task, head in {"features": None, "classifier": "classifier", "squad": "span", "fill_mask": "masked_lm"}.items():
     if head is None or head in heads:
@@ -140,10 +140,10 @@ def _plain():
 
   from benchmarks.reference_tokenizer import ReferenceTokenizer
   from modeling.checkpoints.load import load_weights
+  from modeling.checkpoints.open import open_checkpoint
   from modeling.encoder import BertEncoder
-  from tasks.loading import open_network
 
-  opened = open_network(os.path.join(FLAGS.directory, "network"))
+  opened = open_checkpoint(os.path.join(FLAGS.directory, "network"))
   model = BertEncoder(opened.config)
   model.build()
   load_weights(model, opened.source)
@@ -171,7 +171,7 @@ def _transformers():
   import torch
   import transformers
 
-  from tasks.convert import convert
+  from modeling.checkpoints.convert import convert
 
   path = os.path.join(FLAGS.directory, "huggingface")
   if not os.path.exists(path):

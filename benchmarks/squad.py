@@ -23,7 +23,7 @@ from absl import flags
 
 from benchmarks import interleaved
 from common import cli, files
-from data_gen.squad import read_squad
+from data_gen.labelled.squad import read_squad
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("input_file", None, "SQuAD file whose questions are predicted.")
@@ -79,7 +79,7 @@ def _write_questions(path: str) -> int:
 
 def _work() -> None:
   from benchmarks import squad_programs
-  from data_gen.vocabulary import Vocabulary
+  from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.config import BertConfig
 
   config = BertConfig(

@@ -29,10 +29,10 @@ from benchmarks import texts
 from benchmarks.reference_squad import reference_features
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli
-from data_gen.squad import Answer, Question, SquadData, read_squad
-from data_gen.squad_features import ContextTokens, Windows, make_windows
-from data_gen.tokenization import Tokenizer
-from data_gen.vocabulary import Vocabulary
+from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
+from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "WordPiece vocabulary, uncased.")
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "SQuAD file. Default: docstrings of the installed packages.")

@@ -15,18 +15,18 @@ LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 
 def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: int) -> Callable[[], int]:
   """This project's way, as `run_squad.py --do_predict` goes."""
-  from data_gen.tokenization import Tokenizer
-  from modeling.spans import BertForSpans
-  from tasks.squad_data import read_predicted
-  from tasks.squad_networks import predict_spans, span_outputs
-  from tasks.squad_results import answer_questions, write
-  from tasks.squad_settings import SquadSettings
-  from training.distribution import set_up
+  from data_gen.tokenization.tokenizer import Tokenizer
+  from modeling.question_answering import BertForQuestionAnswering
+  from tasks.question_answering.data import read_predicted
+  from tasks.question_answering.ensemble import predict_spans, span_outputs
+  from tasks.question_answering.results import answer_questions, write
+  from tasks.question_answering.settings import SquadSettings
+  from training.devices import set_up
   from training.examples import lengths_for
   from training.prediction import Prediction
 
   settings = SquadSettings(**LENGTHS)
-  model = BertForSpans(config)
+  model = BertForQuestionAnswering(config)
   model.build_weights()
   devices = set_up("none")
   outputs, token_outputs = span_outputs(model)
@@ -52,8 +52,8 @@ def model_garden(config, input_file: str, vocab_file: str, output_dir: str, batc
   from benchmarks.reference_squad import reference_features
   from benchmarks.reference_squad_answers import reference_answers
   from benchmarks.reference_tokenizer import ReferenceTokenizer
-  from data_gen.squad import read_squad
-  from data_gen.vocabulary import Vocabulary
+  from data_gen.labelled.squad import read_squad
+  from data_gen.tokenization.vocabulary import Vocabulary
 
   initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
   encoder = networks.BertEncoder(

@@ -31,8 +31,8 @@ from absl import flags
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli
-from data_gen.tokenization import Tokenizer
-from data_gen.vocabulary import Vocabulary
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _BATCH = 1000  # lines; for those that take batches. The others would only wait for memory with more.
 
@@ -82,7 +82,7 @@ class Ours:
 
 
 class PlainPython:
-  """The yardstick."""
+  """The baseline."""
 
   name = "plain Python"
   slow = True

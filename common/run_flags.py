@@ -39,7 +39,7 @@ def options() -> dict[str, object]:
   Raises:
     UserError: they contradict each other.
   """
-  from training.distribution import TpuOptions
+  from training.devices import TpuOptions
 
   if FLAGS.use_tpu and FLAGS.distribution_strategy not in ("auto", "tpu"):
     raise UserError(f"--use_tpu contradicts --distribution_strategy={FLAGS.distribution_strategy}")

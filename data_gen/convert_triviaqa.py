@@ -17,7 +17,7 @@ from absl import flags
 
 from common import cli, files
 from common.errors import UserError
-from data_gen import triviaqa
+from data_gen.labelled import triviaqa
 
 _QA_FILE = flags.DEFINE_string("qa_file", None, "Questions and answers, e.g. qa/wikipedia-train.json.")
 _EVIDENCE_DIR = flags.DEFINE_string("evidence_dir", None, "The folder of the articles, e.g. evidence/wikipedia.")

@@ -23,9 +23,9 @@ from absl import flags
 
 from common import cli, files, parallel
 from common.errors import UserError
-from data_gen import records, statistics
-from data_gen.generation import generate, load_tokenizer
-from data_gen.generation_settings import Settings
+from data_gen.pretraining import records, statistics
+from data_gen.pretraining.generation import generate, load_tokenizer
+from data_gen.pretraining.settings import Settings
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Text files, comma-separated globs; gzipped or not.")
 _OUTPUT_FILE = flags.DEFINE_string(

@@ -21,7 +21,7 @@ from absl import flags
 
 from common import cli, files, parallel
 from common.errors import UserError
-from data_gen import docstrings
+from data_gen.text import docstrings
 
 _OUTPUT_FILE = flags.DEFINE_string("output_file", None, "JSON lines with the fields package and text.")
 _PACKAGES = flags.DEFINE_list(

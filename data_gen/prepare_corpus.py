@@ -20,7 +20,7 @@ from absl import flags
 
 from common import cli, files, parallel
 from common.errors import UserError
-from data_gen import corpus_preparation, corpus_readers
+from data_gen.text import corpus_preparation, corpus_readers
 
 _INPUT_FILE = flags.DEFINE_string(
     "input_file", None, "Text files: paths and patterns, separated by commas; gzip is recognised.")

@@ -7,7 +7,7 @@ The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of 
 sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
 j, never put together again from tokens. docs/squad_answers.md tells where this differs from the original's text.
 
-Before this: `data_gen/squad_features.py` and the network. After it: `squad_scores.py` and `squad_files.py`.
+Before this: `data_gen/labelled/squad_features.py` and the network. After it: `squad_scores.py` and `squad_files.py`.
 
 Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K positions tried as
 the start and as the end of an answer, C candidate answers.
@@ -22,8 +22,8 @@ import numpy as np
 
 from common.checks import check_at_least
 from common.errors import UserError
-from data_gen.squad import SquadData
-from data_gen.squad_features import ContextTokens, Windows
+from data_gen.labelled.squad import SquadData
+from data_gen.labelled.squad_features import ContextTokens, Windows
 
 # Windows looked at together: what is computed on the way then takes some 10 MB.
 _WINDOWS_AT_ONCE = 1024

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from common.errors import UserError
-from data_gen.squad import SquadData
+from data_gen.labelled.squad import SquadData
 from evaluation.squad_answers import QuestionAnswers
 
 # How far the threshold is from the nearest odds where no question lies on its other side.

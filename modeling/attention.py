@@ -40,14 +40,14 @@ class SelfAttention(keras.layers.Layer):
     for layer in (self.query, self.key, self.value):
       layer.build()
 
-  def call(self, x, bias=None, *, dropout: DropoutStream | None = None, dropout_place: int = 0):
+  def call(self, x, bias=None, *, dropout: DropoutStream | None = None, dropout_site: int = 0):
     """What each position gathers, the heads side by side, before the output projection.
 
     Args:
       x: [B, S, H].
       bias: float32, broadcastable to [B, N, S, S], from `masks.attention_bias`; None to attend everywhere.
       dropout: None for inference.
-      dropout_place: number of the place where the probabilities are dropped.
+      dropout_site: number of the place where the probabilities are dropped.
 
     Returns:
       [B, S, H].
@@ -66,6 +66,6 @@ class SelfAttention(keras.layers.Layer):
     if bias is not None:
       scores = scores + bias
     probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
-    probabilities = apply_dropout(probabilities, self._config.attention_probs_dropout_prob, dropout_place, dropout)
+    probabilities = apply_dropout(probabilities, self._config.attention_probs_dropout_prob, dropout_site, dropout)
     context = ops.matmul(probabilities, value)  # [B, N, S, D]
     return ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))

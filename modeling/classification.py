@@ -1,20 +1,20 @@
 """The network for classes and scores of sequences and pairs (section 4.1 of the paper), and its sums.
 
-Comes after `modeling/task_heads.py`; `tasks/classification.py` trains it.
+Comes after `modeling/task_heads.py`; `tasks/classification/task.py` trains it.
 """
 
 from collections.abc import Mapping
 
 from keras import ops
 
-from modeling.bert import BertModel
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import example_weights, weighted_sums
 from modeling.task_heads import ClassificationHead
+from modeling.task_model import BertTaskModel
 
 
-class BertForClassification(BertModel):
+class BertForClassification(BertTaskModel):
   """Encoder and classification head.
 
   Args:

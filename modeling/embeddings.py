@@ -9,7 +9,7 @@ from modeling.dropout import dropout as apply_dropout
 from modeling.initializers import truncated_normal
 from modeling.normalization import LayerNorm
 
-_DROPOUT_PLACE = 0
+_DROPOUT_SITE = 0
 
 
 class Embeddings(keras.layers.Layer):
@@ -62,7 +62,7 @@ class Embeddings(keras.layers.Layer):
       total = total + self.position_embeddings[:length]
     else:
       total = total + ops.take(self.position_embeddings, position_ids, axis=0)
-    return apply_dropout(self.layer_norm(total), self._config.hidden_dropout_prob, _DROPOUT_PLACE, dropout)
+    return apply_dropout(self.layer_norm(total), self._config.hidden_dropout_prob, _DROPOUT_SITE, dropout)
 
   def _segments(self, segment_ids):
     """[B, S, H], or [H] where all are of segment 0."""

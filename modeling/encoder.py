@@ -31,7 +31,7 @@ class EncoderLayer(keras.layers.Layer):
     # Keras must not round the attention bias on its way to the softmax; `x` has the compute dtype already.
     super().__init__(autocast=False, **kwargs)
     self._config = config
-    self._first_dropout_place = 1 + 3 * index
+    self._first_dropout_site = 1 + 3 * index
     self._activations = {training: activation(config.hidden_act, training) for training in (False, True)}
     path = f"bert/encoder/layer_{index}"
 
@@ -56,8 +56,8 @@ class EncoderLayer(keras.layers.Layer):
 
   def call(self, x, bias=None, *, dropout: DropoutStream | None = None):
     """[B, S, H] → [B, S, H]; `bias` as in `SelfAttention`, `dropout` None for inference."""
-    rate, place = self._config.hidden_dropout_prob, self._first_dropout_place
-    attended = self.attention_output(self.attention(x, bias, dropout=dropout, dropout_place=place))
+    rate, place = self._config.hidden_dropout_prob, self._first_dropout_site
+    attended = self.attention_output(self.attention(x, bias, dropout=dropout, dropout_site=place))
     x = self.attention_layer_norm(x + apply_dropout(attended, rate, place + 1, dropout))
     activate = self._activations[dropout is not None]
     transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between

@@ -1,6 +1,6 @@
 """Classification losses, and the sums over examples that losses and metrics are made of.
 
-Used by `modeling/pretraining.py`, `modeling/classification.py` and `modeling/spans.py`.
+Used by `modeling/pretraining.py`, `modeling/classification.py` and `modeling/question_answering.py`.
 """
 
 import keras

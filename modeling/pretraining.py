@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 import keras
 from keras import ops
 
-from modeling.bert import BertModel
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.heads import MaskedLmHead, NextSentenceHead
 from modeling.losses import example_weights, weighted_sums
+from modeling.task_model import BertTaskModel
 
 
-class BertForPreTraining(BertModel):
-  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertModel`."""
+class BertForPreTraining(BertTaskModel):
+  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`."""
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)

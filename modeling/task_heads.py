@@ -34,7 +34,7 @@ class LinearHead(keras.layers.Layer):
     self._initializer = truncated_normal(config.initializer_range, seed, f"heads/{name}/output_weights")
     self._dropout_rate = dropout_rate
     # The encoder's places are numbered 0...3 L.
-    self._dropout_place = 3 * config.num_hidden_layers + 1
+    self._dropout_site = 3 * config.num_hidden_layers + 1
 
   def build(self, unused_input_shape=None):
     self.output_weights = self.add_weight(
@@ -43,7 +43,7 @@ class LinearHead(keras.layers.Layer):
 
   def scores(self, x, dropout_stream: DropoutStream | None):
     """[..., H] → float32 [..., C]."""
-    x = dropout(x, self._dropout_rate, self._dropout_place, dropout_stream)
+    x = dropout(x, self._dropout_rate, self._dropout_site, dropout_stream)
     flat = matmul_transposed(ops.reshape(x, (-1, self._hidden_size)), self.output_weights)
     return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
 
@@ -59,7 +59,7 @@ class ClassificationHead(LinearHead):
     return self.scores(pooled_output, dropout)
 
 
-class SpanHead(LinearHead):
+class QuestionAnsweringHead(LinearHead):
   """Start and end of an answer (sections 4.2 and 4.3). Nothing is dropped, as in the original."""
 
   def __init__(self, config: BertConfig, *, seed: int = 0):
@@ -71,7 +71,7 @@ class SpanHead(LinearHead):
     return logits[:, :, 0], logits[:, :, 1]
 
 
-class TaggingHead(LinearHead):
+class TokenClassificationHead(LinearHead):
   """One of C tags for every token (section 5.3)."""
 
   def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT):

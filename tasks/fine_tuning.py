@@ -1,7 +1,7 @@
 """What all fine-tuning has in common: a network on a checkpoint, trained on examples in memory, the best of it kept.
 
-Comes after `tasks/loading.py`, `training/examples.py` and `training/session.py`; `tasks/classification.py` and
-`tasks/squad.py` bring the task.
+Comes after `modeling/checkpoints/open.py`, `training/examples.py` and `training/session.py`; `tasks/classification/task.py` and
+`tasks/question_answering/task.py` bring the task.
 """
 
 import dataclasses
@@ -14,15 +14,14 @@ import numpy as np
 from common import files
 from common.checks import check_at_least
 from common.errors import UserError
-from modeling.bert import BertModel
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.names import original_names, raw_variables
-from modeling.checkpoints.source import Source
+from modeling.checkpoints.open import LoadedCheckpoint
 from modeling.config import BertConfig
-from tasks import report
-from tasks.loading import Opened
-from training import run_directory
-from training.distribution import Devices, TpuOptions
+from modeling.task_model import BertTaskModel
+from training import report, run_directory
+from training.devices import Devices, TpuOptions
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
 from training.loop import StepOptions, Task, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
@@ -126,16 +125,16 @@ class FineTuning:
     make_model: () → the network.
     description: `task.json`; what is in it when it is written, which is now and with every best checkpoint.
     script, flags: for `flags.json`.
-    foreign_head: why the checkpoint's head is of no use here; None where it belongs to this task.
+    head_mismatch: why the checkpoint's head is of no use here; None where it belongs to this task.
     say: prints a line.
 
   Raises:
     UserError: the directory holds another network, or nothing is to be trained and the checkpoint has no head.
   """
 
-  def __init__(self, options: FineTuningOptions, opened: Opened, config: BertConfig, devices: Devices,
-               make_model: Callable[[], BertModel], description: Mapping[str, object], script: str,
-               flags: Mapping[str, object], foreign_head: str | None, say: Callable[[str], None]):
+  def __init__(self, options: FineTuningOptions, opened: LoadedCheckpoint, config: BertConfig, devices: Devices,
+               make_model: Callable[[], BertTaskModel], description: Mapping[str, object], script: str,
+               flags: Mapping[str, object], head_mismatch: str | None, say: Callable[[str], None]):
     self.options = options
     self.devices = devices
     self.lengths = options.padded_lengths(devices)
@@ -159,7 +158,7 @@ class FineTuning:
       if restored:
         say(f"resuming from {restored}, step {self.step}")
       elif opened.source is not None:
-        self._load(opened.source, foreign_head)
+        self._load(opened.source, head_mismatch)
       else:
         say("no --init_checkpoint: all weights are random")
     if devices.is_chief and options.do_train:
@@ -242,21 +241,21 @@ class FineTuning:
     if not os.path.exists(record):
       return None
     with self.devices.strategy.scope():
-      load_weights(self.model, open_checkpoint(directory))
+      load_weights(self.model, read_checkpoint(directory))
     return files.read_json(record)
 
-  def _load(self, source: Source, foreign_head: str | None) -> None:
+  def _load(self, source: Checkpoint, head_mismatch: str | None) -> None:
     heads = [name for name in original_names(self.model) if not name.startswith("bert/")]
-    if foreign_head is not None:
+    if head_mismatch is not None:
       source = dataclasses.replace(
           source, tensors={name: shape for name, shape in source.tensors.items() if name not in heads})
     account = load_weights(self.model, source)
     self._say(account.describe())
-    if foreign_head is not None:
-      self._say(f"the head is fresh: {foreign_head}")
+    if head_mismatch is not None:
+      self._say(f"the head is fresh: {head_mismatch}")
     if not self.options.do_train and any(name in heads for name in account.fresh):
       raise UserError(f"{source.description} is not a trained model for this task"
-                      f"{f' ({foreign_head})' if foreign_head else ''}: give --do_train, or the checkpoint of one")
+                      f"{f' ({head_mismatch})' if head_mismatch else ''}: give --do_train, or the checkpoint of one")
 
   def _describe(self, directory: str) -> None:
     run_directory.write_description(

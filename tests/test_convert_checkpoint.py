@@ -12,12 +12,12 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.convert import convert
+from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.names import original_names
 from modeling.checkpoints.write import FORMATS, write_checkpoint
 from modeling.config import BertConfig
 from modeling.presets import pretraining_parameter_count
-from tasks.convert import convert
 from tests.modeling.checkpoints.common import HEADS, assert_same, random_weights, read_all, write_huggingface
 from tests.modeling.common import SMALL, golden_model
 
@@ -59,9 +59,9 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
     tour = TOUR
   for number, output_format in enumerate(tour[1:], 1):
     conversion = convert(path, output_format, str(tmp_path / str(number)))
-    assert (conversion.left_over, conversion.notes) == ([], [])
+    assert (conversion.unused, conversion.notes) == ([], [])
     path = str(tmp_path / str(number))
-  source = open_checkpoint(path)
+  source = read_checkpoint(path)
   # Where there were no names of labels, Hugging Face's stand-ins stay.
   assert dataclasses.replace(source.config, extra={}) == SMALL
   assert source.do_lower_case is False
@@ -77,9 +77,9 @@ def test_golden_checkpoints_go_everywhere(golden, tmp_path, folder):
   expected = read_all(golden / folder)
   for output_format in FORMATS:
     convert(str(golden / folder), output_format, str(tmp_path / output_format))
-    source = open_checkpoint(str(tmp_path / output_format))
+    source = read_checkpoint(str(tmp_path / output_format))
     assert_same({name: source.read(name) for name in source.tensors}, expected)
-    config, original = source.config, open_checkpoint(str(golden / folder)).config
+    config, original = source.config, read_checkpoint(str(golden / folder)).config
     assert (config.hidden_act, config.layer_norm_epsilon) == (original.hidden_act, original.layer_norm_epsilon)
     assert config.extra.get("id2label", {}) == original.extra.get("id2label", config.extra.get("id2label", {}))
 
@@ -109,14 +109,14 @@ def test_a_native_export_is_what_a_run_writes(golden, tmp_path):
 
 
 def test_slots_and_the_step_are_not_carried_and_strangers_are_named(golden, tmp_path):
-  assert not convert(str(golden / "optimizer"), "native", str(tmp_path / "a")).left_over
+  assert not convert(str(golden / "optimizer"), "native", str(tmp_path / "a")).unused
   weights = random_weights("span")
   prefix = str(tmp_path / "model.ckpt")
   tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*weights, "my/own"], shape_and_slices=[""] * (len(weights) + 1),
                     tensors=[*weights.values(), np.ones(3, np.float32)])
   SMALL.to_file(str(tmp_path / "bert_config.json"))
   conversion = convert(prefix, "huggingface", str(tmp_path / "b"))
-  assert conversion.left_over == ["my/own"]
+  assert conversion.unused == ["my/own"]
   text = conversion.describe()
   assert "left over, not in the output: my/own" in text and "heads: span" in text
   assert "note: there is no vocab.txt beside the input" in text and "every bit the same" in text
@@ -136,7 +136,7 @@ def test_files_named_on_the_command_line_win(tmp_path):
   config = BertConfig(**{**SMALL.to_dict(), "num_attention_heads": 4})
   config.to_file(str(tmp_path / "other.json"))
   conversion = convert(run, "huggingface", str(tmp_path / "out"), str(tmp_path / "other.json"), other, False)
-  source = open_checkpoint(str(tmp_path / "out"))
+  source = read_checkpoint(str(tmp_path / "out"))
   assert (source.config.num_attention_heads, source.do_lower_case) == (4, False)
   assert open(source.vocab_file).read() == open(other).read()
   assert conversion.notes == [f"{other} has 40 entries, fewer than vocab_size 50"]
@@ -148,13 +148,13 @@ def test_either_kind_of_configuration_may_be_named(tmp_path, name, activation):
   SMALL.to_file(str(tmp_path / "bert_config.json"))
   (tmp_path / "in/config.json").rename(tmp_path / "config.json")
   convert(str(tmp_path / "in"), "native", str(tmp_path / "out"), str(tmp_path / name))
-  assert open_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
+  assert read_checkpoint(str(tmp_path / "out")).config.hidden_act == activation
 
 
 def test_an_unknown_casing_is_said_aloud(tmp_path):
   run = written(tmp_path / "run", random_weights(), vocab_file=vocabulary(tmp_path / "a.txt"))
   assert "--do_lower_case" in convert(run, "original", str(tmp_path / "out")).notes[0]
-  assert open_checkpoint(str(tmp_path / "out")).do_lower_case is None
+  assert read_checkpoint(str(tmp_path / "out")).do_lower_case is None
 
 
 def refused(tmp_path, message, *arguments, output="out", **kwargs):
@@ -265,6 +265,6 @@ def test_a_hugging_face_directory_as_input_of_the_same_format(tmp_path):
   weights = random_weights("classifier")
   write_huggingface(tmp_path / "in", weights, hidden_act="gelu_pytorch_tanh", id2label={"0": "a", "1": "b", "2": "c"})
   convert(str(tmp_path / "in"), "huggingface", str(tmp_path / "out"))
-  source = open_checkpoint(str(tmp_path / "out"))
-  assert source.config == open_checkpoint(str(tmp_path / "in")).config
+  source = read_checkpoint(str(tmp_path / "out"))
+  assert source.config == read_checkpoint(str(tmp_path / "in")).config
   assert_same(read_all(tmp_path / "out"), weights)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.tasks.test_export import checkpoint
+from tests.inference.test_export import checkpoint
 
 
 @pytest.fixture

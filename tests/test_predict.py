@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.tasks.tiny import write_tiny
+from tests.tiny import write_tiny
 
 
 @pytest.fixture(scope="module")

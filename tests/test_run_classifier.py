@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.processes import Script, curve, tensors
-from tests.tasks.toy_task import write_csv, write_network
+from tests.tasks.classification.toy_task import write_csv, write_network
 
 STEPS = 8 * 38
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from common import files
-from tasks.squad import SquadOptions, run
+from tasks.question_answering.task import SquadOptions, run
 from tests.processes import Script, curve, tensors
-from tests.tasks.toy_squad import LENGTHS, write_files
+from tests.tasks.question_answering.toy_squad import LENGTHS, write_files
 
 EPOCHS = 12
 
@@ -44,7 +44,7 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
 
 
 def test_two_devices_train_and_predict_as_one(tmp_path, project):
-  done = subprocess.run([sys.executable, str(project / "tests/tasks/squad_on_two_cpus.py"), str(tmp_path)],
+  done = subprocess.run([sys.executable, str(project / "tests/tasks/question_answering/squad_on_two_cpus.py"), str(tmp_path)],
                         capture_output=True, text=True, timeout=400, cwd=tmp_path)
   assert done.returncode == 0, done.stderr
   assert "2 x CPU (MirroredStrategy), float32" in done.stdout

@@ -7,7 +7,7 @@ for few shapes. All replicas get the same length.
 The batches of an epoch are a function of (lengths, batch size, seed, epoch): a run goes on after an interruption with
 the very next batch, for any number of devices.
 
-Comes after `data_gen/pair_features.py` and the like; `training/loop.py` and `training/prediction.py` take the batches.
+Comes after `data_gen/labelled/pair_features.py` and the like; `training/loop.py` and `training/prediction.py` take the batches.
 """
 
 import dataclasses

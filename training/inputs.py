@@ -5,7 +5,7 @@ seen so far, so a resumed run goes on with the very next one, and the number of 
 batch holds. Every host reads the serialized records of the whole global batch, which costs little, and parses its own
 share of it, in batches.
 
-Comes after `data_gen/records.py`, which knows the schema; `training/loop.py` takes the batches.
+Comes after `data_gen/pretraining/records.py`, which knows the schema; `training/loop.py` takes the batches.
 """
 
 import dataclasses

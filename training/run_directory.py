@@ -25,27 +25,21 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
-from data_gen.vocabulary import write_casing
+from data_gen.tokenization.vocabulary import write_casing
+from modeling.checkpoints.bundle import latest_checkpoint
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE
 from modeling.checkpoints.names import native_path
-from modeling.checkpoints.native import BEST_DIRECTORY, BEST_RECORD, weights_tree
+from modeling.checkpoints.native import weights_tree
 from modeling.checkpoints.object_graph import attach
 from modeling.config import BertConfig
 from training.loop import TrainingState
 from training.optimization import AdamWeightDecay
 
-CONFIG_FILE = "bert_config.json"
-VOCAB_FILE = "vocab.txt"
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
-TASK_FILE = "task.json"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
-
-
-def latest_checkpoint(directory: str) -> str | None:
-  """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none."""
-  return tf.train.latest_checkpoint(directory)
 
 
 def check_same_model(directory: str, config: BertConfig) -> None:

@@ -18,7 +18,7 @@ from absl import logging
 
 from common.errors import UserError
 from common.progress import Progress
-from training.distribution import Devices
+from training.devices import Devices
 from training.loop import Evaluator, Trainer, TrainingState
 from training.run_directory import CheckpointManager, MetricsLog
 

@@ -21,7 +21,7 @@ from absl import flags
 from common import cli, files, parallel
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.vocabulary import Vocabulary, write_casing
+from data_gen.tokenization.vocabulary import Vocabulary, write_casing
 from modeling.presets import PRESETS
 from vocab import wordpiece_learner
 from vocab.coverage import coverage_table

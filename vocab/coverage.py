@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 
-from data_gen.vocabulary import UNK, Vocabulary
-from data_gen.wordpiece import ID_BYTES, WordPiece
+from data_gen.tokenization.vocabulary import UNK, Vocabulary
+from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How often each word stands in a corpus, counted on all cores in bounded memory.
 
-Words are what `data_gen/basic_tokenization.py` makes of the text, so a vocabulary learnt from them fits the
+Words are what `data_gen/tokenization/basic.py` makes of the text, so a vocabulary learnt from them fits the
 tokenizer. Used by `build_vocab.py`; after it comes `wordpiece_learner.py`.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from common import parallel
 from common.errors import UserError
-from data_gen.basic_tokenization import basic_tokenize, find_chunks, splits_plainly
-from data_gen.text_lines import open_text
+from data_gen.text.lines import open_text
+from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
 _PORTION_BYTES = 1 << 22

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 
 from common import parallel
 from common.errors import UserError
-from data_gen.basic_tokenization import find_chunks
-from data_gen.vocabulary import CLS, MASK, PAD, SEP, UNK
+from data_gen.tokenization.basic import find_chunks
+from data_gen.tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
 
 # The learner's own defaults.
 _NUM_ITERATIONS = 4

@@ -84,6 +84,11 @@ def find_prefix(path: str) -> str | None:
   return None
 
 
+def latest_checkpoint(directory: str) -> str | None:
+  """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none."""
+  return tf.train.latest_checkpoint(directory)
+
+
 def _prefix_in_directory(directory: str) -> str | None:
   prefixes = sorted(path.removesuffix(".index") for path in glob.glob(os.path.join(glob.escape(directory), "*.index")))
   state = tf.train.get_checkpoint_state(directory)

@@ -8,11 +8,11 @@ import os
 import numpy as np
 
 from common.errors import UserError
+from modeling.checkpoints.checkpoint import Checkpoint
 from modeling.checkpoints.huggingface_config import check_labels, read_config
 from modeling.checkpoints.huggingface_names import encoder_prefixes, is_transposed, original_names_of, plain_keys
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files
 from modeling.checkpoints.shapes import check_fits, show_shape
-from modeling.checkpoints.source import Source
 
 _WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
 _DECODER, _DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
@@ -52,7 +52,7 @@ def refuse_pickle(path: str) -> None:
       raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
-def read_huggingface(path: str) -> Source:
+def read_huggingface(path: str) -> Checkpoint:
   """The weights of a `.safetensors` file or an index of several.
 
   Args:
@@ -88,15 +88,15 @@ def read_huggingface(path: str) -> Source:
     check_fits(config, tensors, path)
     check_labels(config, tensors, config_file)
   read_already = {*names.values(), *_BUFFERS, _DECODER, _DECODER_BIAS}
-  left_over = {stored: files[stored].shapes[stored] for key, stored in keys.items() if key not in read_already}
+  unused = {stored: files[stored].shapes[stored] for key, stored in keys.items() if key not in read_already}
 
   def read(name: str) -> np.ndarray:
     stored = keys[names[name]] if name in names else name
     values = files[stored].read(stored)
     return np.ascontiguousarray(values.T) if is_transposed(name) else values
 
-  return Source(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
-                tensors=tensors | left_over, read=read, config=config)
+  return Checkpoint(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
+                tensors=tensors | unused, read=read, config=config)
 
 
 def _unique_keys(path: str, files: dict[str, SafetensorsFile]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Opening a checkpoint of any format, and loading its weights into a model.
 
-A format is one function that looks at what is there and returns a `Source` or None.
+A format is one function that looks at what is there and returns a `Checkpoint` or None.
 """
 
 import dataclasses
@@ -10,46 +10,46 @@ import numpy as np
 
 from common.errors import UserError
 from modeling.checkpoints.bundle import Bundle, find_prefix
+from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, with_companion_files
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.names import original_names
-from modeling.checkpoints.native import BEST_DIRECTORY, BEST_RECORD, read_native
+from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.shapes import missing_from_encoder, show_shape, some
-from modeling.checkpoints.source import Source
-from modeling.checkpoints.surroundings import with_surroundings
 
-# Formats that are kept in TensorFlow's checkpoint files: Bundle → Source or None.
+# Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
 _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
 
 
 @dataclasses.dataclass(frozen=True)
-class Account:
+class LoadReport:
   """What became of the weights, by the names of the original.
 
   Attributes:
     description: of the checkpoint.
     loaded: weights of the model that were read.
     fresh: weights of the model that the checkpoint does not have; they keep their initial values.
-    left_over: weights of the checkpoint that the model does not have.
+    unused: weights of the checkpoint that the model does not have.
   """
 
   description: str
   loaded: list[str]
   fresh: list[str]
-  left_over: list[str]
+  unused: list[str]
 
   def describe(self) -> str:
     """The account as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
     if self.fresh:
       lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.fresh)}")
-    if self.left_over:
-      lines.append(f"in the checkpoint, but not in this model: {', '.join(self.left_over)}")
+    if self.unused:
+      lines.append(f"in the checkpoint, but not in this model: {', '.join(self.unused)}")
     return "\n".join(lines)
 
 
-def open_checkpoint(path: str) -> Source:
+def read_checkpoint(path: str) -> Checkpoint:
   """Looks into a checkpoint.
 
   Args:
@@ -70,9 +70,9 @@ def open_checkpoint(path: str) -> Source:
     names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
     raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
   if candidates:
-    return with_surroundings(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
+    return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
   if prefix is not None:
-    return with_surroundings(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+    return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
   if not os.path.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
   refuse_pickle(path)
@@ -80,14 +80,14 @@ def open_checkpoint(path: str) -> Source:
                   "is wanted")
 
 
-def load_weights(model, source: Source) -> Account:
+def load_weights(model, source: Checkpoint) -> LoadReport:
   """Reads the weights a model and a checkpoint have in common.
 
   Nothing is changed unless everything fits.
 
   Args:
     model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
-    source: from `open_checkpoint`.
+    source: from `read_checkpoint`.
 
   Raises:
     UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
@@ -99,14 +99,14 @@ def load_weights(model, source: Source) -> Account:
   values = {name: np.asarray(source.read(name), np.float32) for name in loaded}
   for name, value in values.items():
     variables[name].assign(value)
-  return Account(
+  return LoadReport(
       description=source.description,
       loaded=loaded,
       fresh=[name for name in variables if name not in source.tensors],
-      left_over=sorted(name for name in source.tensors if name not in variables))
+      unused=sorted(name for name in source.tensors if name not in variables))
 
 
-def _read_bundle(prefix: str) -> Source:
+def _read_bundle(prefix: str) -> Checkpoint:
   bundle = Bundle(prefix)
   for read_format in _BUNDLE_FORMATS:
     source = read_format(bundle)
@@ -117,7 +117,7 @@ def _read_bundle(prefix: str) -> Source:
                   "original BERT and of the Model Garden can be read")
 
 
-def _check_shapes(variables: dict, source: Source) -> None:
+def _check_shapes(variables: dict, source: Checkpoint) -> None:
   wrong = [f"{name} is {show_shape(source.tensors[name])} there and {show_shape(variable.shape)} here"
            for name, variable in variables.items()
            if name in source.tensors and tuple(source.tensors[name]) != tuple(variable.shape)]
@@ -126,7 +126,7 @@ def _check_shapes(variables: dict, source: Source) -> None:
                     "Use the bert_config.json that belongs to the checkpoint")
 
 
-def _check_encoder(variables: dict, source: Source) -> None:
+def _check_encoder(variables: dict, source: Checkpoint) -> None:
   missing = missing_from_encoder({name: tuple(variable.shape) for name, variable in variables.items()}, source.tensors)
   if missing:
     raise UserError(f"{source.description} does not hold the whole encoder of this network: "

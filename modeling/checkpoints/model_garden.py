@@ -16,6 +16,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from common.errors import UserError
 from modeling.checkpoints.bundle import Bundle
+from modeling.checkpoints.checkpoint import Checkpoint
 from modeling.checkpoints.model_garden_layout import (
   MASKED_LM,
   NEXT_SENTENCE_POOLER,
@@ -27,14 +28,13 @@ from modeling.checkpoints.model_garden_layout import (
   original_shape,
 )
 from modeling.checkpoints.shapes import check_fits, show_shape
-from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 
 _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_step|step|_CHECKPOINTABLE)\b|/optimizer/")
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
-def read_model_garden(bundle: Bundle) -> Source | None:
+def read_model_garden(bundle: Bundle) -> Checkpoint | None:
   """The weights of a Model Garden checkpoint; None if it is of another kind.
 
   Raises:
@@ -59,13 +59,13 @@ def read_model_garden(bundle: Bundle) -> Source | None:
                       "dimensions")
   tensors = {name: original_shape(name, bundle.shapes[key]) for name, key in keys.items()}
   read_keys = {*keys.values(), *_copies(bundle, nodes, encoders[0], keys)}
-  left_over = {key.removesuffix(_VALUE): bundle.shapes[key] for key in sorted(bundle.shapes)
+  unused = {key.removesuffix(_VALUE): bundle.shapes[key] for key in sorted(bundle.shapes)
                if key not in read_keys and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
 
   def read(name: str) -> np.ndarray:
     return from_garden(name, bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
 
-  return Source(description=description, tensors=tensors | left_over, read=read,
+  return Checkpoint(description=description, tensors=tensors | unused, read=read,
                 config=_config(bundle, tensors, keys, description))
 
 

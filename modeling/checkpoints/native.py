@@ -10,18 +10,14 @@ Keys are the `native_path`s of the original's names:
 import tensorflow as tf
 
 from modeling.checkpoints.bundle import Bundle
+from modeling.checkpoints.checkpoint import Checkpoint
 from modeling.checkpoints.names import native_path, original_name, original_names
 from modeling.checkpoints.object_graph import attach
-from modeling.checkpoints.source import Source
-
-# In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
-BEST_DIRECTORY = "best"
-BEST_RECORD = "best.json"
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ROOTS = ("encoder/", "heads/")
 # No weight of ours is missing this one, and no other program gives it this name.
-_LANDMARK = "encoder/embeddings/word_embeddings" + _SUFFIX
+_SIGNATURE_KEY = "encoder/embeddings/word_embeddings" + _SUFFIX
 
 
 def weights_tree(model) -> tf.Module:
@@ -45,12 +41,12 @@ def weights_tree(model) -> tf.Module:
   return root
 
 
-def read_native(bundle: Bundle) -> Source | None:
+def read_native(bundle: Bundle) -> Checkpoint | None:
   """The weights of one of our checkpoints; None if it is of another kind."""
-  if _LANDMARK not in bundle.shapes:
+  if _SIGNATURE_KEY not in bundle.shapes:
     return None
   keys = {original_name(key.removesuffix(_SUFFIX)): key for key in sorted(bundle.shapes)
           if key.startswith(_ROOTS) and key.endswith(_SUFFIX)}
-  return Source(
+  return Checkpoint(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},
       read=lambda name: bundle.read(keys[name]))

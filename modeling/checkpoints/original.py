@@ -4,18 +4,18 @@ import os
 import re
 
 from modeling.checkpoints.bundle import Bundle
-from modeling.checkpoints.source import Source
+from modeling.checkpoints.checkpoint import Checkpoint
 
 # Not weights: the optimizer's state and the step counter.
 _NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 
 
-def read_original(bundle: Bundle) -> Source | None:
+def read_original(bundle: Bundle) -> Checkpoint | None:
   """The weights of an original checkpoint; None if it is of another kind."""
   if not any(key.startswith("bert/") for key in bundle.shapes):
     return None
   tensors = {key: shape for key, shape in sorted(bundle.shapes.items()) if not _NOT_WEIGHTS.search(key)}
-  return Source(
+  return Checkpoint(
       description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)", tensors=tensors, read=bundle.read,
       do_lower_case=_casing_of_release(bundle.prefix))
 

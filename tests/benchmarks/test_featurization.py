@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 from benchmarks import featurization
-from data_gen.glue import find_task, read_split
-from data_gen.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.labelled.glue import find_task, read_split
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "."]
 

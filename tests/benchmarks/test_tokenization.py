@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import texts
 from common.errors import UserError
-from data_gen.vocabulary import SPECIAL_TOKENS
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data_gen import tokenization
-from tests.data_gen.tokenization_common import WAYS
+from data_gen.tokenization import tokenizer as tokenization
+from tests.data_gen.tokenization.common import WAYS
 
 
 @pytest.fixture(params=["chunks", "blocks"])

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from common.errors import UserError
-from data_gen import triviaqa
-from data_gen.squad import Answer, read_squad
-from data_gen.squad_check import check_training
-from data_gen.triviaqa import convert, find_answer
+from data_gen.labelled import triviaqa
+from data_gen.labelled.squad import Answer, read_squad
+from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.triviaqa import convert, find_answer
 
-_SCRIPT = str(pathlib.Path(triviaqa.__file__).with_name("convert_triviaqa.py"))
+_SCRIPT = str(pathlib.Path(triviaqa.__file__).parents[1].joinpath("convert_triviaqa.py"))
 
 
 def entry(id, question, names, *filenames, **others):

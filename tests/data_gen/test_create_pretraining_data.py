@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from data_gen import records
-from data_gen.generation import generate
-from data_gen.generation_settings import Settings
-from data_gen.work_directory import WorkDirectory
+from data_gen.pretraining import records
+from data_gen.pretraining.generation import generate
+from data_gen.pretraining.settings import Settings
+from data_gen.pretraining.work_directory import WorkDirectory
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "##s", "a", "."]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]

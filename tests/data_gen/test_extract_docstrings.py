@@ -9,11 +9,11 @@ from collections import defaultdict
 import pytest
 
 from common.errors import UserError
-from data_gen import docstrings
-from data_gen.docstring_text import docstring_paragraphs
-from data_gen.docstrings import PackageCounts, SourceFile
+from data_gen.text import docstrings
+from data_gen.text.docstring_text import docstring_paragraphs
+from data_gen.text.docstrings import PackageCounts, SourceFile
 
-_SCRIPT = str(pathlib.Path(docstrings.__file__).with_name("extract_docstrings.py"))
+_SCRIPT = str(pathlib.Path(docstrings.__file__).parents[1].joinpath("extract_docstrings.py"))
 
 _NUMPYDOC = '''Return the sum of the elements along a given axis.
 

@@ -12,12 +12,12 @@ import time
 import pytest
 
 from common.errors import UserError
-from data_gen import corpus_preparation
-from data_gen.corpus_preparation import CorpusStatistics
-from data_gen.corpus_readers import ReaderOptions
-from data_gen.text_lines import ReadingNotes
+from data_gen.text import corpus_preparation
+from data_gen.text.corpus_preparation import CorpusStatistics
+from data_gen.text.corpus_readers import ReaderOptions
+from data_gen.text.lines import ReadingNotes
 
-_SCRIPT = str(pathlib.Path(corpus_preparation.__file__).with_name("prepare_corpus.py"))
+_SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("prepare_corpus.py"))
 
 
 def _prepare(tmp_path, text: str | bytes, num_workers: int = 1, **arguments):

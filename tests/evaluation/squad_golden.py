@@ -8,9 +8,9 @@ import pathlib
 
 import numpy as np
 
-from data_gen.squad import read_squad
-from data_gen.squad_features import make_windows
-from data_gen.tokenization import Tokenizer
+from data_gen.labelled.squad import read_squad
+from data_gen.labelled.squad_features import make_windows
+from data_gen.tokenization.tokenizer import Tokenizer
 from evaluation.squad_answers import AnswerOptions, find_answers
 from tests.evaluation.squad_reference import nbest_of_questions, original_text
 

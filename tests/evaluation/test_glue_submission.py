@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from data_gen.glue import GLUE_TASKS
-from data_gen.glue import test_splits as splits_of
+from data_gen.labelled.glue import GLUE_TASKS
+from data_gen.labelled.glue import test_splits as splits_of
 from evaluation.glue_submission import (
   SUBMISSION_FILES,
   describe_submission,

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.squad import Question, SquadData
-from data_gen.squad_features import make_windows
+from data_gen.labelled.squad import Question, SquadData
+from data_gen.labelled.squad_features import make_windows
 from evaluation import squad_answers
 from evaluation.squad_answers import AnswerOptions, average_logits, find_answers
-from tests.data_gen.tokenization_common import TEXTS, TOKENIZERS
+from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 from tests.evaluation import squad_golden
 from tests.evaluation.squad_reference import final_text, kind_of_difference, nbest_of_questions, slice_text
 

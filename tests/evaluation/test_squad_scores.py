@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.squad import Answer, Question, SquadData
+from data_gen.labelled.squad import Answer, Question, SquadData
 from evaluation.squad_answers import Candidate, QuestionAnswers
 from evaluation.squad_scores import collect_null_odds, score, tune_threshold
 from tests.evaluation import squad_golden

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 
@@ -14,7 +14,7 @@ SMALL = BertConfig(
 
 def golden_model(golden, **kwargs) -> BertForPreTraining:
   """The pre-training network with the weights of the golden checkpoint."""
-  source = open_checkpoint(str(golden / "tf1_checkpoint"))
+  source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForPreTraining(source.config, **kwargs)
   model.build_weights()
   load_weights(model, source)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.classification import (
   BertForClassification,
   classification_metrics,
@@ -18,9 +18,9 @@ _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 def golden_network(golden, classes, expected) -> BertForClassification:
   """With the weights of the original's network."""
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
-  model = BertForClassification(open_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
+  model = BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
   model.build_weights()
-  account = load_weights(model, open_checkpoint(str(golden / checkpoint)))
+  account = load_weights(model, read_checkpoint(str(golden / checkpoint)))
   assert account.fresh == ([] if classes == 3 else ["output_weights", "output_bias"])
   if classes != 3:
     model.classifier.output_weights.assign(expected["output_weights"])

@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.dropout import dropout_stream
 from modeling.losses import softmax_cross_entropy
-from modeling.task_heads import ClassificationHead, MultipleChoiceHead, SpanHead, TaggingHead
+from modeling.task_heads import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
 from tests.modeling.checkpoints.common import WithHeads
 from tests.modeling.common import SMALL, arrays
 
 
 def model_with(golden, checkpoint, **heads):
-  config = open_checkpoint(str(golden / "tf1_checkpoint")).config
+  config = read_checkpoint(str(golden / "tf1_checkpoint")).config
   model = WithHeads(config, **{name: make(config) for name, make in heads.items()})
-  account = load_weights(model, open_checkpoint(str(golden / checkpoint)))
+  account = load_weights(model, read_checkpoint(str(golden / checkpoint)))
   return model, account
 
 
@@ -28,7 +28,7 @@ def test_a_classifier_is_the_originals(golden, classes):
   model, account = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
   head = model.heads["classifier"]
   if classes == 3:
-    assert (account.fresh, account.left_over) == ([], [])
+    assert (account.fresh, account.unused) == ([], [])
     np.testing.assert_array_equal(head.output_weights.numpy(), expected["output_weights"])
   else:
     assert account.fresh == ["output_weights", "output_bias"]
@@ -50,7 +50,7 @@ def test_a_classifier_is_the_originals(golden, classes):
 
 def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
-  model, account = model_with(golden, "tf1_checkpoint", span=SpanHead)
+  model, account = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
   head = model.heads["span"]
   assert account.fresh == ["cls/squad/output_weights", "cls/squad/output_bias"]
   head.output_weights.assign(expected["output_weights"])
@@ -78,7 +78,7 @@ def test_choices_of_an_example_lie_side_by_side():
 
 
 def test_initial_weights_are_small_differ_by_head_and_depend_on_the_seed():
-  heads = [ClassificationHead(SMALL, 2), TaggingHead(SMALL, 2), ClassificationHead(SMALL, 2, seed=1),
+  heads = [ClassificationHead(SMALL, 2), TokenClassificationHead(SMALL, 2), ClassificationHead(SMALL, 2, seed=1),
            ClassificationHead(SMALL, 2)]
   for head in heads:
     head.build()
@@ -90,7 +90,7 @@ def test_initial_weights_are_small_differ_by_head_and_depend_on_the_seed():
 
 
 def test_a_tenth_of_the_input_is_dropped_in_training_only():
-  head = TaggingHead(SMALL, SMALL.hidden_size)
+  head = TokenClassificationHead(SMALL, SMALL.hidden_size)
   head.build()
   head.output_weights.assign(np.eye(SMALL.hidden_size, dtype=np.float32))
   ones = np.ones((8, 16, SMALL.hidden_size), np.float32)
@@ -101,7 +101,7 @@ def test_a_tenth_of_the_input_is_dropped_in_training_only():
 
 
 def test_spans_are_read_without_dropout():
-  head = SpanHead(SMALL)
+  head = QuestionAnsweringHead(SMALL)
   head.build()
   x = np.random.default_rng(0).standard_normal((2, 4, SMALL.hidden_size)).astype(np.float32)
   np.testing.assert_array_equal(head(x, dropout=dropout_stream(1, 2))[0], head(x)[0])

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from modeling.bert import BertModel
 from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
-from tasks.pretraining import make_task
-from training.distribution import Devices
+from modeling.task_model import BertTaskModel
+from tasks.pretraining.task import make_task
+from training.devices import Devices
 from training.loop import StepOptions, Task, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
 
@@ -71,7 +71,7 @@ def default_devices(jit_compile: bool = True, dtype: str = "float32") -> Devices
                  jit_compile=jit_compile)
 
 
-def make_trainer(model: BertModel, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
+def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
                  strategy: tf.distribute.Strategy | None = None, bias_correction: bool = False,
                  task: Task | None = None, **step_options) -> Trainer:
   """A trainer of `model` on global batches of features, those of pre-training unless there is a `task`."""

@@ -21,9 +21,9 @@ tf.config.set_logical_device_configuration(
 
 from modeling.checkpoints.names import raw_variables
 from modeling.classification import BertForClassification
-from tasks import classification
+from tasks.classification import task as classification
 from tests.training.common import LENGTH, ONE_LAYER, VOCAB, train, weights
-from training.distribution import set_up
+from training.devices import set_up
 from training.examples import Examples, padded_lengths, training_dataset
 from training.loop import StepOptions, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule

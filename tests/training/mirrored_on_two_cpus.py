@@ -20,7 +20,7 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from tasks import pretraining
+from tasks.pretraining import task as pretraining
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
 from training.run_directory import read_metrics
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.names import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from modeling.task_heads import ClassificationHead
-from tasks import classification
+from tasks.classification import task as classification
 from tests.modeling.common import arrays
 from tests.training.common import batches, make_trainer, train
 from training.optimization import LearningRateSchedule
@@ -24,7 +24,7 @@ def test_twenty_steps_of_the_original(golden, jit_compile, gradient_accumulation
   expected = json.loads((folder / "pretrain_steps.json").read_text())
   model = BertForPreTraining(BertConfig.from_file(str(folder / "bert_config.json")))
   model.build_weights()
-  load_weights(model, open_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
+  load_weights(model, read_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
   schedule = LearningRateSchedule(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"])
   trainer = make_trainer(model, batches(arrays(folder / "pretrain_batches.npz")), 8, schedule,
                          jit_compile=jit_compile, gradient_accumulation_steps=gradient_accumulation_steps)
@@ -47,7 +47,7 @@ def test_ten_steps_of_the_originals_fine_tuning(golden, jit_compile, gradient_ac
   # The original's constant dropout in front of the head was off too.
   model.classifier = ClassificationHead(model.config, expected["num_labels"], dropout_rate=0.0)
   model.build_weights()
-  load_weights(model, open_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
+  load_weights(model, read_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
   for name, value in head.items():
     getattr(model.classifier, name).assign(value)
   schedule = LearningRateSchedule(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"])

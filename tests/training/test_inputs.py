@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_gen import records
-from tasks.pretraining_data import parser
+from data_gen.pretraining import records
+from tasks.pretraining.data import parser
 from tests.training.common import LENGTH, PREDICTIONS, VOCAB, instances, numbers, write_records
 from training.inputs import RecordFiles, evaluation_dataset, training_dataset
 

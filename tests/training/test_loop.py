@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from modeling.pretraining import BertForPreTraining
-from tasks.pretraining import make_task
+from tasks.pretraining.task import make_task
 from tests.modeling.common import arrays, golden_model, random_features
 from tests.training.common import ONE_LAYER, batches, make_trainer, train, weights
 from training.loop import Evaluator, StepOptions, Task, Trainer, TrainingState

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.names import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.training.common import ONE_LAYER, TINY, weights
@@ -208,7 +208,7 @@ class BestRun(Run):
 
 
 def assert_best(directory, step):
-  source = open_checkpoint(str(directory))
+  source = read_checkpoint(str(directory))
   assert names(directory / "best") == ["bert_config.json", "best.json", "checkpoint",
                                        f"ckpt-{step}.data-00000-of-00001", f"ckpt-{step}.index", "flags.json",
                                        "task.json"]

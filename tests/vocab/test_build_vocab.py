@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from data_gen.tokenization import Tokenizer
-from data_gen.vocabulary import Vocabulary
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from vocab import coverage
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.basic_tokenization import basic_tokenize
+from data_gen.tokenization.basic import basic_tokenize
 from vocab import word_counts
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.vocabulary import Vocabulary
-from data_gen.wordpiece import WordPiece
+from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.wordpiece import WordPiece
 from vocab import wordpiece_learner
 from vocab.wordpiece_learner import learn_vocabulary, most_common, special_tokens
 

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from common.errors import UserError
 from modeling.checkpoints.huggingface_config import config_values
 from modeling.checkpoints.huggingface_names import huggingface_name, is_transposed
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.shapes import encoder_shapes, head_shapes
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
@@ -40,7 +40,7 @@ class WithHeads(keras.Model):
 
 def load_into(path, make_heads=lambda config: {}):
   """(the model of a checkpoint's own configuration with its weights, the account)."""
-  source = open_checkpoint(str(path))
+  source = read_checkpoint(str(path))
   model = WithHeads(source.config, **make_heads(source.config))
   return model, load_weights(model, source)
 
@@ -80,7 +80,7 @@ def assert_refused(path, *messages):
 
 def read_all(path) -> dict[str, np.ndarray]:
   """Everything a checkpoint holds, by original names."""
-  source = open_checkpoint(str(path))
+  source = read_checkpoint(str(path))
   return {name: source.read(name) for name in source.tensors}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from common.errors import UserError
-from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.load import read_checkpoint
 from modeling.task_heads import ClassificationHead
 from tests.modeling.checkpoints.common import (
   HEADS,
@@ -50,7 +50,7 @@ def test_without_a_configuration_the_pooler_tells_a_classifier_from_a_tagger(tmp
     weights = random_weights(head, pooler=pooler)
     folder = write_huggingface(tmp_path / name, weights)
     (folder / "config.json").unlink()
-    assert open_checkpoint(str(folder)).config is None
+    assert read_checkpoint(str(folder)).config is None
     assert_same(read_all(folder), weights)
 
 
@@ -59,7 +59,7 @@ def test_a_file_or_its_directory(tmp_path):
   (tmp_path / "vocab.txt").write_text("[PAD]\n")
   (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
   for path in (tmp_path, tmp_path / "model.safetensors"):
-    source = open_checkpoint(str(path))
+    source = read_checkpoint(str(path))
     assert source.config.vocab_size == SMALL.vocab_size
     assert (source.vocab_file, source.do_lower_case) == (str(tmp_path / "vocab.txt"), False)
     assert source.description == f"{tmp_path / 'model.safetensors'} (Hugging Face, BertModel)"
@@ -73,7 +73,7 @@ def test_activation_epsilon_labels_and_defaults(tmp_path, theirs, ours):
   values = json.loads((folder / "config.json").read_text())
   del values["type_vocab_size"]
   (folder / "config.json").write_text(json.dumps(values))
-  config = open_checkpoint(str(folder)).config
+  config = read_checkpoint(str(folder)).config
   assert (config.hidden_act, config.layer_norm_epsilon, config.type_vocab_size) == (ours, 1e-6, 2)
   assert config.extra["id2label"] == {"0": "no", "1": "yes", "2": "maybe"}
   assert "architectures" not in config.extra
@@ -107,7 +107,7 @@ def test_what_is_no_weight_of_ours_is_left_over(tmp_path):
   tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
   write_huggingface(tmp_path, weights, tensors=tensors)
   _, account = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.fresh, account.left_over) == ([], ["crf.transitions"])
+  assert (account.fresh, account.unused) == ([], ["crf.transitions"])
 
 
 @pytest.mark.parametrize("heads, excused", [
@@ -293,7 +293,7 @@ def test_names_made_to_deceive_the_reader_of_a_terminal(tmp_path, name):
   write_huggingface(tmp_path / "a", weights, tensors=huggingface_tensors(weights) | {name: np.ones(1, np.float32)})
   assert_refused(tmp_path / "a", f"holds a tensor with the name {ascii(name)}")
   write_huggingface(tmp_path / "b", weights, architectures=[name])
-  assert open_checkpoint(str(tmp_path / "b")).description.endswith("(Hugging Face)")
+  assert read_checkpoint(str(tmp_path / "b")).description.endswith("(Hugging Face)")
   prefix = str(tmp_path / "model.ckpt")
   tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["bert/x", name], shape_and_slices=["", ""],
                     tensors=[np.ones(1, np.float32)] * 2)
@@ -333,14 +333,14 @@ def test_two_candidates(tmp_path, golden):
   for suffix in ("index", "data-00000-of-00001"):
     shutil.copy(golden / f"tf1_checkpoint/bert_model.ckpt.{suffix}", tmp_path)
   assert_refused(tmp_path, "several checkpoints (model.safetensors, bert_model.ckpt)")
-  open_checkpoint(str(tmp_path / "model.safetensors"))
+  read_checkpoint(str(tmp_path / "model.safetensors"))
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
 def test_a_pickle_is_never_opened(tmp_path, name):
   write_huggingface(tmp_path, random_weights())
   (tmp_path / name).write_bytes(b"\x80\x04N.")
-  open_checkpoint(str(tmp_path))
+  read_checkpoint(str(tmp_path))
   assert_refused(tmp_path / name, f"{name} is a pickle", "save_pretrained")
   (tmp_path / "model.safetensors").unlink()
   assert_refused(tmp_path, f"{name} is a pickle", "save_pretrained")
@@ -353,7 +353,7 @@ def test_weights_of_other_frameworks(tmp_path):
 
 def test_a_file_that_vanishes(tmp_path):
   write_huggingface(tmp_path, random_weights())
-  source = open_checkpoint(str(tmp_path))
+  source = read_checkpoint(str(tmp_path))
   (tmp_path / "model.safetensors").unlink()
   with pytest.raises(UserError, match="can't be read any more"):
     source.read("bert/pooler/dense/kernel")
@@ -372,7 +372,7 @@ def test_any_damage_ends_in_one_line(tmp_path_factory, data):
     content[place] = data.draw(st.one_of(st.integers(0, 255), st.sampled_from(b'0129[]{}",:-')))
   (folder / name).write_bytes(bytes(content))
   try:
-    source = open_checkpoint(str(folder))
+    source = read_checkpoint(str(folder))
     for tensor, shape in source.tensors.items():
       assert source.read(tensor).shape == tuple(shape)
   except UserError as error:

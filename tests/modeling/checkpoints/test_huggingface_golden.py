@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.losses import softmax_cross_entropy
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, SpanHead, TaggingHead
+from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
 from tests.modeling.checkpoints.common import load_into
 from tests.modeling.common import arrays
 
@@ -36,12 +36,12 @@ def encode(model, values):
 
 @pytest.mark.parametrize("folder", ["pretraining", "pretraining_legacy_names"])
 def test_pretraining(golden, folder):
-  source = open_checkpoint(str(golden / "hf" / folder))
+  source = read_checkpoint(str(golden / "hf" / folder))
   assert source.config.hidden_act == "gelu_erf"
   model = BertForPreTraining(source.config)
   model.build_weights()
   account = load_weights(model, source)
-  assert (account.fresh, account.left_over) == ([], [])
+  assert (account.fresh, account.unused) == ([], [])
   expected = arrays(golden / "hf/pretraining/inputs_outputs.npz")
   batch, length = expected["input_ids"].shape
   outputs = model({
@@ -60,7 +60,7 @@ def test_pretraining(golden, folder):
 def test_sequence_classification(golden):
   folder = golden / "hf/sequence_classification"
   model, account = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.fresh, account.left_over) == ([], [])
+  assert (account.fresh, account.unused) == ([], [])
   assert model.config.hidden_act == "gelu"
   assert model.config.extra["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
   expected = arrays(folder / "inputs_outputs.npz")
@@ -73,8 +73,8 @@ def test_sequence_classification(golden):
 
 def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
-  model, account = load_into(folder, lambda config: {"span": SpanHead(config)})
-  assert (account.fresh, account.left_over) == (POOLER, [])
+  model, account = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
+  assert (account.fresh, account.unused) == (POOLER, [])
   assert "freshly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
@@ -88,8 +88,8 @@ def test_question_answering_has_no_pooler(golden):
 
 def test_token_classification_has_no_pooler_and_another_epsilon(golden):
   folder = golden / "hf/token_classification"
-  model, account = load_into(folder, lambda config: {"tagging": TaggingHead(config, 5)})
-  assert (account.fresh, account.left_over) == (POOLER, [])
+  model, account = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})
+  assert (account.fresh, account.unused) == (POOLER, [])
   assert (model.config.layer_norm_epsilon, model.config.hidden_act) == (1e-5, "relu")
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import weights_tree
-from modeling.checkpoints.source import Source
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
@@ -29,7 +29,7 @@ def save(folder, name="ckpt-1", config=SMALL):
 
 def assert_refused(path, *messages):
   with pytest.raises(UserError) as error:
-    open_checkpoint(str(path))
+    read_checkpoint(str(path))
   for message in messages:
     assert message in str(error.value)
   assert "\n" not in str(error.value)
@@ -39,7 +39,7 @@ def assert_refused(path, *messages):
     "tf1_checkpoint", "tf1_checkpoint/bert_model.ckpt", "tf1_checkpoint/bert_model.ckpt.index",
     "tf1_checkpoint/bert_model.ckpt.data-00000-of-00001"])
 def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
-  source = open_checkpoint(str(golden / path))
+  source = read_checkpoint(str(golden / path))
   folder = golden / "tf1_checkpoint"
   assert source.description == f"{folder / 'bert_model.ckpt'} (original TensorFlow 1 checkpoint)"
   assert source.config == BertConfig.from_file(str(folder / "bert_config.json"))
@@ -49,26 +49,26 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   account = load_weights(model, source)
   assert account.loaded == list(original_names(model))
   assert len(account.loaded) == 62
-  assert (account.fresh, account.left_over) == ([], [])
+  assert (account.fresh, account.unused) == ([], [])
 
 
 def test_the_optimizers_slots_of_the_original_are_left_aside(golden):
-  source = open_checkpoint(str(golden / "optimizer"))
+  source = read_checkpoint(str(golden / "optimizer"))
   expected = arrays(golden / "optimizer/pretrain_final_weights.npz")
   assert set(source.tensors) == set(expected)
   model = build(source.config)
   account = load_weights(model, source)
-  assert (account.fresh, account.left_over) == ([], [])
+  assert (account.fresh, account.unused) == ([], [])
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected[name], err_msg=name)
 
 
 def test_a_classifiers_head_is_left_over_and_the_missing_heads_stay_fresh(golden):
-  source = open_checkpoint(str(golden / "tf1_heads"))
+  source = read_checkpoint(str(golden / "tf1_heads"))
   assert source.config is None
   model = build(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
   account = load_weights(model, source)
-  assert account.left_over == ["output_bias", "output_weights"]
+  assert account.unused == ["output_bias", "output_weights"]
   assert all(name.startswith("bert/") for name in account.loaded)
   assert all(name.startswith("cls/") for name in account.fresh)
   assert (len(account.loaded), len(account.fresh)) == (55, 7)
@@ -86,11 +86,11 @@ def test_the_directory_of_a_released_model_tells_its_casing(golden, tmp_path, fo
   for suffix in ("index", "data-00000-of-00001"):
     (tmp_path / folder).mkdir(exist_ok=True)
     shutil.copy(golden / f"tf1_checkpoint/bert_model.ckpt.{suffix}", tmp_path / folder)
-  assert open_checkpoint(str(tmp_path / folder)).do_lower_case is expected
+  assert read_checkpoint(str(tmp_path / folder)).do_lower_case is expected
 
 
 def test_a_checkpoint_of_another_size_is_refused_and_nothing_changes(tmp_path):
-  source = open_checkpoint(save(tmp_path))
+  source = read_checkpoint(save(tmp_path))
   model = build(dataclasses.replace(SMALL, vocab_size=60, intermediate_size=24))
   before = {name: variable.numpy() for name, variable in original_names(model).items()}
   with pytest.raises(UserError) as error:
@@ -104,7 +104,7 @@ def test_a_checkpoint_of_another_size_is_refused_and_nothing_changes(tmp_path):
 
 
 def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
-  source = open_checkpoint(save(tmp_path))
+  source = read_checkpoint(save(tmp_path))
   with pytest.raises(UserError) as error:
     load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=3)), source)
   message = str(error.value)
@@ -113,17 +113,17 @@ def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
 
 
 def test_layers_the_model_does_not_have_are_left_over(tmp_path):
-  source = open_checkpoint(save(tmp_path))
+  source = read_checkpoint(save(tmp_path))
   account = load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
-  assert len(account.left_over) == 16
-  assert all(name.startswith("bert/encoder/layer_1/") for name in account.left_over)
+  assert len(account.unused) == 16
+  assert all(name.startswith("bert/encoder/layer_1/") for name in account.unused)
 
 
 def test_a_source_of_any_format_will_do():
   encoder = BertEncoder(SMALL)
   encoder.build_weights()
   tensors = {name: tuple(variable.shape) for name, variable in original_names(encoder).items()}
-  account = load_weights(encoder, Source("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
+  account = load_weights(encoder, Checkpoint("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
   assert account.describe() == "loaded 39 tensors from ones"
   assert all((variable.numpy() == 1).all() for variable in encoder.variables)
 
@@ -150,7 +150,7 @@ def test_the_one_that_is_meant_is_missing(tmp_path):
 def test_where_the_directory_does_not_tell_a_single_candidate_is_meant(tmp_path):
   prefix = save(tmp_path, "ckpt-1")
   (tmp_path / "checkpoint").write_text("nonsense {")
-  assert open_checkpoint(str(tmp_path)).description == prefix
+  assert read_checkpoint(str(tmp_path)).description == prefix
 
 
 def test_a_missing_shard(tmp_path):
@@ -185,7 +185,7 @@ def test_damaged_data_change_nothing(tmp_path, damage):
   model = build(SMALL)
   before = {name: variable.numpy() for name, variable in original_names(model).items()}
   with pytest.raises(UserError, match="can't be read, the data are damaged"):
-    load_weights(model, open_checkpoint(prefix))
+    load_weights(model, read_checkpoint(prefix))
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), before[name], err_msg=name)
 

@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, SpanHead, TaggingHead
+from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
 from tests.modeling.checkpoints import model_garden_process
 from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, arrays, random_features
@@ -39,7 +39,7 @@ def garden(tmp_path_factory):
 
 def our_outputs(path, name):
   """Outputs of our network with the weights at `path`, by the Model Garden's names, and the account."""
-  source = open_checkpoint(str(path))
+  source = read_checkpoint(str(path))
   if name in ("pretrainer", "items", "trainer", "pretraining"):
     model = BertForPreTraining(source.config)
     model.build_weights()
@@ -50,8 +50,8 @@ def our_outputs(path, name):
     return outputs, account
   config = source.config
   kind = name.partition("_with")[0]
-  heads = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: SpanHead(config),
-           "tagging": lambda: TaggingHead(config, 5)}
+  heads = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
+           "tagging": lambda: TokenClassificationHead(config, 5)}
   model = WithHeads(config, **({kind: heads[kind]()} if kind in heads else {}))
   account = load_weights(model, source)
   outputs = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
@@ -73,14 +73,14 @@ def assert_agree(outputs, garden, name):
 @pytest.mark.parametrize("name", ["pretrainer", "trainer", "encoder", "first_encoder", "classifier",
                                   "classifier_with_pooler", "span", "tagging"])
 def test_its_checkpoints_give_its_outputs(garden, name):
-  source = open_checkpoint(str(garden / f"{name}.ckpt"))
+  source = read_checkpoint(str(garden / f"{name}.ckpt"))
   assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
   outputs, account = our_outputs(garden / f"{name}.ckpt", name)
   assert account.fresh == []
   # Where a head has a pooler, the encoder's own is not used.
-  unused = [name for name in account.left_over if "_pooler_layer/" not in name]
+  unused = [name for name in account.unused if "_pooler_layer/" not in name]
   assert unused == []
-  assert len(account.left_over) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
+  assert len(account.unused) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
   assert_agree(outputs, garden, name)
 
 
@@ -158,4 +158,4 @@ def test_an_object_graph_that_leads_nowhere(tmp_path):
   for child in encoder.children:
     child.node_id = 0
   save()
-  assert open_checkpoint(prefix).tensors == {}
+  assert read_checkpoint(prefix).tensors == {}

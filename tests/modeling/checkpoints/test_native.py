@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import weights_tree
 from modeling.encoder import BertEncoder
@@ -64,9 +64,9 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
   restored, loaded = build(seed=2), build(seed=3)
   checkpoint_of(restored).read(prefix).assert_consumed()
   assert_same(values(restored), values(model))
-  account = load_weights(loaded, open_checkpoint(prefix))
+  account = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
-  assert (len(account.loaded), account.fresh, account.left_over) == (len(KEYS), [], [])
+  assert (len(account.loaded), account.fresh, account.unused) == (len(KEYS), [], [])
 
 
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
@@ -82,13 +82,13 @@ def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path)
   (run / "tokenizer_config.json").write_text('{"do_lower_case": false}')
   moved = run.rename(tmp_path / "moved")
 
-  source = open_checkpoint(str(moved))
+  source = read_checkpoint(str(moved))
   assert source.description == str(moved / "ckpt-2")
   assert (source.config, source.vocab_file, source.do_lower_case) == (SMALL, str(moved / "vocab.txt"), False)
   loaded = build(seed=2)
   load_weights(loaded, source)
   assert_same(values(loaded), values(model))
-  assert open_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
+  assert read_checkpoint(str(moved / "ckpt-1")).read("bert/pooler/dense/bias").sum() == 0
 
 
 def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
@@ -97,7 +97,7 @@ def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
   prefix = tf.train.Checkpoint(
       encoder=tree.encoder, heads=tree.heads, step=tf.Variable(1), optimizer=weights_tree(build(seed=2)),
   ).save(str(tmp_path / "ckpt"))
-  assert set(open_checkpoint(prefix).tensors) == set(original_names(model))
+  assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
 
 
 def test_an_encoder_takes_its_part(tmp_path):
@@ -105,6 +105,6 @@ def test_an_encoder_takes_its_part(tmp_path):
   prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-1"))
   encoder = BertEncoder(SMALL, seed=9)
   encoder.build_weights()
-  account = load_weights(encoder, open_checkpoint(prefix))
+  account = load_weights(encoder, read_checkpoint(prefix))
   assert_same(values(encoder), values(model.encoder))
-  assert account.left_over == sorted(name for name in original_names(model) if name.startswith("cls/"))
+  assert account.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))

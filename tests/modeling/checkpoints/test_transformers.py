@@ -10,13 +10,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
-from data_gen.tokenization import Tokenizer
-from modeling.checkpoints.load import load_weights, open_checkpoint
+from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.convert import convert
+from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, MultipleChoiceHead, SpanHead, TaggingHead
-from tasks.convert import convert
+from modeling.task_heads import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
 from tests.modeling.checkpoints.common import WithHeads, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, random_features
 
@@ -28,13 +28,13 @@ def export(folder, *heads, config=SMALL, pooler=True):
   """(folder, our model with those weights)."""
   os.makedirs(folder)
   write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
-  makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: SpanHead(config),
-            "tagging": lambda: TaggingHead(config, 5), "multiple_choice": lambda: MultipleChoiceHead(config)}
+  makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
+            "tagging": lambda: TokenClassificationHead(config, 5), "multiple_choice": lambda: MultipleChoiceHead(config)}
   model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
   if "masked_lm" in heads:
     model = BertForPreTraining(config)
     model.build_weights()
-  load_weights(model, open_checkpoint(str(folder)))
+  load_weights(model, read_checkpoint(str(folder)))
   return folder, model
 
 
@@ -164,6 +164,6 @@ def test_the_tokenizer_that_it_saves_is_read(tmp_path, real_data):
     write_checkpoint("huggingface", str(tmp_path / name), random_weights(config=config), config)
   write_checkpoint("huggingface", str(tmp_path / "a"), random_weights(config=config), config, str(vocab_file), False)
   transformers.AutoTokenizer.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "b")
-  source = open_checkpoint(str(tmp_path / "b"))
+  source = read_checkpoint(str(tmp_path / "b"))
   assert open(source.vocab_file, "rb").read() == vocab_file.read_bytes()
   assert source.do_lower_case is False

@@ -1,0 +1,222 @@
+"""The official GLUE files: which tasks there are, where their files are found and how they are read.
+
+    task = find_task("MRPC")
+    train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
+
+Before this: `data_gen/labelled/tables.py`. After it: `data_gen/labelled/pair_features.py`.
+
+What the files are like, and what is made of it: quotation marks are literal; texts may be empty; columns are found by
+the header, so that MNLI's 12 columns (train), 16 (dev) and 10 (test) and every later edition of the data work; a file
+without its header is read by the official order of its columns, as CoLA's training and development sets always are.
+Two dozen rows of QQP's training set, and two of its development set, are cut in pieces by line breaks inside questions:
+such rows are left out and counted.
+"""
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Callable, Mapping
+
+from common.errors import UserError
+from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
+from data_gen.labelled.tables import Table, read_table, shown
+
+# More misfits than this share of the rows are no slips of the pen.
+_MOST_SKIPPED = 0.01
+_ID_COLUMNS = ("index", "id")
+
+
+@dataclasses.dataclass(frozen=True)
+class GlueTask:
+  """A task of GLUE.
+
+  Attributes:
+    name: as in --task_name.
+    folder: what the official download calls its folder.
+    labels: names of the classes, in the order of their numbers, which is the original's; none for regression.
+    columns: names of the columns; `label` only stands in the training and development files.
+    headers: split → names of all columns, in the official order. The file of a split is called `<split>.tsv`.
+    regression: labels are scores.
+    has_misfits: rows with a wrong number of fields are known in the official training and development files.
+    other_folders: further names of the folder.
+  """
+
+  name: str
+  folder: str
+  labels: tuple[str, ...]
+  columns: Columns
+  headers: Mapping[str, tuple[str, ...]]
+  regression: bool = False
+  has_misfits: bool = False
+  other_folders: tuple[str, ...] = ()
+
+  @property
+  def pair(self) -> bool:
+    """Whether an example is a pair of texts."""
+    return self.columns.text_b is not None
+
+  @property
+  def files(self) -> dict[str, str]:
+    """Split → name of its file."""
+    return {split: f"{split}.tsv" for split in self.headers}
+
+
+def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
+  return {split: tuple(header.split(",")) for split, header in headers.items()}
+
+
+def _same_train_and_dev(train_and_dev: str, test: str) -> dict[str, tuple[str, ...]]:
+  return _headers(train=train_and_dev, dev=train_and_dev, test=test)
+
+
+_BINARY = ("0", "1")
+_ENTAILMENT = ("entailment", "not_entailment")
+_NLI = ("contradiction", "entailment", "neutral")
+_SENTENCES = Columns("sentence1", "sentence2", "label")
+_MNLI_TEST = ("index,promptID,pairID,genre,sentence1_binary_parse,sentence2_binary_parse,sentence1_parse,"
+              "sentence2_parse,sentence1,sentence2")
+_MNLI_TRAIN = f"{_MNLI_TEST},label1,gold_label"
+_MNLI_DEV = f"{_MNLI_TEST},label1,label2,label3,label4,label5,gold_label"
+_STS_B_TEST = "index,genre,filename,year,old_index,source1,source2,sentence1,sentence2"
+
+GLUE_TASKS: dict[str, GlueTask] = {task.name: task for task in (
+  GlueTask("cola", "CoLA", _BINARY, Columns("sentence", None, "label"),
+           # The names of a header that the official training and development files lack.
+           _same_train_and_dev("source,label,original_label,sentence", "index,sentence")),
+  GlueTask("sst-2", "SST-2", _BINARY, Columns("sentence", None, "label"),
+           _same_train_and_dev("sentence,label", "index,sentence")),
+  GlueTask("mrpc", "MRPC", _BINARY, Columns("#1 String", "#2 String", "Quality"),
+           _same_train_and_dev("Quality,#1 ID,#2 ID,#1 String,#2 String", "index,#1 ID,#2 ID,#1 String,#2 String")),
+  GlueTask("sts-b", "STS-B", (), Columns("sentence1", "sentence2", "score"),
+           _same_train_and_dev(f"{_STS_B_TEST},score", _STS_B_TEST), regression=True),
+  GlueTask("qqp", "QQP", _BINARY, Columns("question1", "question2", "is_duplicate"),
+           _same_train_and_dev("id,qid1,qid2,question1,question2,is_duplicate", "id,question1,question2"),
+           has_misfits=True),
+  GlueTask("mnli", "MNLI", _NLI, Columns("sentence1", "sentence2", "gold_label"),
+           _headers(train=_MNLI_TRAIN, dev_matched=_MNLI_DEV, dev_mismatched=_MNLI_DEV, test_matched=_MNLI_TEST,
+                    test_mismatched=_MNLI_TEST)),
+  GlueTask("qnli", "QNLI", _ENTAILMENT, Columns("question", "sentence", "label"),
+           _same_train_and_dev("index,question,sentence,label", "index,question,sentence")),
+  GlueTask("rte", "RTE", _ENTAILMENT, _SENTENCES,
+           _same_train_and_dev("index,sentence1,sentence2,label", "index,sentence1,sentence2")),
+  GlueTask("wnli", "WNLI", _BINARY, _SENTENCES,
+           _same_train_and_dev("index,sentence1,sentence2,label", "index,sentence1,sentence2")),
+  # The diagnostic set: answered by a model trained on MNLI.
+  GlueTask("ax", "AX", _NLI, Columns("sentence1", "sentence2"), _headers(diagnostic="index,sentence1,sentence2"),
+           other_folders=("diagnostic",)),
+)}
+
+
+def find_task(name: str) -> GlueTask:
+  """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and "sst2" are one).
+
+  Raises:
+    UserError: there is none; suggests the nearest.
+  """
+  by_key = {_key(task.name): task for task in GLUE_TASKS.values()}
+  key = _key(name)
+  if key in by_key:
+    return by_key[key]
+  nearest = difflib.get_close_matches(key, by_key, n=1, cutoff=0.5)
+  suggestion = f"did you mean {by_key[nearest[0]].name}? " if nearest else ""
+  raise UserError(f"--task_name={name} is not known: {suggestion}The GLUE tasks are {', '.join(GLUE_TASKS)}; custom is "
+                  "for files of your own")
+
+
+def dev_splits(task: GlueTask) -> tuple[str, ...]:
+  """The labelled splits to evaluate on: two for MNLI, none for the diagnostic set."""
+  return tuple(split for split in task.headers if split.startswith("dev"))
+
+
+def test_splits(task: GlueTask) -> tuple[str, ...]:
+  """The splits without labels, to predict: two for MNLI."""
+  return tuple(split for split in task.headers if not _is_labelled(split))
+
+
+def read_split(task: GlueTask, data_dir: str, split: str) -> LabelledTexts:
+  """Reads one split of a task.
+
+  Args:
+    task: from `find_task`.
+    data_dir: holds the task's folder, or is it.
+    split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
+      of the last two; for the diagnostic set "diagnostic" only.
+
+  Raises:
+    UserError: the task has no such split, its file is not there, or it names file and line: no examples, neither the
+      official header nor as many columns, a row with another number of fields than the first, not UTF-8, an unknown
+      label, a score that is no finite number.
+  """
+  if split not in task.headers:
+    raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
+  path = _find_file(task, data_dir, split)
+  labelled = _is_labelled(split)
+  found: list[str] = []
+
+  def locate(first_row: list[str]) -> tuple[list[int], bool]:
+    header, is_there = _header(task, split, path, first_row)
+    columns = task.columns if labelled else dataclasses.replace(task.columns, label=None)
+    found[:] = [name for name, _ in columns.wanted()] + [name for name in _ID_COLUMNS if name in header][:1]
+    return [header.index(name) for name in found], is_there
+
+  table = _read(path, locate, task.has_misfits and labelled, allow_longer=not labelled)
+  by_name = dict(zip(found, table.columns, strict=True))
+  text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b)
+  labels = parse_labels(table, by_name[task.columns.label], task.labels, task.regression) if labelled else None
+  ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or list(map(str, range(len(text_a))))
+  return LabelledTexts(path, ids, text_a, text_b, labels, table.num_skipped)
+
+
+def _key(name: str) -> str:
+  return name.strip().lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def _is_labelled(split: str) -> bool:
+  return split.startswith(("train", "dev"))
+
+
+def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
+  """Whether `read_split` would find the file of a split."""
+  return any(map(os.path.exists, _places(task, data_dir, split)))
+
+
+def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
+  data_dir = os.path.expanduser(data_dir)
+  # The task's own folder first: it can't be another task's.
+  folders = (*(os.path.join(data_dir, name) for name in (task.folder, *task.other_folders)), data_dir)
+  return [os.path.join(folder, task.files[split]) for folder in folders]
+
+
+def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
+  if not os.path.isdir(os.path.expanduser(data_dir)):
+    raise UserError(f"--data_dir: {data_dir} is not a directory")
+  paths = _places(task, data_dir, split)
+  for path in paths:
+    if os.path.exists(path):
+      return path
+  raise UserError(f"--data_dir: the split {split!r} of {task.name} is not there: looked for {', '.join(paths)}")
+
+
+def _header(task: GlueTask, split: str, path: str, first_row: list[str]) -> tuple[list[str], bool]:
+  """(names of the columns, whether the first row holds them)."""
+  names = [name.strip() for name in first_row]
+  official = list(task.headers[split])
+  needed = [name for name, _ in task.columns.wanted() if name in official]
+  if all(name in names for name in needed):
+    twice = next((name for name in needed if names.count(name) > 1), None)
+    if twice:
+      raise UserError(f"{path}:1: {names.count(twice)} columns are called {shown(twice)}: is this {task.name}'s file?")
+    return names, True
+  if len(names) == len(official) and not set(names) & set(official):
+    return official, False
+  raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
+                  f"{', '.join(map(shown, needed))} are wanted, or {len(official)} columns without a header; found "
+                  f"{len(names)}: {', '.join(shown(name) for name in names[:len(official)])}")
+
+
+def _read(path: str, locate: Callable, skip_misfits: bool, allow_longer: bool) -> Table:
+  table = read_table(path, "data_dir", "tsv", locate, skip_misfits, allow_longer)
+  if table.num_skipped > _MOST_SKIPPED * len(table.lines):
+    # Now the first of them is an error.
+    read_table(path, "data_dir", "tsv", locate)
+  return table

@@ -1,0 +1,234 @@
+"""Labelled texts: one split of a task as lists of texts and an array of labels, from anyone's own files.
+
+    labels = labels_of_file("train.csv", "train_file", "label")
+    train = read_labelled_file("train.csv", "train_file", text_a_column="text", label_column="label", labels=labels)
+
+Before this: `data_gen/labelled/tables.py`. The official GLUE files are read by `data_gen/labelled/glue.py`. After it:
+`data_gen/labelled/pair_features.py`.
+"""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.errors import UserError
+from data_gen.labelled.tables import Table, format_of, no_column, read_json_lines, read_table, shown
+
+_SHOWN_LABELS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledTexts:
+  """Examples of one split, in file order; E examples.
+
+  Attributes:
+    path: the file.
+    ids: what an example is called in outputs: GLUE's "index" (QQP's "id") where the file has one, else "0", "1", …
+    text_a: E texts.
+    text_b: E second texts, "" where an example has none; None for a task of single sentences.
+    labels: int32 [E], class numbers; float32 [E], scores, for regression; None for an unlabelled split.
+    num_skipped: malformed rows left out; only of files that are known for them (see `data_gen/labelled/glue.py`).
+  """
+
+  path: str
+  ids: list[str]
+  text_a: list[str]
+  text_b: list[str] | None
+  labels: np.ndarray | None
+  num_skipped: int = 0
+
+  def __len__(self) -> int:
+    return len(self.text_a)
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+  """Which columns hold what: names in the header or, if all are numbers, counted from 0 in a file without a header.
+  In JSON lines they are keys.
+
+  Attributes:
+    text_a: the text, or the first of the pair.
+    text_b: the second text of the pair.
+    label: the class, or the score.
+  """
+
+  text_a: str
+  text_b: str | None = None
+  label: str | None = None
+
+  def wanted(self) -> list[tuple[str, str]]:
+    """(name, name of the flag that asks for it) of the columns that are asked for."""
+    return [(str(name), f"{field.name}_column") for field in dataclasses.fields(self)
+            if (name := getattr(self, field.name)) is not None]
+
+
+def read_labelled_file(
+    path: str, flag: str, *, text_a_column: str, text_b_column: str | None = None, label_column: str | None = None,
+    labels: Sequence[str] | None, regression: bool = False, file_format: str = "auto") -> LabelledTexts:
+  """Reads a file of examples.
+
+  TSV: a row a line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: an object a line. A byte
+  order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of them
+  are given by number, the file has no header.
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    text_a_column, text_b_column, label_column: names of columns; an example with an empty second text has one text.
+    labels: the classes; the number of a label is its place here. Not used without `label_column` or for regression.
+    regression: labels are numbers.
+    file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+
+  Raises:
+    UserError: names file and line: no examples, not UTF-8, a column that is not there or there twice, a row with
+      another number of fields than the first, an empty first text, a label that is not in `labels` or no finite number,
+      or a JSON line without a key or with a value of another type.
+  """
+  columns = Columns(text_a_column, text_b_column, label_column)
+  table = _read_columns(path, flag, columns, file_format)
+  texts = table.columns[:1 if text_b_column is None else 2]
+  for values, name in zip(texts, (text_a_column, text_b_column), strict=False):
+    _check_strings(table, values, name)
+  _refuse_empty(table, texts[0], text_a_column)
+  numbers = None
+  if label_column is not None:
+    numbers = parse_labels(table, table.columns[-1], labels, regression)
+  ids = list(map(str, range(len(texts[0]))))
+  return LabelledTexts(path, ids, texts[0], texts[1] if text_b_column is not None else None, numbers)
+
+
+def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "auto") -> list[str]:
+  """The different labels of a file, sorted; by value if all are whole numbers. White space around them is dropped.
+
+  Raises:
+    UserError: as `read_labelled_file`; fewer than two labels; or the first row of a file read by column numbers looks
+      like a header.
+  """
+  columns = Columns(text_a=label_column)
+  table = _read_columns(path, flag, columns, file_format, asked_by="label_column")
+  values = _label_names(table, table.columns[0])
+  counts = Counter(values)
+  if len(counts) < 2:
+    raise UserError(f"{path}: every example has the label {shown(values[0])}: at least two classes are wanted "
+                    f"(column {shown(label_column)})")
+  others = [count for label, count in counts.items() if label != values[0]]
+  # By number, a header passes for an example, and would add a class.
+  if str(label_column).isdecimal() and table.lines[0] == 1 and counts[values[0]] == 1 and min(others) > 1:
+    raise UserError(f"{path}:1: the label {shown(values[0])} occurs nowhere else: this looks like a header. Name the "
+                    "columns as it does, or remove it")
+  if all(map(_is_whole_number, counts)):
+    return sorted(counts, key=lambda label: (int(label), label))
+  return sorted(counts)
+
+
+def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regression: bool) -> np.ndarray:
+  """int32 [E], places in `labels`; or float32 [E], scores, for regression.
+
+  Args:
+    table: where the values come from, for errors.
+    values: a column of it.
+    labels: names of the classes; used unless `regression`.
+    regression: the values are numbers.
+
+  Raises:
+    UserError: names the first bad value, with file and line.
+  """
+  if regression:
+    return _scores(table, values)
+  known = {label: number for number, label in enumerate(labels)}
+  names = _label_names(table, values)
+  numbers = list(map(known.get, names))
+  if None in numbers:
+    row = numbers.index(None)
+    raise UserError(f"{table.where(row)}: the label {shown(names[row])} is not known; the labels are "
+                    f"{_listed(labels)}")
+  return np.array(numbers, np.int32)
+
+
+def _read_columns(path: str, flag: str, columns: Columns, file_format: str, asked_by: str | None = None) -> Table:
+  wanted = [(name, asked_by or name_of_flag) for name, name_of_flag in columns.wanted()]
+  file_format = format_of(path, flag, file_format)
+  if file_format == "jsonl":
+    return read_json_lines(path, flag, wanted)
+  return read_table(path, flag, file_format, lambda first_row: _locate(path, first_row, wanted))
+
+
+def _locate(path: str, first_row: list[str], wanted: list[tuple[str, str]]) -> tuple[list[int], bool]:
+  """(numbers of the wanted columns, whether the first row is a header)."""
+  names = [name.strip() for name in first_row]
+  by_number = all(name.isdecimal() for name, _ in wanted)
+  numbers = []
+  for name, asked_by in wanted:
+    if by_number and int(name) < len(names):
+      numbers.append(int(name))
+    elif by_number:
+      raise UserError(f"{path}:1: no column number {name} (--{asked_by}): the first row has {len(names)}, counted "
+                      "from 0")
+    elif name not in names:
+      raise UserError(f"{no_column(f'{path}:1', name, asked_by, names)}. If this is no header, give the columns by "
+                      "number, counted from 0")
+    elif names.count(name) > 1:
+      raise UserError(f"{path}:1: {names.count(name)} columns are called {shown(name)} (--{asked_by}): rename all but "
+                      "one")
+    else:
+      numbers.append(names.index(name))
+  return numbers, not by_number
+
+
+def _check_strings(table: Table, values: list, column: str) -> None:
+  """JSON may hold anything."""
+  if set(map(type, values)) == {str}:
+    return
+  row = next(row for row, value in enumerate(values) if type(value) is not str)
+  raise UserError(f"{table.where(row)}: {shown(column)} must be a string, not {shown(values[row])}")
+
+
+def _refuse_empty(table: Table, values: list[str], column: str) -> None:
+  if all(map(str.strip, values)):
+    return
+  row = next(row for row, value in enumerate(values) if not value.strip())
+  raise UserError(f"{table.where(row)}: the text is empty (column {shown(column)}): remove the row or fill it in")
+
+
+def _label_names(table: Table, values: list) -> list[str]:
+  """Labels as str, also those that are numbers or truth values in JSON."""
+  kinds = set(map(type, values))
+  if not kinds <= {str, int, bool}:
+    row = next(row for row, value in enumerate(values) if type(value) not in (str, int, bool))
+    raise UserError(f"{table.where(row)}: a label must be a string or a whole number, not {shown(values[row])} "
+                    "(are these scores? then --regression)")
+  names = [value.strip() if type(value) is str else json.dumps(value) for value in values]
+  if "" in names:
+    raise UserError(f"{table.where(names.index(''))}: the label is empty")
+  return names
+
+
+def _scores(table: Table, values: list) -> np.ndarray:
+  scores = np.array([_score(value) for value in values], np.float64)
+  with np.errstate(over="ignore"):
+    scores = scores.astype(np.float32)
+  bad = np.flatnonzero(~np.isfinite(scores))
+  if len(bad):
+    raise UserError(f"{table.where(bad[0])}: the score {shown(values[bad[0]])} is not a finite number")
+  return scores
+
+
+def _score(value: object) -> float:
+  """NaN for what is not a number."""
+  try:
+    return float(value) if type(value) in (str, int, float) else float("nan")
+  except (ValueError, OverflowError):
+    return float("nan")
+
+
+def _is_whole_number(label: str) -> bool:
+  digits = label.removeprefix("-").removeprefix("+")
+  return digits.isascii() and digits.isdecimal()
+
+
+def _listed(labels: Sequence[str]) -> str:
+  more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+  return ", ".join(map(shown, labels[:_SHOWN_LABELS])) + more

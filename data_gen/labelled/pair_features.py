@@ -1,0 +1,114 @@
+"""Texts and pairs of texts as sequences of ids, without padding: thousands at a time.
+
+The rules are those of `convert_single_example` and `_truncate_seq_pair` of the original's run_classifier (paper, figure
+2). Before this come `data_gen/labelled/glue.py` and `data_gen/labelled/labelled_files.py`, after it batches of similar length.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from common import parallel
+from data_gen.tokenization.tokenizer import Tokenizer
+
+# Examples encoded at a time: what is computed on the way stays small beside the result.
+_PORTION = 10_000
+# With fewer examples, one process is done before others have started.
+_WORTH_WORKERS = 100_000
+
+
+class PairFeatures(NamedTuple):
+  """Sequences of E examples, T tokens in all, one behind the other.
+
+  Attributes:
+    input_ids: int32 [T], [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text.
+    segment_ids: uint8 [T], 0 up to the first [SEP], 1 behind it.
+    row_lengths: int64 [E], number of tokens of each example.
+    truncated: number of examples that lost tokens.
+  """
+
+  input_ids: np.ndarray
+  segment_ids: np.ndarray
+  row_lengths: np.ndarray
+  truncated: int
+
+
+def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
+                 num_workers: int = 1) -> PairFeatures:
+  """The sequences of examples, in order. A second text without any token counts as none.
+
+  Args:
+    tokenizer: makes ids of texts.
+    text_a: E texts.
+    text_b: E second texts, or None.
+    max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
+      second if they are equally long. At least 3.
+    num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
+
+  Raises:
+    ValueError: max_seq_length is below 3, or the lists differ in length.
+  """
+  if max_seq_length < 3:
+    raise ValueError(f"max_seq_length is {max_seq_length}: [CLS] a [SEP] alone are 3 tokens")
+  if text_b is not None and len(text_a) != len(text_b):
+    raise ValueError(f"{len(text_a)} first texts, but {len(text_b)} second ones")
+  encode = functools.partial(_encode_portion, tokenizer, max_seq_length)
+  workers = num_workers if len(text_a) >= _WORTH_WORKERS else 1
+  parts = list(parallel.ordered_map(encode, _portions(text_a, text_b), workers))
+  return PairFeatures(
+    np.concatenate([np.zeros(0, np.int32), *(part.input_ids for part in parts)]),
+    np.concatenate([np.zeros(0, np.uint8), *(part.segment_ids for part in parts)]),
+    np.concatenate([np.zeros(0, np.int64), *(part.row_lengths for part in parts)]),
+    sum(part.truncated for part in parts))
+
+
+def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
+                      ) -> tuple[np.ndarray, np.ndarray]:
+  """What `_truncate_seq_pair` of the original leaves of pairs: the longer text gives way, the second of equal ones.
+
+  A text keeps what the other leaves of `longest`, but never gets less than half of it if it has as much; the first
+  text's half is the larger one.
+
+  Args:
+    a_length, b_length: int64 [E], numbers of tokens.
+    longest: of both together; int or int64 [E].
+  """
+  return (np.minimum(a_length, np.maximum(longest - b_length, (longest + 1) // 2)),
+          np.minimum(b_length, np.maximum(longest - a_length, longest // 2)))
+
+
+def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[tuple[list[str], list[str] | None]]:
+  for start in range(0, len(text_a), _PORTION):
+    end = start + _PORTION
+    yield text_a[start:end], None if text_b is None else text_b[start:end]
+
+
+def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, texts: tuple[list[str], list[str] | None]
+                    ) -> PairFeatures:
+  text_a, text_b = texts
+  a_ids, a_length, _ = tokenizer.encode_batch(text_a)
+  if text_b is None:
+    b_ids, b_length = np.zeros(0, np.int32), np.zeros_like(a_length)
+  else:
+    b_ids, b_length, _ = tokenizer.encode_batch(text_b)
+  a_kept, b_kept = truncated_lengths(a_length, b_length, max_seq_length - 2 - (b_length > 0))
+  # Parts of an example: [CLS], a, [SEP], b, [SEP]; their sizes, and for every token the part it belongs to.
+  sizes = np.stack([np.ones_like(a_kept), a_kept, np.ones_like(a_kept), b_kept, b_kept > 0], axis=1)
+  parts = np.repeat(np.tile(np.arange(5, dtype=np.uint8), len(sizes)), sizes.ravel())
+  vocabulary = tokenizer.vocabulary
+  input_ids = np.full(len(parts), vocabulary.sep_id, np.int32)
+  input_ids[parts == 0] = vocabulary.cls_id
+  input_ids[parts == 1] = _first_of_rows(a_ids, a_length, a_kept)
+  input_ids[parts == 3] = _first_of_rows(b_ids, b_length, b_kept)
+  truncated = np.count_nonzero((a_kept < a_length) | (b_kept < b_length))
+  return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1), int(truncated))
+
+
+def _first_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray) -> np.ndarray:
+  """The first `kept` [E] ids of each row."""
+  if np.array_equal(row_lengths, kept):
+    return ids
+  sizes = np.stack([kept, row_lengths - kept], axis=1)
+  return ids[np.repeat(np.tile([True, False], len(kept)), sizes.ravel())]

@@ -1,0 +1,301 @@
+"""A corpus of any size, read in pieces: where its documents are, and the tokens of a piece.
+
+The corpus is one sentence a line with a blank line between documents (`data_gen/prepare_corpus.py` writes such
+files). `scan` passes over it once and cuts it into blocks of some hundred kB at document ends; `make_chunks` deals
+the blocks, in random order, into chunks, the units of work; `load` tokenizes one chunk. The cuts depend on the
+text alone, never on the number of workers. After this comes `data_gen/pretraining/instances.py`.
+"""
+
+import dataclasses
+import gzip
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from common import files
+from common.errors import UserError
+from data_gen.tokenization.tokenizer import Tokenizer
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
+_STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
+# Chunks of a small corpus are small, so that all workers have something to do; those of a large one are as large
+# as a worker's memory takes comfortably, because random next segments come from the documents of the same chunk.
+_CHUNKS_WANTED = 64
+_SMALLEST_CHUNK = 1 << 20
+_LARGEST_CHUNK = 8 << 20
+# The shorter the sequences, the more instances a text makes.
+_LARGEST_CHUNK_PER_TOKEN = 64 << 10
+_BLOCKS_A_CHUNK = 16
+_BLOCKS_TO_DRAW_FROM = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+  """Bytes of one file, from a line's start to a line's end; mostly whole documents.
+
+  Attributes:
+    number: its place in the corpus.
+    path: the file.
+    start, end: offsets in bytes.
+    first_document, last_document: numbers of the documents of its first and last line. A document that is too long
+      for a block goes on in the next one, under the same number.
+    continues: the first line belongs to the last document of the block before.
+    inside_line: it begins inside a line, which was too long for one block.
+  """
+
+  number: int
+  path: str
+  start: int
+  end: int
+  first_document: int
+  last_document: int
+  continues: bool
+  inside_line: bool
+
+
+@dataclasses.dataclass
+class Documents:
+  """Tokens of some documents. Sentences without a token, and documents without a sentence, are left out.
+
+  Attributes:
+    ids: int32 [T], all tokens.
+    sentence_offsets: int64 [sentences + 1], where each sentence starts in `ids`.
+    document_offsets: int64 [documents + 1], where each document starts among the sentences.
+    document_ids: int64 [documents]; pieces of one long document have the same.
+    counts: what was read, by name; see `load`.
+  """
+
+  ids: np.ndarray
+  sentence_offsets: np.ndarray
+  document_offsets: np.ndarray
+  document_ids: np.ndarray
+  counts: dict[str, int]
+
+  @property
+  def size(self) -> int:
+    """Number of documents."""
+    return len(self.document_ids)
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+  """Blocks in the order of the text.
+
+  Attributes:
+    blocks: all of them.
+    size: bytes of text.
+    chunk_size: bytes of text that a chunk should have.
+    nul_bytes: number of NUL bytes.
+  """
+
+  blocks: list[Block]
+  size: int
+  chunk_size: int
+  nul_bytes: int
+
+
+def unzip(path: str, target: str) -> str:
+  """Returns `path`, or `target` after unzipping into it where the content is gzip.
+
+  Raises:
+    UserError: damaged or cut off; the disk is full.
+  """
+  try:
+    if not files.is_gzip(path):
+      return path
+    with gzip.open(path, "rb") as source, open(target, "wb") as copy:
+      shutil.copyfileobj(source, copy, 1 << 20)
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
+  except OSError as error:
+    raise UserError(f"can't unzip {path} into {target}: {error.strerror}") from None
+  return target
+
+
+def chunk_bytes(corpus_bytes: int, max_seq_length: int) -> int:
+  """Bytes of text that a chunk of a corpus of this size should have."""
+  largest = min(_LARGEST_CHUNK, _LARGEST_CHUNK_PER_TOKEN * max_seq_length)
+  return min(max(corpus_bytes // _CHUNKS_WANTED, _SMALLEST_CHUNK), largest)
+
+
+def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf8: str = "error",
+         advance: Callable[[int], None] = lambda read: None) -> Corpus:
+  """Passes over plain files and finds the blocks. A file's end is a document's end.
+
+  Args:
+    paths: files to read.
+    names: what to call them in errors (the file the user gave, where `paths` has an unzipped copy).
+    chunk_size: see `chunk_bytes`.
+    on_bad_utf8: "error" or "replace".
+    advance: is told the bytes read.
+
+  Raises:
+    UserError: a file can't be read, or is not UTF-8 (names file, line and byte).
+  """
+  blocks: list[Block] = []
+  size = nul_bytes = 0
+  for path, name in zip(paths, names, strict=True):
+    line = 1
+    ended, inside_line = True, False
+    for start, data, ends_document in _cut(path, name, max(chunk_size // _BLOCKS_A_CHUNK, 1)):
+      if on_bad_utf8 == "error":
+        _check_utf8(data, name, start, line)
+      line += data.count(b"\n")
+      nul_bytes += data.count(b"\0")
+      advance(len(data))
+      size += len(data)
+      if not inside_line and _STARTS_BLANK.match(data):
+        ended = True
+      text = data.rstrip() if inside_line else data.strip()
+      if text:
+        before = blocks[-1].last_document if blocks else -1
+        first = before + ended
+        last = first + 1 if _BLANK_LINE.search(text) else first
+        blocks.append(Block(len(blocks), path, start, start + len(data), first, last, not ended, inside_line))
+        ended = False
+      ended = ended or ends_document or bool(_BLANK_LINE.search(data, len(data.rstrip())))
+      inside_line = not data.endswith(b"\n")
+  return Corpus(blocks, size, chunk_size, nul_bytes)
+
+
+def _cut(path: str, name: str, block_bytes: int):
+  """Yields (offset, bytes, whether a document ends there) of the blocks of a file."""
+  limit = 2 * block_bytes
+  try:
+    with open(path, "rb") as file:
+      data, start, position = b"", 0, 0
+      while True:
+        # Enough for a decision that does not depend on how much was read at a time.
+        if len(data) - position < limit + 1:
+          data, start, position = data[position:] + file.read(max(8 * limit, 1 << 20)), start + position, 0
+        if position == len(data):
+          return
+        end, ends_document = _block_end(data, position, block_bytes, limit)
+        yield start + position, data[position:end], ends_document
+        position = end
+  except OSError as error:
+    raise UserError(f"can't read {name}: {error.strerror}") from None
+
+
+def _block_end(data: bytes, position: int, block_bytes: int, limit: int) -> tuple[int, bool]:
+  """Where the block that starts at `position` ends, and whether a document ends there."""
+  blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
+  if blank:
+    return blank.end(), True
+  if len(data) - position <= limit:
+    return len(data), True
+  # A document longer than a block is cut at a line's end, a line longer than that at a space or, at last, anywhere.
+  for separator in (b"\n", b" "):
+    found = data.rfind(separator, position, position + limit)
+    if found >= position:
+      return found + 1, False
+  end = position + limit
+  while end > position + 1 and data[end] & 0xC0 == 0x80:
+    end -= 1
+  return end, False
+
+
+def _check_utf8(data: bytes, name: str, start: int, line: int) -> None:
+  try:
+    data.decode()
+  except UnicodeDecodeError as error:
+    line += data.count(b"\n", 0, error.start)
+    hint = ""
+    if start == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+      hint = " (it looks like UTF-16)"
+    raise UserError(f"{name}:{line}: byte {start + error.start} (0x{data[error.start]:02x}) is not UTF-8{hint}: "
+                    "convert the file, or give --on_bad_utf8=replace") from None
+
+
+def make_chunks(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
+  """Deals the blocks at random into chunks of about `chunk_size` bytes, so that each is a sample of the whole."""
+  count = min(max(round(corpus.size / corpus.chunk_size), 1), len(corpus.blocks))
+  order = rng.permutation(len(corpus.blocks))
+  return [[corpus.blocks[index] for index in sorted(part)] for part in np.array_split(order, count)]
+
+
+def find_other_documents(blocks: Sequence[Block], chunk: Sequence[Block]) -> list[Block]:
+  """Blocks for a chunk to draw random segments from, should all its own text be one document.
+
+  Returns:
+    The next few blocks behind the chunk's first one, and round the end, that hold another document than that
+    block's last one; none where the corpus is one document.
+  """
+  own = {block.number for block in chunk}
+  document = chunk[0].last_document
+  found = []
+  for step in range(1, len(blocks)):
+    block = blocks[(chunk[0].number + step) % len(blocks)]
+    if block.number not in own and (block.first_document, block.last_document) != (document, document):
+      found.append(block)
+      if len(found) == _BLOCKS_TO_DRAW_FROM:
+        break
+  return found
+
+
+def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "error") -> Documents:
+  """Reads and tokenizes blocks.
+
+  The counts of the result: documents (a continued one counts where it starts), sentences, tokens, unknown_tokens,
+  lines_without_tokens, one_sentence_documents, longest_sentence.
+
+  Raises:
+    UserError: a file has changed or gone since it was scanned.
+  """
+  ids, lengths, pieces, documents = ([np.empty(0, kind)] for kind in (np.int32, np.int64, np.int64, np.int64))
+  continued = lines_without_tokens = 0
+  piece = -1
+  before = None
+  for block in blocks:
+    lines = _read_lines(block, on_bad_utf8)
+    encoding = tokenizer.encode_batch(lines)
+    without = np.flatnonzero(encoding.row_lengths == 0)
+    # The rest of a line that was cut is not a blank line.
+    blank = without[[not lines[index].strip() and not (block.inside_line and index == 0)
+                     for index in without.tolist()]]
+    lines_without_tokens += len(without) - len(blank)
+    used = encoding.row_lengths > 0
+    paragraph = np.searchsorted(blank, np.arange(len(lines)))[used]
+    follows = block.continues and before == block.number - 1
+    before = block.number
+    piece += not follows
+    continued += bool(block.continues and not follows and len(paragraph) and paragraph[0] == 0)
+    # The scan's numbers for the documents that may go on elsewhere, negative ones for those that don't.
+    numbers = -1 - piece - paragraph
+    numbers[paragraph == len(blank)] = block.last_document
+    numbers[paragraph == 0] = block.first_document
+    ids.append(encoding.ids)
+    lengths.append(encoding.row_lengths[used])
+    pieces.append(piece + paragraph)
+    documents.append(numbers)
+    piece += len(blank)
+  all_ids, all_lengths, all_pieces, all_documents = map(np.concatenate, (ids, lengths, pieces, documents))
+  starts = np.flatnonzero(np.diff(all_pieces, prepend=-1))
+  sentences = np.diff(starts, append=len(all_pieces))
+  return Documents(
+      ids=all_ids, sentence_offsets=np.concatenate([[0], np.cumsum(all_lengths)]),
+      document_offsets=np.concatenate([starts, [len(all_pieces)]]), document_ids=all_documents[starts],
+      counts={"documents": len(starts) - continued, "sentences": len(all_lengths), "tokens": len(all_ids),
+              "unknown_tokens": int((all_ids == tokenizer.vocabulary.unk_id).sum()),
+              "lines_without_tokens": lines_without_tokens,
+              "one_sentence_documents": int((sentences == 1).sum()),
+              "longest_sentence": int(all_lengths.max(initial=0))})
+
+
+def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
+  try:
+    with open(block.path, "rb") as file:
+      file.seek(block.start)
+      data = file.read(block.end - block.start)
+    text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
+  except OSError as error:
+    raise UserError(f"can't read {block.path}: {error.strerror}") from None
+  except UnicodeDecodeError:
+    data = b""
+  if len(data) < block.end - block.start:
+    raise UserError(f"{block.path} has changed while it was read: start again")
+  # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and others.
+  return text.removesuffix("\n").split("\n")

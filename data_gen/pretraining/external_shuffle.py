@@ -1,0 +1,174 @@
+"""A shuffle of more instances than fit into memory: a sort by random keys, on disk, by any number of processes.
+
+Each chunk of the corpus becomes a *run*: a file of its instances, sorted by random 64-bit keys. The key space is cut
+into *buckets* small enough for memory; reading one bucket out of all runs and sorting it gives the next stretch of
+one uniformly random order of all instances. That order is cut into equal shards. A *piece* is what one bucket
+contributes to one shard, the unit of work of the second half. Nothing depends on which process does what, or when.
+
+Before this comes `data_gen/pretraining/instances.py`, after it `data_gen/pretraining/masking.py`.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+import google_crc32c
+import numpy as np
+
+from common.errors import UserError
+
+# Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
+_BUCKETS_WANTED = 32
+_SMALLEST_BUCKET = 2 << 20
+_LARGEST_BUCKET = 48 << 20
+
+
+def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
+  """What is kept of an instance between the two halves: its unmasked tokens, two lengths and the label."""
+  token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
+  return np.dtype([("input_ids", token, (max_seq_length,)), ("a_length", np.uint16), ("b_length", np.uint16),
+                   ("random_next", np.uint8)])
+
+
+def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
+  """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
+
+  Args:
+    path: without extension.
+    keys: uint64, sorted.
+    batches: the rows, in the same order, some at a time.
+    facts: kept in the .json for `read_facts`.
+
+  Raises:
+    UserError: the disk is full.
+  """
+  try:
+    checksum = 0
+    with open(f"{path}.rows.tmp", "wb") as file:
+      for batch in batches:
+        data = batch.tobytes()
+        checksum = google_crc32c.extend(checksum, data)
+        file.write(data)
+      size = file.tell()
+    os.replace(f"{path}.rows.tmp", f"{path}.rows")
+    with open(f"{path}.keys.tmp", "wb") as file:
+      file.write(keys.tobytes())
+    os.replace(f"{path}.keys.tmp", f"{path}.keys")
+    write_facts(path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)})
+  except OSError as error:
+    raise disk_error(path, error) from None
+
+
+def write_facts(path: str, facts: dict) -> None:
+  """Writes `path`.json in one step."""
+  with open(f"{path}.json.tmp", "w", encoding="utf-8") as file:
+    json.dump(facts, file)
+  os.replace(f"{path}.json.tmp", f"{path}.json")
+
+
+def read_facts(path: str) -> dict | None:
+  """What `write_facts` wrote for this path, or None."""
+  try:
+    with open(f"{path}.json", encoding="utf-8") as file:
+      return json.load(file)
+  except (FileNotFoundError, ValueError):
+    return None
+
+
+def read_complete_run(path: str) -> dict | None:
+  """The facts of a run that an earlier process left, or None unless all its bytes are there."""
+  facts = read_facts(path)
+  if facts is None:
+    return None
+  checksum = 0
+  try:
+    with open(f"{path}.rows", "rb") as file:
+      while data := file.read(1 << 20):
+        checksum = google_crc32c.extend(checksum, data)
+    complete = os.path.getsize(f"{path}.rows") == facts["rows_bytes"] and checksum == facts["rows_crc32c"]
+    return facts if complete and os.path.getsize(f"{path}.keys") == 8 * facts["instances"] else None
+  except FileNotFoundError:
+    return None
+
+
+def disk_error(path: str, error: OSError) -> UserError:
+  """The error for a file that could not be written."""
+  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: make room, then give "
+                   "--resume")
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+  """Instances of one bucket that go into one shard.
+
+  Attributes:
+    shard: number of the shard.
+    number: place of the piece in the shard.
+    bucket: number of the bucket.
+    first, last: the instances [first, last) of the bucket, in its sorted order.
+  """
+
+  shard: int
+  number: int
+  bucket: int
+  first: int
+  last: int
+
+
+def choose_bucket_bits(rows_bytes: int) -> int:
+  """Binary logarithm of the number of buckets for this many bytes of rows in all."""
+  wanted = min(max(rows_bytes // _BUCKETS_WANTED, _SMALLEST_BUCKET), _LARGEST_BUCKET)
+  return max(-(-rows_bytes // wanted) - 1, 0).bit_length()
+
+
+def count_buckets(runs: Sequence[str], bucket_bits: int) -> np.ndarray:
+  """Number of instances in each bucket, int64 [2 ** bucket_bits]."""
+  counts = np.zeros(1 << bucket_bits, np.int64)
+  for run in runs:
+    keys = np.fromfile(f"{run}.keys", np.uint64)
+    buckets = (keys >> np.uint64(64 - bucket_bits)).astype(np.int64) if bucket_bits else np.zeros(len(keys), np.int64)
+    counts += np.bincount(buckets, minlength=len(counts))
+  return counts
+
+
+def plan_pieces(counts: np.ndarray, shards: int) -> list[list[Piece]]:
+  """The pieces of each shard. Shards differ by one instance at most, the larger ones first."""
+  ends = np.cumsum(counts)
+  total = int(ends[-1])
+  plan = []
+  begin = 0
+  for shard in range(shards):
+    end = begin + total // shards + (shard < total % shards)
+    pieces = []
+    for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
+      bucket_begin = int(ends[bucket] - counts[bucket])
+      if bucket_begin >= end:
+        break
+      first, last = max(begin - bucket_begin, 0), min(end - bucket_begin, int(counts[bucket]))
+      if first < last:
+        pieces.append(Piece(shard, len(pieces), bucket, first, last))
+    plan.append(pieces)
+    begin = end
+  return plan
+
+
+def read_bucket(runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+  """The rows of a bucket and the order to read them in.
+
+  Returns:
+    (rows, order): rows[order] is sorted by key.
+  """
+  first = bucket << (64 - bucket_bits)
+  last = first + (1 << (64 - bucket_bits)) - 1
+  keys, rows = [], []
+  for run in runs:
+    if not os.path.getsize(f"{run}.keys"):
+      continue
+    # Mapped, because the search touches only a few of its pages.
+    run_keys = np.memmap(f"{run}.keys", np.uint64, "r")
+    begin = int(np.searchsorted(run_keys, np.uint64(first), side="left"))
+    end = int(np.searchsorted(run_keys, np.uint64(last), side="right"))
+    keys.append(np.array(run_keys[begin:end]))
+    rows.append(np.fromfile(f"{run}.rows", dtype, end - begin, offset=begin * dtype.itemsize))
+  return np.concatenate(rows), np.argsort(np.concatenate(keys), kind="stable")

@@ -1,0 +1,189 @@
+"""Masked language model: which tokens are hidden, and by what. Thousands of sequences at a time.
+
+The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task #1"; whole-word
+masking came in 2019). Before this comes `data_gen/pretraining/external_shuffle.py`, after it `data_gen/pretraining/records.py`.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from common.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingRatios:
+  """What becomes of a token that is to be predicted; the shares add up to 1.
+
+  Attributes:
+    mask: becomes [MASK].
+    random: becomes a random token of the vocabulary.
+    same: stays as it is.
+  """
+
+  mask: float = 0.8
+  random: float = 0.1
+  same: float = 0.1
+
+  @classmethod
+  def parse(cls, text: str) -> "MaskingRatios":
+    """Reads percentages, e.g. "80,10,10".
+
+    Raises:
+      UserError: not three numbers, a negative one, or they do not add up to 100.
+    """
+    try:
+      mask, random, same = (float(part) for part in text.split(","))
+    except ValueError:
+      raise UserError(f"--masking={text}: three percentages are wanted (mask,random,same), e.g. 80,10,10") from None
+    if min(mask, random, same) < 0 or abs(mask + random + same - 100) > 1e-6:
+      raise UserError(f"--masking={text}: the three percentages (mask,random,same) must add up to 100")
+    return cls(mask / 100, random / 100, same / 100)
+
+
+@dataclasses.dataclass(frozen=True)
+class Masking:
+  """How to mask.
+
+  Attributes:
+    max_predictions_per_seq: P.
+    masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted.
+    shares: what becomes of them.
+    vocab_size: random tokens are below it.
+    mask_id: id of [MASK].
+    is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are masked, not words.
+  """
+
+  max_predictions_per_seq: int
+  masked_lm_prob: float
+  shares: MaskingRatios
+  vocab_size: int
+  mask_id: int
+  is_continuation: np.ndarray | None = None
+
+
+@dataclasses.dataclass
+class Masked:
+  """Masked sequences.
+
+  Attributes:
+    input_ids: int32 [B, S].
+    positions: int32 [B, P], sorted, 0 behind `count`.
+    labels: int32 [B, P], the original ids, 0 behind `count`.
+    count: int64 [B].
+    kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
+  """
+
+  input_ids: np.ndarray
+  positions: np.ndarray
+  labels: np.ndarray
+  count: np.ndarray
+  kind_counts: dict[str, int]
+
+
+def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, masking: Masking,
+         rng: np.random.Generator) -> Masked:
+  """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides them.
+
+  Args:
+    input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], zeros behind.
+    length: [B], number of real tokens.
+    second_sep: [B], position of the [SEP] behind A (length - 1 where there is no B).
+    masking: the settings.
+    rng: the source of all randomness.
+  """
+  batch, width = input_ids.shape
+  column = np.arange(width, dtype=np.uint16)
+  candidate = column < (length - 1).astype(np.uint16)[:, None]
+  candidate[:, 0] = False
+  candidate[np.arange(batch), second_sep] = False
+  # numpy rounds halves to even, as Python does.
+  wanted = np.maximum(np.rint(length * masking.masked_lm_prob).astype(np.int64), 1)
+  wanted = np.minimum(np.minimum(wanted, masking.max_predictions_per_seq), candidate.sum(1, dtype=np.int64))
+  if masking.is_continuation is None:
+    chosen, count = _choose_tokens(candidate, wanted, masking.max_predictions_per_seq, rng)
+  else:
+    starts = candidate & ~masking.is_continuation.take(input_ids)
+    chosen, count = _choose_words(candidate, starts, wanted, masking.max_predictions_per_seq, rng)
+  rows = np.arange(batch)[:, None]
+  used = np.arange(masking.max_predictions_per_seq) < count[:, None]
+  positions = np.where(used, chosen, 0).astype(np.int32)
+  labels = np.where(used, input_ids[rows, positions], 0)
+  at = np.nonzero(used)
+  label = labels[at]
+  draw = rng.random(len(label))
+  shown = np.where(draw < masking.shares.mask, masking.mask_id, label)
+  by_random = (draw >= masking.shares.mask) & (draw < masking.shares.mask + masking.shares.random)
+  shown[by_random] = rng.integers(0, masking.vocab_size, int(by_random.sum()))
+  out = input_ids.copy()
+  out[at[0], positions[at]] = shown
+  is_mask, same = shown == masking.mask_id, shown == label
+  kinds = {"mask": int(is_mask.sum()), "same": int((same & ~is_mask).sum())}
+  kinds["random"] = len(shown) - kinds["mask"] - kinds["same"]
+  return Masked(out, positions, labels, count, kinds)
+
+
+def _choose_tokens(candidate: np.ndarray, wanted: np.ndarray, most: int,
+                   rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+  """`wanted` candidates of each row, all equally likely: positions [B, most], sorted, and their number [B]."""
+  chosen = _random_order(candidate, rng)[:, :most]
+  if chosen.shape[1] < most:
+    chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
+  chosen[np.arange(most) >= wanted[:, None]] = candidate.shape[1]
+  chosen.sort(axis=1)
+  return chosen, wanted
+
+
+def _choose_words(candidate: np.ndarray, starts: np.ndarray, wanted: np.ndarray, most: int,
+                  rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+  """Whole words in random order, leaving out those that do not fit into what is left of `wanted`.
+
+  As in the original a word is a token and the "##" tokens behind it. A "##" token that truncation left at the front
+  of B therefore counts with the last word of A.
+  """
+  batch, width = candidate.shape
+  # A row may begin with a "##" token: it is a word of its own.
+  starts = starts.copy()
+  starts[np.arange(batch), candidate.argmax(1)] = candidate.any(1)
+  word = np.cumsum(starts, axis=1) - 1
+  words = word[:, -1] + 1
+  most_words = int(words.max(initial=0))
+  flat = (np.arange(batch)[:, None] * most_words + word)[candidate]
+  size = np.bincount(flat, minlength=batch * most_words).reshape(batch, most_words)
+  order = _random_order(np.arange(most_words) < words[:, None], rng)
+  taken = np.zeros((batch, most_words), bool)
+  left = wanted.copy()
+  active = np.arange(batch)
+  for rank in range(most_words):
+    active = active[(left[active] > 0) & (rank < words[active])]
+    if not len(active):
+      break
+    which = order[active, rank]
+    fits = size[active, which] <= left[active]
+    taken[active[fits], which[fits]] = True
+    left[active[fits]] -= size[active[fits], which[fits]]
+  hidden = candidate & taken[np.arange(batch)[:, None], np.maximum(word, 0)]
+  chosen = np.where(hidden, np.arange(width), width)
+  chosen.sort(axis=1)
+  chosen = chosen[:, :most]
+  if chosen.shape[1] < most:
+    chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
+  return chosen, wanted - left
+
+
+def _random_order(valid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+  """The columns of each row of `valid`, [B, n], in random order, those that are not valid last; int32 [B, n].
+
+  They are sorted by random numbers whose last digits are the column: that needs no indirect sort. Up to 1024 columns
+  32 bits are enough, which leaves 21 for chance; that two of them are equal where it matters is next to impossible.
+  """
+  kind = np.uint32 if valid.shape[1] <= 1024 else np.uint64
+  digits = kind((1 << max(valid.shape[1] - 1, 1).bit_length()) - 1)
+  largest = np.iinfo(kind).max
+  key = rng.integers(0, largest, valid.shape, dtype=kind, endpoint=True)
+  # The highest bit is kept for those that are not valid.
+  key &= largest // 2 & ~digits
+  key |= np.arange(valid.shape[1], dtype=kind)
+  key[~valid] |= largest // 2 + 1
+  key.sort(axis=1)
+  return (key & digits).astype(np.int32)

@@ -1,0 +1,136 @@
+"""Statistics of generated pre-training data: added up over chunks and shards, checked, printed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from data_gen.pretraining.masking import Masked
+
+# MaskingRatios above which the data will disappoint.
+_MOST_RANDOM_NEXT = 0.55
+_MOST_UNKNOWN = 0.01
+_MOST_ONE_SENTENCE_DOCUMENTS = 0.5
+_MOST_NUL_BYTES = 0.01
+
+
+def add(total: dict[str, int], part: dict[str, int]) -> None:
+  """Adds counts to `total` in place; of `longest_…` it keeps the largest."""
+  for name, value in part.items():
+    total[name] = max(total.get(name, 0), value) if name.startswith("longest_") else total.get(name, 0) + value
+
+
+def count_instances(masked: Masked, length: np.ndarray, a_length: np.ndarray, b_length: np.ndarray,
+                    random_next: np.ndarray) -> dict[str, int]:
+  """Counts of some instances.
+
+  Args:
+    masked: the masked sequences.
+    length: [B], real tokens.
+    a_length, b_length: [B], tokens of the segments.
+    random_next: [B], 0 or 1.
+  """
+  batch, width = masked.input_ids.shape
+  return {"instances": batch, "random_next": int(random_next.sum()), "positions": batch * width,
+          "real_tokens": int(length.sum()), "full_length": int((length == width).sum()),
+          "segment_a_tokens": int(a_length.sum()), "segment_b_tokens": int(b_length.sum()),
+          "masked": int(masked.count.sum()), **{f"masked_{kind}": count for kind, count in masked.kind_counts.items()}}
+
+
+def summarize(counts: dict[str, int]) -> dict[str, float]:
+  """Means and shares of the counts of `data_gen.corpus.load` and `count_instances`, added up."""
+  def share(part: str, whole: str) -> float:
+    return round(counts.get(part, 0) / max(counts.get(whole, 0), 1), 6)
+
+  return {
+      "mean_length": share("real_tokens", "instances"),
+      "mean_segment_a": share("segment_a_tokens", "instances"),
+      "mean_segment_b": share("segment_b_tokens", "instances"),
+      "mean_masked": share("masked", "instances"),
+      "share_full_length": share("full_length", "instances"),
+      "fraction_padding": round(1 - share("real_tokens", "positions"), 6),
+      "share_random_next": share("random_next", "instances"),
+      "share_masked": share("masked", "real_tokens"),
+      "share_mask": share("masked_mask", "masked"),
+      "share_random": share("masked_random", "masked"),
+      "share_kept": share("masked_same", "masked"),
+      "share_unknown": share("unknown_tokens", "tokens"),
+      "sentences_per_document": share("sentences", "documents"),
+      "tokens_per_sentence": share("tokens", "sentences"),
+  }
+
+
+def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
+                  shards: int = 1) -> list[str]:
+  """What will disappoint in this data, one line each, with what to do about it.
+
+  Args:
+    counts: as for `summarize`.
+    max_seq_length: S.
+    next_sentence_prediction: pairs were made.
+    shards: number of files written.
+  """
+  summary = summarize(counts)
+  found = []
+  if next_sentence_prediction and counts["documents"] == 1:
+    found.append("the corpus is one document: random next segments had to come from the same document, so "
+                 "next sentence prediction learns little; put blank lines between its parts (chapters, articles), or "
+                 "give --next_sentence_prediction=false")
+  if next_sentence_prediction and summary["tokens_per_sentence"] > max_seq_length:
+    found.append(f"a line has {summary['tokens_per_sentence']:,.0f} tokens on average, more than a sequence: the "
+                 "documents have no sentence breaks, and most of a line is lost; split them with "
+                 "data_gen/prepare_corpus.py")
+  elif counts["one_sentence_documents"] > _MOST_ONE_SENTENCE_DOCUMENTS * max(counts["documents"], 2):
+    consequence = "no segment has a true next one" if next_sentence_prediction else "sequences stay short"
+    found.append(f"{counts['one_sentence_documents'] / counts['documents']:.0%} of the documents have one sentence "
+                 f"(a blank line after every sentence?): {consequence}; blank lines belong between documents only")
+  if next_sentence_prediction and summary["share_random_next"] > _MOST_RANDOM_NEXT:
+    found.append(f"{summary['share_random_next']:.1%} of the next segments are random (50 % is meant): documents "
+                 "are so short, or sentences so long, that often nothing is left for a true next segment; use longer "
+                 "documents, or split long sentences")
+  if summary["share_unknown"] > _MOST_UNKNOWN:
+    found.append(f"{summary['share_unknown']:.1%} of the tokens are [UNK]: the vocabulary does not cover this text; "
+                 "check --vocab_file and --do_lower_case, or build a vocabulary with vocab/build_vocab.py")
+  if counts.get("nul_bytes", 0) > _MOST_NUL_BYTES * counts["tokens"]:
+    found.append(f"the text holds {counts['nul_bytes']:,} NUL bytes, which were dropped: is it UTF-16? Convert it "
+                 "to UTF-8")
+  if counts["instances"] < shards:
+    found.append(f"there are fewer instances ({counts['instances']}) than files ({shards}): some are empty")
+  return found
+
+
+def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
+  """The statistics as the lines printed at the end."""
+  summary = summarize(counts)
+  lines = [
+      ("documents", f"{counts['documents']:,}", f"{summary['sentences_per_document']:.1f} sentences each"),
+      ("sentences", f"{counts['sentences']:,}",
+       f"{summary['tokens_per_sentence']:.1f} tokens each, the longest {counts['longest_sentence']:,}"),
+      ("tokens", f"{counts['tokens']:,}", f"{summary['share_unknown']:.2%} [UNK]"),
+      ("instances", f"{counts['instances']:,}", f"{summary['mean_length']:.1f} tokens each"),
+      ("full length", f"{summary['share_full_length']:.1%}", f"padding {summary['fraction_padding']:.1%} of all"),
+  ]
+  if next_sentence_prediction:
+    lines.append(("random next", f"{summary['share_random_next']:.1%}",
+                  f"segments of {summary['mean_segment_a']:.1f} and {summary['mean_segment_b']:.1f} tokens"))
+  lines.append(("masked", f"{summary['share_masked']:.1%}",
+                f"{summary['share_mask']:.1%} [MASK], {summary['share_random']:.1%} random, "
+                f"{summary['share_kept']:.1%} same"))
+  return "\n".join(f"  {name:<12} {value:>14}   {note}" for name, value, note in lines)
+
+
+def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128) -> str:
+  """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
+
+  Args:
+    example: as `data_gen.records.read_examples` yields it.
+    tokens: the vocabulary.
+    longest: of a longer sequence only that many tokens are shown.
+  """
+  length = int(example["input_mask"].sum())
+  shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
+  for position, label, weight in zip(example["masked_lm_positions"].tolist(), example["masked_lm_ids"].tolist(),
+                                     example["masked_lm_weights"].tolist(), strict=True):
+    if weight:
+      shown[position] += f"{{{tokens[label]}}}"
+  text = " ".join(shown[:longest]) + (" …" if length > longest else "")
+  return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}"

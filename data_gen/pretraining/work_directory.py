@@ -1,0 +1,221 @@
+"""The directory in which `data_gen/pretraining/generation.py` works: resumable, and out of the way until all is done.
+
+For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds `manifest.json` (what is being
+made), `run-*` and `piece-*` (finished work), and `shard-*` (pieces put together). A piece's `.json` stays when its
+bytes have moved into the shard, so that at any moment it is known how many bytes of a shard are good.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+from common import files
+from common.errors import UserError
+from data_gen.pretraining.external_shuffle import Piece, disk_error, read_facts
+
+_SYNC_EVERY_BYTES = 64 << 20
+
+
+class WorkDirectory:
+  """A context that holds the directory locked, and removes it after `publish`.
+
+  Attributes:
+    resumed: an earlier run's work is there and to be used.
+  """
+
+  def __init__(self, output_file: str, identity: dict, resume: bool):
+    """Takes the directory for an output, new or to be resumed.
+
+    Args:
+      output_file: the first output.
+      identity: what is being made, JSON-able; to resume it must be the same.
+      resume: use what is there.
+
+    Raises:
+      UserError: `resume` and it was made with other settings; not `resume` and finished work is there; another
+        process is at it.
+    """
+    folder, name = os.path.split(os.path.abspath(output_file))
+    self.path = os.path.join(folder, f".{name}.partial")
+    self.resumed = False
+    self._identity = json.loads(json.dumps(identity))
+    self._resume = resume
+    self._lock: IO | None = None
+    self._keep = True
+    self._shard_sizes: dict[int, int] = {}
+
+  def __enter__(self) -> "WorkDirectory":
+    try:
+      os.makedirs(self.path, exist_ok=True)
+      self._lock = open(os.path.join(self.path, "lock"), "w")  # noqa: SIM115
+      fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      raise UserError(f"another process is writing this output (it holds {self.path}): wait for it, or stop it"
+                      ) from None
+    except OSError as error:
+      raise UserError(f"--output_file: can't write in {os.path.dirname(self.path)}: {error.strerror}") from None
+    manifest = os.path.join(self.path, "manifest.json")
+    if os.path.exists(manifest):
+      if self._resume:
+        self._compare(files.read_json(manifest))
+        self.resumed = True
+        return self
+      if self._has_finished_work():
+        raise UserError(f"an interrupted run has left finished work in {self.path}: give --resume to go on with it, or "
+                        "delete that directory to start again")
+    self._clear()
+    files.write_json(manifest, self._identity)
+    return self
+
+  def __exit__(self, kind, error, trace) -> None:
+    if not self._keep or not self._has_finished_work():
+      shutil.rmtree(self.path)
+    elif error:
+      print(f"What is finished is kept in {self.path}; the same command with --resume goes on with it.",
+            file=sys.stderr)
+    if self._lock:
+      self._lock.close()
+
+  def _has_finished_work(self) -> bool:
+    return any(name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path))
+
+  def _compare(self, found: dict) -> None:
+    for name in sorted(self._identity.keys() | found.keys()):
+      if self._identity.get(name) != found.get(name):
+        what = "another corpus (or it has changed)" if name == "input_file" else f"another --{name}"
+        raise UserError(f"--resume: the work in {self.path} was begun with {what}: give the same flags, or delete that "
+                        "directory to start again")
+
+  def _clear(self) -> None:
+    for name in os.listdir(self.path):
+      if name != "lock":
+        os.unlink(os.path.join(self.path, name))
+
+  def unzipped_path(self, number: int) -> str:
+    """Where the text of a gzipped input file goes."""
+    return os.path.join(self.path, f"text-{number:05d}.txt")
+
+  def run_path(self, number: int) -> str:
+    """Name, without extension, of the run of a chunk."""
+    return os.path.join(self.path, f"run-{number:06d}")
+
+  def piece_path(self, piece: Piece) -> str:
+    """Name of the records of a piece; its facts are in `….json`."""
+    return os.path.join(self.path, f"piece-{piece.shard:05d}-{piece.number:06d}")
+
+  def _shard_path(self, shard: int) -> str:
+    return os.path.join(self.path, f"shard-{shard:05d}")
+
+  def check_room(self, wanted: int) -> None:
+    """Refuses to start what won't fit.
+
+    Args:
+      wanted: projected bytes of all that is going to be written.
+
+    Raises:
+      UserError: names what is wanted and what there is.
+    """
+    present = sum(entry.stat().st_size for entry in os.scandir(self.path))
+    free = shutil.disk_usage(self.path).free
+    if max(wanted - present, 0) > free:
+      raise UserError(f"--output_file: about {wanted / 1e9:.2f} GB are wanted in {os.path.dirname(self.path)}, "
+                      f"{(free + present) / 1e9:.2f} GB are free: make room, write elsewhere, lower --dupe_factor or "
+                      "give --gzip_compress")
+
+  def read_piece(self, piece: Piece) -> dict | None:
+    """Facts of a piece that an earlier run has finished, or None."""
+    facts = read_facts(self.piece_path(piece))
+    if facts is None:
+      return None
+    with contextlib.suppress(FileNotFoundError):
+      return facts if os.path.getsize(self.piece_path(piece)) == facts["bytes"] else None
+    # The bytes have moved into the shard, or with it to its final place.
+    return facts
+
+  def check_shards(self, shards: Sequence[Sequence[Piece]], output_files: Sequence[str]) -> None:
+    """Forgets the pieces of a shard that has lost bytes, as after a power failure; they will be made again."""
+    for number, (pieces, output) in enumerate(zip(shards, output_files, strict=True)):
+      moved = [facts["bytes"] for piece in pieces
+               if (facts := read_facts(self.piece_path(piece))) and not os.path.exists(self.piece_path(piece))]
+      shard = self._shard_path(number)
+      holder = shard if os.path.exists(shard) else output
+      if moved and not (os.path.exists(holder) and os.path.getsize(holder) >= sum(moved)):
+        for piece in pieces:
+          with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.piece_path(piece)}.json")
+
+  def append_piece(self, piece: Piece, facts: dict) -> None:
+    """Moves the bytes of a piece behind those of the pieces before it; does nothing if they are there.
+
+    Raises:
+      UserError: the disk is full.
+    """
+    path, shard = self.piece_path(piece), self._shard_path(piece.shard)
+    before = self._shard_sizes.get(piece.shard, 0)
+    self._shard_sizes[piece.shard] = before + facts["bytes"]
+    if not os.path.exists(path):
+      return
+    try:
+      if before == 0:
+        os.replace(path, shard)
+        return
+      with open(path, "rb") as source, open(shard, "r+b") as target:
+        # An interrupted call may have copied a part.
+        target.truncate(before)
+        target.seek(before)
+        _copy(source, target)
+        # While the workers work; else all of it would have to reach the disk at the end.
+        if (before + facts["bytes"]) // _SYNC_EVERY_BYTES > before // _SYNC_EVERY_BYTES:
+          os.fsync(target.fileno())
+      os.unlink(path)
+    except OSError as error:
+      raise disk_error(path, error) from None
+
+  def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
+    """Gives the shards their final names, replacing files of these names, and writes the statistics last.
+
+    Raises:
+      UserError: the disk is full.
+    """
+    with contextlib.suppress(FileNotFoundError):
+      os.unlink(stats_file)
+    for number, path in enumerate(output_files):
+      shard = self._shard_path(number)
+      if os.path.exists(shard) or not self._shard_sizes.get(number):
+        self._move(shard, path)
+    files.write_json(stats_file, stats)
+    self.discard()
+
+  def discard(self) -> None:
+    """Lets the end of the context remove the directory with all that is in it."""
+    self._keep = False
+
+  def _move(self, shard: str, path: str) -> None:
+    try:
+      with open(shard, "ab") as file:
+        os.fsync(file.fileno())
+      if os.stat(shard).st_dev == os.stat(os.path.dirname(os.path.abspath(path))).st_dev:
+        os.replace(shard, path)
+        return
+    except OSError as error:
+      raise disk_error(shard, error) from None
+    with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
+      shutil.copyfileobj(source, target, 1 << 20)
+    os.unlink(shard)
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> None:
+  """Copies to the end of `source`, inside the kernel where it can: that is several times cheaper."""
+  if hasattr(os, "copy_file_range"):
+    with contextlib.suppress(OSError):
+      while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+        pass
+  # The rest, or where the kernel can't, everything; the descriptors know how far it got.
+  for file in (source, target):
+    file.seek(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+  shutil.copyfileobj(source, target, 1 << 20)

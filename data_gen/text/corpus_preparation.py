@@ -1,0 +1,292 @@
+"""Documents → sentences on all cores → the prepared corpus and its statistics; behind `prepare_corpus.py`.
+
+`corpus_readers.py` gives the documents, `sentences.py` splits them.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO
+
+from common import files, parallel
+from common.errors import UserError
+from common.progress import Progress
+from data_gen.text.corpus_readers import ReaderOptions, read_documents
+from data_gen.text.lines import ReadingNotes
+from data_gen.text.sentences import split_sentences
+
+# Characters given to a worker at a time: some 50 ms of work.
+_CHUNK_CHARACTERS = 1 << 18
+# A longer document is worked on in pieces of this size.
+_PIECE_CHARACTERS = 1 << 20
+# A document of one sentence is suspicious if it has more words than this, a sentence if it has more than that.
+_WORDS_WITHOUT_BREAK = 100
+_WORDS_IN_LONG_SENTENCE = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+  """A document, or a part of a long one, on its way to a worker."""
+
+  document: int
+  held_out: bool
+  paragraphs: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitPiece:
+  """A piece as it is written: `text` is UTF-8, a sentence a line."""
+
+  document: int
+  held_out: bool
+  text: bytes
+  num_sentences: int
+  num_words: int
+  num_long_sentences: int
+
+
+@dataclasses.dataclass
+class CorpusStatistics:
+  """What was written into one output file.
+
+  Attributes:
+    documents, sentences, words, bytes: totals; words are what white space separates.
+    one_sentence_documents: documents of one sentence only.
+    unbroken_documents: those of them with more than 100 words.
+    long_sentences: sentences of more than 512 words.
+  """
+
+  documents: int = 0
+  sentences: int = 0
+  words: int = 0
+  bytes: int = 0
+  one_sentence_documents: int = 0
+  unbroken_documents: int = 0
+  long_sentences: int = 0
+
+
+def make_pieces(
+    documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int, first_number: int = 0) -> Iterator[Piece]:
+  """Cuts documents into pieces and says which of them are held out.
+
+  Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
+  on the other documents, and copies of a document all fall on the same side.
+
+  Args:
+    documents: iterators over paragraphs.
+    held_out_fraction: expected share of the documents that are held out, 0 to 1.
+    seed: other seeds hold out other documents.
+    first_number: number of the first document.
+  """
+  for number, document in enumerate(documents, first_number):
+    held_out = None
+    paragraphs, size = [], 0
+    for paragraph in document:
+      paragraphs.append(paragraph)
+      size += len(paragraph)
+      if size >= _PIECE_CHARACTERS:
+        if held_out is None:
+          held_out = _is_held_out(paragraphs, held_out_fraction, seed)
+        yield Piece(number, held_out, paragraphs)
+        paragraphs, size = [], 0
+    if paragraphs:
+      if held_out is None:
+        held_out = _is_held_out(paragraphs, held_out_fraction, seed)
+      yield Piece(number, held_out, paragraphs)
+
+
+def _is_held_out(paragraphs: list[str], fraction: float, seed: int) -> bool:
+  if not fraction:
+    return False
+  digest = hashlib.blake2b(digest_size=8, key=str(seed).encode()[:64])
+  for paragraph in paragraphs:
+    digest.update(paragraph.encode())
+  return int.from_bytes(digest.digest(), "big") < fraction * 2**64
+
+
+def split_chunk(chunk: list[Piece]) -> list[SplitPiece]:
+  """Splits each piece into sentences; runs in the workers."""
+  return [_split_piece(piece) for piece in chunk]
+
+
+def _split_piece(piece: Piece) -> SplitPiece:
+  sentences = [sentence for paragraph in piece.paragraphs for sentence in split_sentences(paragraph)]
+  # A sentence holds single spaces only, so they count its words.
+  words = [sentence.count(" ") + 1 for sentence in sentences]
+  return SplitPiece(
+      document=piece.document, held_out=piece.held_out,
+      text="".join(f"{sentence}\n" for sentence in sentences).encode(),
+      num_sentences=len(sentences), num_words=sum(words),
+      num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in words))
+
+
+class CorpusWriter:
+  """Writes pieces as they come, with a blank line between documents, and counts them."""
+
+  def __init__(self, file: IO[bytes]):
+    self.statistics = CorpusStatistics()
+    self._file = file
+    self._document: int | None = None
+    self._sentences = 0
+    self._words = 0
+
+  def write(self, piece: SplitPiece) -> None:
+    """Appends a piece; those of one document come one after another."""
+    if not piece.num_sentences:
+      return
+    if piece.document != self._document:
+      self.finish_document()
+      if self._document is not None:
+        self._write(b"\n")
+      self._document = piece.document
+    self._sentences += piece.num_sentences
+    self._words += piece.num_words
+    self.statistics.long_sentences += piece.num_long_sentences
+    self._write(piece.text)
+
+  def finish_document(self) -> None:
+    """Counts the document written last; call it once at the end."""
+    if not self._sentences:
+      return
+    statistics = self.statistics
+    statistics.documents += 1
+    statistics.sentences += self._sentences
+    statistics.words += self._words
+    if self._sentences == 1:
+      statistics.one_sentence_documents += 1
+      statistics.unbroken_documents += self._words > _WORDS_WITHOUT_BREAK
+    self._sentences = self._words = 0
+
+  def _write(self, data: bytes) -> None:
+    self._file.write(data)
+    self.statistics.bytes += len(data)
+
+
+@contextlib.contextmanager
+def open_output(path: str) -> Iterator[IO[bytes]]:
+  """A file for bytes that appears when it is complete; gzipped, always in the same way, if its name ends in .gz."""
+  with files.atomic_write(path, "wb") as file:
+    if path.endswith(".gz"):
+      with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+        yield packed
+    else:
+      yield file
+
+
+def prepare_corpus(
+    input_files: Sequence[str], output_file: str, options: ReaderOptions, num_workers: int,
+    held_out_fraction: float = 0.0, held_out_file: str | None = None, seed: int = 12345,
+) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
+  """Reads, splits and writes the corpus.
+
+  Args:
+    input_files: in the order in which their documents are written.
+    output_file: the prepared corpus.
+    options: how the files are read.
+    num_workers: processes that split sentences; does not change the output.
+    held_out_fraction: expected share of documents that go to `held_out_file`.
+    held_out_file: needed if the fraction is not 0.
+    seed: choice of the held-out documents.
+
+  Returns:
+    Statistics of the output, of the held-out output, and notes about the input.
+
+  Raises:
+    UserError: an input can't be read or holds no text at all, an output can't be written. No output exists then.
+  """
+  notes = ReadingNotes()
+  total = sum(os.path.getsize(path) for path in input_files)
+  with contextlib.ExitStack() as stack:
+    progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
+    main = CorpusWriter(stack.enter_context(open_output(output_file)))
+    held_out = CorpusWriter(stack.enter_context(open_output(held_out_file))) if held_out_file else main
+    documents = _all_documents(input_files, options, notes, progress.advance)
+    pieces = make_pieces(documents, held_out_fraction, seed)
+    chunks = parallel.portions(pieces, lambda piece: sum(map(len, piece.paragraphs)), _CHUNK_CHARACTERS)
+    for split in stack.enter_context(contextlib.closing(parallel.ordered_map(split_chunk, chunks, num_workers))):
+      for piece in split:
+        (held_out if piece.held_out else main).write(piece)
+    main.finish_document()
+    held_out.finish_document()
+    if not main.statistics.documents:
+      raise UserError("all documents were held out: lower --held_out_fraction" if held_out.statistics.documents
+                      else "--input_file: there is no text in the input")
+  return main.statistics, held_out.statistics if held_out_file else CorpusStatistics(), notes
+
+
+def _all_documents(
+    paths: Sequence[str], options: ReaderOptions, notes: ReadingNotes,
+    advance: Callable[[int], None]) -> Iterator[Iterator[str]]:
+  for path in paths:
+    yield from read_documents(path, options, notes, advance)
+
+
+def warnings(
+    statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
+    held_out_wanted: bool) -> list[str]:
+  """What in the corpus will disappoint in training, a line each."""
+  found = []
+  if statistics.documents == 1:
+    found.append("the whole corpus is one document, so a random next segment can't come from another one: "
+                 "see --document_separator")
+  if statistics.documents > 1 and statistics.one_sentence_documents > 0.5 * statistics.documents:
+    found.append(f"{_share(statistics.one_sentence_documents, statistics.documents)} of the documents are a single "
+                 "sentence, from which no next-sentence pair can be made: see --document_separator")
+  if statistics.unbroken_documents:
+    found.append(f"{statistics.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words without a "
+                 "sentence break: is there punctuation in the text?")
+  if statistics.long_sentences:
+    found.append(f"{statistics.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words "
+                 "(tables, lists or text without punctuation); what is too long will be cut off in the records")
+  if held_out_wanted and not held_out.documents:
+    found.append("no document was held out: raise --held_out_fraction")
+  if notes.bad_utf8_lines:
+    found.append(f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines")
+  if notes.nul_characters:
+    found.append(f"{notes.nul_characters:,} NUL characters were removed")
+  if notes.empty_files:
+    some = ", ".join(notes.empty_files[:3]) + (", …" if len(notes.empty_files) > 3 else "")
+    found.append(f"{len(notes.empty_files):,} files hold no text: {some}")
+  return found
+
+
+def _share(part: int, whole: int) -> str:
+  return f"{part / whole:.0%}"
+
+
+def report(
+    num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
+    found: Sequence[str]) -> str:
+  """The table at the end."""
+  lines = [f"read as {layout}: {count:,} of {num_files:,} files" for layout, count in sorted(notes.layouts.items())]
+  width = max(len(path) for path, _ in outputs)
+  lines.append(f"{'':<{width}} {'documents':>10} {'sentences':>11} {'words':>12} {'bytes':>14} {'words/sentence':>15}")
+  for path, statistics in outputs:
+    lines.append(
+        f"{path:<{width}} {statistics.documents:>10,} {statistics.sentences:>11,} {statistics.words:>12,} "
+        f"{statistics.bytes:>14,} {statistics.words / max(1, statistics.sentences):>15.1f}")
+  return "\n".join(lines + [f"warning: {warning}" for warning in found])
+
+
+def check_outputs(input_files: Sequence[str], outputs: dict[str, str]) -> None:
+  """Proves before the work that the outputs can be written.
+
+  Args:
+    input_files: must not be written over.
+    outputs: flag → path.
+
+  Raises:
+    UserError: names the flag.
+  """
+  known = {os.path.realpath(path): "--input_file" for path in input_files}
+  for flag, path in outputs.items():
+    real = os.path.realpath(path)
+    if real in known:
+      raise UserError(f"--{flag}: {path} is also named by {known[real]}: give it another name")
+    if os.path.isdir(path) or path.endswith(os.sep):
+      raise UserError(f"--{flag}: {path} is a directory, a file name is wanted")
+    files.make_output_directory(os.path.dirname(path) or ".", flag)
+    known[real] = f"--{flag}"

@@ -1,0 +1,275 @@
+"""Documents out of text files, one reader a format, streamed.
+
+Formats, told apart by the first line of each file that is not blank:
+
+- plain text, see `TextLayout`;
+- JSON lines: an object a line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
+- WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
+
+Any of them may be compressed with gzip. Comes before: nothing. Comes after: `prepare_corpus.py`.
+"""
+
+import contextlib
+import dataclasses
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+
+from common.errors import UserError
+from data_gen.text.lines import Lines, ReadingNotes, looks_like_json, open_text
+
+FORMATS = ("auto", "text", "json", "wiki")
+DOCUMENT_SEPARATORS = ("auto", "blank_line", "file", "line")
+
+# A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
+_MAX_PARAGRAPH_CHARACTERS = 4 << 20
+
+_WIKI_OPEN = re.compile(r'<doc\b[^>]*?(?:\btitle="(?P<title>.*?)")?[^>"]*>$')
+# The end of a sentence, of a heading with a colon, or of a quotation.
+_LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReaderOptions:
+  """How files are read.
+
+  Attributes:
+    format: one of `FORMATS`.
+    text_field: name of the field with the text, for JSON lines.
+    document_separator: one of `DOCUMENT_SEPARATORS`, for plain text.
+    hard_wrapped: True: the lines of a paragraph are joined; False: a line is a paragraph; None: each plain
+      text file is looked at.
+    on_bad_utf8: "error" or "replace" (by U+FFFD).
+  """
+
+  format: str = "auto"
+  text_field: str = "text"
+  document_separator: str = "auto"
+  hard_wrapped: bool | None = None
+  on_bad_utf8: str = "error"
+
+
+@dataclasses.dataclass(frozen=True)
+class TextLayout:
+  """What the lines and blank lines of a plain text file mean.
+
+  Attributes:
+    document_separator: "blank_line": a blank line ends the document; "file": the file is one document;
+      "line": every line is a document.
+    hard_wrapped: the lines of a paragraph belong together, and a blank line ends it (where it does not end the
+      document); else every line is a paragraph.
+  """
+
+  document_separator: str
+  hard_wrapped: bool
+
+  def __str__(self) -> str:
+    paragraph = "hard-wrapped paragraphs" if self.hard_wrapped else "a paragraph a line"
+    document = {"blank_line": "a blank line between documents", "file": "the file is one document",
+                "line": "every line is a document"}[self.document_separator]
+    return document if self.document_separator == "line" else f"{paragraph}, {document}"
+
+
+def read_documents(
+    path: str, options: ReaderOptions, notes: ReadingNotes, progress: Callable[[int], None] = lambda amount: None,
+) -> Iterator[Iterator[str]]:
+  """The documents of a file, each an iterator over its paragraphs (text without line breaks, never blank).
+
+  A document has to be read to its end before the next one is asked for (as with `itertools.groupby`).
+  Documents without any text are left out.
+
+  Args:
+    path: the file.
+    options: how it is read.
+    notes: counts are added to it.
+    progress: is told the number of bytes read on, as they are on disk.
+
+  Raises:
+    UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
+      a `<doc>` is not closed.
+  """
+  try:
+    with open_text(path) as (raw, file):
+      lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
+      sample = lines.sample()
+      if not sample:
+        notes.empty_files.append(path)
+        return
+      kind = options.format if options.format != "auto" else detect_format(sample)
+      if kind == "json":
+        hard_wrapped = detect_layout(_strings_in(sample, options.text_field), options).hard_wrapped
+        described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
+        documents = _json_documents(lines, options.text_field, hard_wrapped)
+      elif kind == "wiki":
+        described = "WikiExtractor"
+        documents = _wiki_documents(lines)
+      else:
+        layout = detect_layout(sample, options)
+        described = f"plain text: {layout}"
+        documents = _text_documents(lines, layout)
+      notes.layouts[described] = notes.layouts.get(described, 0) + 1
+      yield from documents
+      lines.report_progress()
+  except OSError as error:
+    raise UserError(f"can't read {path}: {error.strerror or error}") from None
+  except (EOFError, zlib.error) as error:
+    raise UserError(f"{path}: the gzip file is damaged or cut short ({error}): copy it again") from None
+
+
+def detect_format(sample: list[str]) -> str:
+  """"json", "wiki" or "text", by the first of these lines that is not blank."""
+  first = next((line.strip() for line in sample if line.strip()), "")
+  if looks_like_json(first):
+    return "json"
+  return "wiki" if first.startswith("<doc ") else "text"
+
+
+def detect_layout(sample: list[str], options: ReaderOptions) -> TextLayout:
+  """Finds out what lines and blank lines mean in a plain text file, where the options do not say.
+
+  A file is taken for hard-wrapped if its lines are short, and most of those followed by another one do not
+  end a sentence. A blank line is taken for the end of a document, unless the file is hard-wrapped or nearly
+  every line has a blank line behind it: then it ends a paragraph only, and the file is one document.
+
+  Args:
+    sample: the first lines of the file.
+    options: `document_separator` and `hard_wrapped` other than "auto" and None are kept.
+  """
+  stripped = [line.strip() for line in sample]
+  lengths = sorted(len(line) for line in stripped if line)
+  followed = [line for line, after in zip(stripped, stripped[1:], strict=False) if line and after]
+  blocks = sum(bool(line) and not before for before, line in zip(["", *stripped], stripped, strict=False))
+
+  hard_wrapped = options.hard_wrapped
+  if options.document_separator == "line":
+    hard_wrapped = False
+  if hard_wrapped is None:
+    open_ended = sum(not _LINE_ENDS_SENTENCE.search(line) for line in followed)
+    short = bool(lengths) and lengths[int(0.95 * (len(lengths) - 1))] <= 120
+    hard_wrapped = short and open_ended > 0.5 * len(followed)
+
+  separator = options.document_separator
+  if separator == "auto":
+    one_line_blocks = blocks > 1 and len(followed) < 0.1 * blocks
+    separator = "file" if hard_wrapped or one_line_blocks else "blank_line"
+  return TextLayout(separator, hard_wrapped)
+
+
+def _text_documents(lines: Lines, layout: TextLayout) -> Iterator[Iterator[str]]:
+  paragraphs = _wrapped_paragraphs(lines) if layout.hard_wrapped else (text.strip() for _, text in lines)
+  if layout.document_separator == "line":
+    yield from (iter([paragraph]) for paragraph in paragraphs if paragraph)
+    return
+  one_document = layout.document_separator == "file"
+  for first in paragraphs:
+    if first:
+      document = _document(first, paragraphs, one_document)
+      yield document
+      for _ in document:  # An unread rest must not become documents of its own.
+        pass
+
+
+def _document(first: str, paragraphs: Iterator[str], skip_blank: bool) -> Iterator[str]:
+  yield first
+  for paragraph in paragraphs:
+    if paragraph:
+      yield paragraph
+    elif not skip_blank:
+      return
+
+
+def _wrapped_paragraphs(lines: Lines) -> Iterator[str]:
+  """Joins the lines of each paragraph; "" stands for the blank lines between two paragraphs."""
+  collected, size = [], 0
+  for _, text in lines:
+    text = text.strip()
+    if text:
+      collected.append(text)
+      size += len(text)
+    if collected and (not text or size > _MAX_PARAGRAPH_CHARACTERS):
+      yield " ".join(collected)
+      collected, size = [], 0
+      if not text:
+        yield ""
+  if collected:
+    yield " ".join(collected)
+
+
+def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterator[Iterator[str]]:
+  for number, line in lines:
+    if not line.strip():
+      continue
+    record = _json_record(line, text_field, f"{lines.path}:{number}")
+    # A JSON string can hold what UTF-8 can't (half a surrogate pair), and NUL.
+    text = record[text_field].encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
+    blocks = re.split(r"\n\s*\n", "\n".join(text.splitlines())) if hard_wrapped else text.splitlines()
+    paragraphs = [" ".join(block.split()) if hard_wrapped else block.strip() for block in blocks if block.strip()]
+    if paragraphs and paragraphs[0] == str(record.get("title", "")).strip():
+      del paragraphs[0]
+    if paragraphs:
+      yield iter(paragraphs)
+
+
+def _json_record(line: str, text_field: str, where: str) -> dict:
+  try:
+    record = json.loads(line)
+  except json.JSONDecodeError as error:
+    raise UserError(f"{where}: not JSON: {error.msg} at character {error.pos + 1}") from None
+  except RecursionError:
+    raise UserError(f"{where}: not JSON that can be read: nested too deeply") from None
+  if not isinstance(record, dict):
+    raise UserError(f"{where}: a JSON object was expected, this is a {type(record).__name__}")
+  if text_field not in record:
+    seen = ", ".join(sorted(record)) or "none"
+    raise UserError(f"{where}: no field {text_field!r}, only {seen}: --text_field names the one to use")
+  if not isinstance(record[text_field], str):
+    raise UserError(f"{where}: field {text_field!r} holds a {type(record[text_field]).__name__}, not a string")
+  return record
+
+
+def _strings_in(sample: list[str], text_field: str) -> list[str]:
+  """The lines of the texts in these JSON lines; what is wrong with them is found out when they are read."""
+  found = []
+  for line in sample:
+    with contextlib.suppress(UserError):
+      found += [*_json_record(line, text_field, "").get(text_field).splitlines(), ""]
+  return found
+
+
+def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
+  for number, line in lines:
+    line = line.strip()
+    if not line:
+      continue
+    opened = _WIKI_OPEN.match(line)
+    if not opened:
+      raise UserError(f"{lines.path}:{number}: a line outside <doc …> … </doc>; "
+                      "if this is plain text, say --input_format=text")
+    document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
+    first = next(document, None)
+    if first is not None:
+      rest = _chain(first, document)
+      yield rest
+      for _ in rest:
+        pass
+
+
+def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
+  first = True
+  for number, line in lines:
+    line = line.strip()
+    if line == "</doc>":
+      return
+    if line.startswith("<doc ") and _WIKI_OPEN.match(line):
+      raise UserError(f"{lines.path}:{number}: <doc> inside the <doc> of line {opened_at}: a </doc> is missing")
+    # The extractor repeats the title as the first line; it is no sentence.
+    if line and not (first and line == title):
+      yield line
+    first = first and not line
+  raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+  yield first
+  yield from rest

@@ -1,0 +1,300 @@
+"""From text to WordPiece ids, exactly as the original `FullTokenizer`, in batches and at the speed of `str.split()`.
+
+    tokenizer = Tokenizer.from_file("vocab.txt", do_lower_case=True)
+    ids, row_lengths, spans = tokenizer.encode_batch(["Hello, world!", "And you?"], spans=True)
+
+Before this: `data_gen/tokenization/vocabulary.py`, `data_gen/tokenization/basic.py`. After it: whatever makes features of ids.
+
+How it is fast: the original's algorithm never looks beyond a chunk (what white space and Chinese characters
+delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text go through
+`data_gen/tokenization/blocks.py`; all others are `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
+"""
+
+import re
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from data_gen.tokenization.basic import (
+  basic_tokenize,
+  basic_tokenize_with_offsets,
+  find_chunk_starts,
+  find_chunks,
+  splits_plainly,
+)
+from data_gen.tokenization.blocks import SPANNED_PIECE, BlockTokenizer
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
+
+# A cache is emptied when it holds this many entries: just under the size at which a dict would double.
+_CACHE_ENTRIES = 174_000
+# Longer chunks (addresses, base64, sentences of languages without spaces) hardly ever come back.
+_LONGEST_CACHED_CHUNK = 48
+
+# Up to this many characters a batch is done before numpy has got going.
+_SMALLEST_BLOCK = 8_000
+# A block and what is computed from it should fit in the second-level cache of a core.
+_BLOCK_CHARACTERS = 128_000
+# Bytes; a single text may be longer than a block should be. Up to two of these must have fewer different words than
+# a `WordTable` holds.
+_LONGEST_BLOCK = 200_000
+# Texts with more bytes per character are mostly not ASCII: their words are long in UTF-8.
+_MOST_BYTES_PER_CHARACTER = 1.25
+
+_pack_place = struct.Struct("=ii").pack
+_special_token = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})")
+_find_special_token = _special_token.search
+_split_special_tokens = _special_token.split
+
+
+class Encoding(NamedTuple):
+  """Tokens of R texts, T in all, one text behind the other.
+
+  Attributes:
+    ids: int32 [T].
+    row_lengths: int64 [R], number of tokens of each text; 0 for a text without any.
+    spans: int32 [T, 2] or None: the token is text[start:end] of its own text, in Python characters.
+  """
+  ids: np.ndarray
+  row_lengths: np.ndarray
+  spans: np.ndarray | None
+
+
+class Tokenizer:
+  """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on what was seen before.
+
+  Can be pickled (the caches stay behind) and used by several threads. What it remembers is bounded: about 120 MB if
+  only ids are asked for, 300 MB if everything is.
+  """
+
+  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
+    """Takes a vocabulary; with `do_lower_case` text is lower-cased and accents are stripped."""
+    self.vocabulary = vocabulary
+    self.do_lower_case = do_lower_case
+    self._wordpiece = WordPiece(vocabulary)
+    self._word_cache = _Cache(self._wordpiece.ids)
+    # By whether spans are wanted (then a piece is a `SPANNED_PIECE`, else an int32 id) and special tokens recognised.
+    self._caches = {
+      (False, False): _Cache(self._ids_of_chunk),
+      (False, True): _Cache(self._ids_of_special_chunk),
+      (True, False): _Cache(self._spanned_pieces_of_chunk),
+      (True, True): _Cache(self._spanned_pieces_of_special_chunk),
+    }
+    # By whether spans are wanted; the second is made when needed.
+    self._block_tokenizers: dict[bool, BlockTokenizer] = {}
+    self._block_tokenizer(spans=False)
+    self._lock = threading.Lock()
+
+  @classmethod
+  def from_file(cls, vocab_file: str, do_lower_case: bool = True) -> "Tokenizer":
+    """Reads the vocabulary first.
+
+    Raises:
+      UserError: see `Vocabulary.from_file`.
+    """
+    return cls(Vocabulary.from_file(vocab_file), do_lower_case)
+
+  def __reduce__(self):
+    return type(self), (self.vocabulary, self.do_lower_case)
+
+  def tokenize(self, text: str) -> list[str]:
+    """The tokens of a text, e.g. ['un', '##aff', '##able']."""
+    return [self.vocabulary.tokens[id] for id in self.encode(text).tolist()]
+
+  def encode(self, text: str, special_tokens: bool = False) -> np.ndarray:
+    """The ids of a text, int32 [T]; [CLS] and [SEP] are not added. Many texts: `encode_batch`, which is faster.
+
+    Args:
+      text: any str.
+      special_tokens: "[MASK]", "[SEP]", "[CLS]", "[PAD]" and "[UNK]" in the text, written exactly so, are those
+        tokens wherever they stand; otherwise they are brackets and words like any other.
+    """
+    return self.encode_batch([text], special_tokens).ids
+
+  def encode_batch(self, texts: Sequence[str], special_tokens: bool = False, spans: bool = False) -> Encoding:
+    """The ids of many texts; [CLS] and [SEP] are not added.
+
+    Args:
+      texts: R str.
+      special_tokens: as in `encode`.
+      spans: also return where each token stands in its text. [UNK] covers its word; the rules for characters that
+        are deleted or become several are in docs/tokenization.md.
+
+    Raises:
+      TypeError: a text is not a str.
+    """
+    if isinstance(texts, str):
+      raise TypeError("encode_batch takes a list of texts; use encode() for one text")
+    texts = texts if isinstance(texts, list | tuple) else list(texts)
+    pieces, row_lengths = self._encode(texts, special_tokens, spans)
+    if not spans:
+      return Encoding(pieces, row_lengths, None)
+    return Encoding(pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1))
+
+  def _encode(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(pieces, row lengths) of the texts, whichever way is quicker for each of them."""
+    if sum(map(len, texts)) <= _SMALLEST_BLOCK:
+      return self._encode_chunks(texts, special_tokens, spans)
+    outputs = [self._encode_block(block, special_tokens, spans) for block in _blocks(texts)]
+    return tuple(np.concatenate(parts) for parts in zip(*outputs, strict=True))
+
+  def _encode_block(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    blob = "\n".join(texts)
+    if blob.isascii():
+      data = blob.encode()
+      lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    else:
+      encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+      data = b"\n".join(encoded)
+      lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    if _fits_block(blob, data, special_tokens):
+      return self._encode_data(data, lengths, spans)
+    if len(texts) == 1:
+      return self._encode_chunks(texts, special_tokens, spans)
+    fits = [_fits_block(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
+    others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit],
+                                 special_tokens, spans)
+    if not any(fits):
+      return others
+    encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    fitting = self._encode_data(b"\n".join(encoded), lengths, spans)
+    return _merge(np.array(fits), fitting, others)
+
+  def _encode_data(self, data: bytes, lengths: np.ndarray, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    # Looking up may change the table; the caches are dicts and need no lock.
+    with self._lock:
+      return self._block_tokenizer(spans).encode(data, lengths)
+
+  def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(pieces, row lengths) by looking up chunk after chunk."""
+    blob = "\n".join(texts)
+    # One quick look at everything spares most batches a look at each text.
+    chunks_of = str.split if splits_plainly(blob) else _chunks
+    pieces_of = self._caches[spans, special_tokens].__getitem__
+    if not spans:
+      join = b"".join
+      rows = [join(map(pieces_of, chunks_of(text))) for text in texts]
+      return _array(rows, np.int32), np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
+    # In the joined text everything is found at once: "\n" is white space, so no chunk goes over the end of a text.
+    text_lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
+    chunk_starts = find_chunk_starts(blob)
+    values = [pieces_of(chunk) for text in texts for chunk in chunks_of(text)]
+    counts = np.fromiter(map(len, values), np.int64, len(values)) // SPANNED_PIECE.itemsize
+    pieces = _array(values, SPANNED_PIECE)
+    chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
+    offsets = np.repeat((chunk_starts - text_starts[chunk_texts]).astype(np.int32), counts)
+    pieces["start"] += offsets
+    pieces["end"] += offsets
+    first_pieces = np.concatenate([[0], np.cumsum(counts)])
+    first_chunks = np.searchsorted(chunk_starts, np.append(text_starts, len(blob) + 1))
+    return pieces, np.diff(first_pieces[first_chunks])
+
+  def _block_tokenizer(self, spans: bool) -> BlockTokenizer:
+    if spans not in self._block_tokenizers:
+      self._block_tokenizers[spans] = BlockTokenizer(
+        self._spanned_pieces_of_words if spans else self._ids_of_words, self._caches[spans, False].__getitem__,
+        SPANNED_PIECE if spans else np.int32, self.do_lower_case, self.vocabulary.tokens)
+    return self._block_tokenizers[spans]
+
+  def _ids_of_words(self, words: list[str]) -> list[bytes]:
+    """`_ids_of_chunk` of words without ASCII punctuation, and in lower case where that is asked for."""
+    ids, ids_of_chunk = self._wordpiece.ids, self._ids_of_chunk
+    return [ids(word) if word.isascii() and word.isprintable() else ids_of_chunk(word) for word in words]
+
+  def _spanned_pieces_of_words(self, words: list[str]) -> list[bytes]:
+    return list(map(self._spanned_pieces_of_chunk, words))
+
+  def _ids_of_chunk(self, chunk: str) -> bytes:
+    return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))
+
+  def _ids_of_special_chunk(self, chunk: str) -> bytes:
+    return b"".join([self._wordpiece.id_bytes(part) if is_special else self._ids_of_chunk(part)
+                     for part, is_special, _ in _special_parts(chunk)])
+
+  def _spanned_pieces_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
+    """Places are relative to the chunk, plus `offset`."""
+    pieces = []
+    for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
+      first = 0
+      for id, length in self._wordpiece.pieces(word):
+        last = first + length
+        # Not simply the first start and the last end: NFD may put a later mark before an earlier one.
+        pieces += (id, _pack_place(offset + min(starts[first:last]), offset + max(ends[first:last])))
+        first = last
+    return b"".join(pieces)
+
+  def _spanned_pieces_of_special_chunk(self, chunk: str) -> bytes:
+    return b"".join([self._wordpiece.id_bytes(part) + _pack_place(offset, offset + len(part)) if is_special
+                     else self._spanned_pieces_of_chunk(part, offset)
+                     for part, is_special, offset in _special_parts(chunk)])
+
+
+class _Cache(dict):
+  """text → bytes, worked out by `function` where missing; bounded."""
+
+  def __init__(self, function: Callable[[str], bytes]):
+    super().__init__()
+    self._function = function
+
+  def __missing__(self, text: str) -> bytes:
+    value = self._function(text)
+    if len(text) <= _LONGEST_CACHED_CHUNK:
+      if len(self) >= _CACHE_ENTRIES:
+        # Starting afresh keeps up with a text whose language changes, and costs a fraction of a second each time.
+        self.clear()
+      self[text] = value
+    return value
+
+
+def _special_parts(chunk: str) -> Iterator[tuple[str, bool, int]]:
+  """The chunk cut around special tokens: (part, whether it is one, where it starts)."""
+  offset = 0
+  for index, part in enumerate(_split_special_tokens(chunk)):
+    yield part, index % 2 == 1, offset
+    offset += len(part)
+
+
+def _chunks(text: str) -> list[str]:
+  return text.split() if splits_plainly(text) else find_chunks(text)
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+  """The texts in groups of about `_BLOCK_CHARACTERS`."""
+  start = size = 0
+  for end, text in enumerate(texts, 1):
+    size += len(text)
+    if size >= _BLOCK_CHARACTERS:
+      yield texts[start:end]
+      start, size = end, 0
+  if start < len(texts):
+    yield texts[start:]
+
+
+def _fits_block(text: str, data: bytes, special_tokens: bool) -> bool:
+  """Whether `BlockTokenizer` is right for the text, whose UTF-8 is `data`, and quick."""
+  if len(data) > _LONGEST_BLOCK or b"\0" in data or (special_tokens and _find_special_token(text)):
+    return False
+  if len(data) == len(text):
+    return True
+  return len(data) <= _MOST_BYTES_PER_CHARACTER * len(text) and "Σ" not in text
+
+
+def _merge(is_first: np.ndarray, first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
+           ) -> tuple[np.ndarray, np.ndarray]:
+  """The rows of `first` and of `second`, each (pieces, row lengths), in the order that `is_first` [R] says."""
+  row_lengths = np.empty(len(is_first), np.int64)
+  row_lengths[is_first], row_lengths[~is_first] = first[1], second[1]
+  from_first = np.repeat(is_first, row_lengths)
+  pieces = np.empty(len(from_first), first[0].dtype)
+  pieces[from_first], pieces[~from_first] = first[0], second[0]
+  return pieces, row_lengths
+
+
+def _array(values: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
+  # bytearray: the caller may write into the array.
+  return np.frombuffer(bytearray().join(values), dtype)

@@ -1,0 +1,137 @@
+"""Where features go: the original's JSON lines, or an .npz that grows on disk, not in memory.
+
+Comes after `inference/feature_extraction.py`. Letters: E lines, T tokens, H hidden.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import IO, Protocol
+
+import numpy as np
+
+from common import files
+from data_gen.tokenization.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class FeaturePiece:
+  """Features of some lines that follow each other.
+
+  Attributes:
+    first: number of the first of them, from 0.
+    input_ids: int32 [T], [CLS] and [SEP] included.
+    row_lengths: int64 [E], tokens of each line.
+    layers: layer number → float32 [T, H], or [E, H] where a line has one vector.
+  """
+
+  first: int
+  input_ids: np.ndarray
+  row_lengths: np.ndarray
+  layers: Mapping[int, np.ndarray]
+
+
+class FeatureWriter(Protocol):
+  """Takes the pieces in order."""
+
+  def write(self, piece: FeaturePiece) -> None:
+    """Appends a piece."""
+
+
+@contextlib.contextmanager
+def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled: bool,
+                   vocabulary: Vocabulary) -> Iterator[FeatureWriter]:
+  """A file of features, which appears when it is complete.
+
+  Args:
+    path: .npz for arrays, any other name for JSON lines.
+    layers: their numbers.
+    hidden_size: H.
+    pooled: one vector a line instead of one a token.
+    vocabulary: for the tokens in JSON lines.
+
+  Raises:
+    UserError: the disk is full, or the place can't be written.
+  """
+  if path.endswith(".npz"):
+    with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
+      writer = _NpzWriter(stack, os.path.dirname(os.path.abspath(path)), layers, hidden_size, pooled)
+      yield writer
+      writer.finish(file)
+  else:
+    with files.atomic_write(path) as file:
+      yield _JsonWriter(file, pooled, vocabulary)
+
+
+class _JsonWriter:
+  """One line of JSON for each line of the input."""
+
+  def __init__(self, file: IO[str], pooled: bool, vocabulary: Vocabulary):
+    self._file = file
+    self._pooled = pooled
+    self._tokens = vocabulary.tokens
+
+  def write(self, piece: FeaturePiece) -> None:
+    ends = np.cumsum(piece.row_lengths)
+    for row, (length, end) in enumerate(zip(piece.row_lengths.tolist(), ends.tolist(), strict=True)):
+      line = {"linex_index": piece.first + row}
+      if self._pooled:
+        line["layers"] = _layers({index: values[row] for index, values in piece.layers.items()})
+      else:
+        line["features"] = [
+            {"token": self._tokens[piece.input_ids[position]],
+             "layers": _layers({index: values[position] for index, values in piece.layers.items()})}
+            for position in range(end - length, end)]
+      self._file.write(json.dumps(line) + "\n")
+
+
+def _layers(vectors: Mapping[int, np.ndarray]) -> list[dict]:
+  # Rounded as doubles, as in the original: rounded as float32 they would be printed with all their digits again.
+  return [{"index": index, "values": np.round(vector.astype(np.float64), 6).tolist()}
+          for index, vector in vectors.items()]
+
+
+class _NpzWriter:
+  """An .npz, whose members are files without names until their lengths are known, which an .npy begins with."""
+
+  def __init__(self, stack: contextlib.ExitStack, directory: str, layers: tuple[int, ...], hidden_size: int,
+               pooled: bool):
+    self._pooled = pooled
+    # Member → (its file, its dtype, the shape of one row).
+    self._members = {_member(index): (np.dtype(np.float32), (hidden_size,)) for index in layers}
+    self._members["row_lengths"] = (np.dtype(np.int64), ())
+    if not pooled:
+      self._members["input_ids"] = (np.dtype(np.int32), ())
+    self._files = {name: stack.enter_context(tempfile.TemporaryFile(dir=directory)) for name in self._members}
+
+  def write(self, piece: FeaturePiece) -> None:
+    arrays = {_member(index): values for index, values in piece.layers.items()}
+    arrays["row_lengths"] = piece.row_lengths
+    if not self._pooled:
+      arrays["input_ids"] = piece.input_ids
+    for name, values in arrays.items():
+      dtype, _ = self._members[name]
+      self._files[name].write(np.ascontiguousarray(values, dtype).data)
+
+  def finish(self, file: IO[bytes]) -> None:
+    """Copies the members into the archive, one by one, giving back the space of each."""
+    with zipfile.ZipFile(file, "w") as archive:
+      for name, (dtype, row_shape) in self._members.items():
+        content = self._files[name]
+        rows = content.tell() // (dtype.itemsize * int(np.prod(row_shape, dtype=np.int64)))
+        content.seek(0)
+        with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+          np.lib.format.write_array_header_1_0(
+              member, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False,
+                       "shape": (rows, *row_shape)})
+          shutil.copyfileobj(content, member, 1 << 20)
+        content.truncate(0)
+
+
+def _member(layer: int) -> str:
+  return f"layer_{layer}"

@@ -1,0 +1,89 @@
+"""What lies beside weights: configuration, vocabulary, casing.
+
+  bert_config.json        the original's and ours
+  vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
+  tokenizer_config.json   do_lower_case; else the normalizer of tokenizer.json tells
+"""
+
+import atexit
+import dataclasses
+import os
+import shutil
+import tempfile
+
+from common.errors import UserError
+from common.files import read_json
+from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.config import BertConfig
+
+CONFIG_FILE = "bert_config.json"
+VOCAB_FILE = "vocab.txt"
+# What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
+TASK_FILE = "task.json"
+# In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
+BEST_DIRECTORY = "best"
+BEST_RECORD = "best.json"
+
+
+def with_companion_files(source: Checkpoint, directory: str) -> Checkpoint:
+  """Adds what lies in the directory of the weights and their reader has not found itself.
+
+  Raises:
+    UserError: a file is damaged.
+  """
+  config_file = os.path.join(directory, "bert_config.json")
+  config = source.config
+  if config is None and os.path.exists(config_file):
+    config = BertConfig.from_file(config_file)
+  tokenizer = _json_object(os.path.join(directory, "tokenizer.json"))
+  vocab_file = os.path.join(directory, "vocab.txt")
+  if not os.path.exists(vocab_file):
+    vocab_file = _extracted_vocabulary(tokenizer, os.path.join(directory, "tokenizer.json")) or source.vocab_file
+  return dataclasses.replace(
+      source, config=config, vocab_file=vocab_file, directory=directory,
+      do_lower_case=_casing(directory, tokenizer, source.do_lower_case))
+
+
+def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:
+  normalizer = tokenizer.get("normalizer")
+  facts = [_json_object(os.path.join(directory, "tokenizer_config.json")).get("do_lower_case"),
+           normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
+  return next((fact for fact in facts if isinstance(fact, bool)), otherwise)
+
+
+def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
+  """A `vocab.txt` with the entries of a `tokenizer.json`, which is there until the program ends; None without any."""
+  model = tokenizer.get("model")
+  if not isinstance(model, dict) or model.get("type") != "WordPiece" or not isinstance(model.get("vocab"), dict):
+    return None
+  ids = dict(model["vocab"])
+  added = tokenizer.get("added_tokens")
+  for token in added if isinstance(added, list) else ():
+    if isinstance(token, dict) and isinstance(token.get("content"), str):
+      ids.setdefault(token["content"], token.get("id"))
+  tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
+  if sorted(tokens) != list(range(len(ids))):
+    raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
+  if any("\n" in token or not _is_text(token) for token in ids):
+    raise UserError(f"{path}: an entry of the vocabulary holds a line break or half a character")
+  folder = tempfile.mkdtemp(prefix="vocabulary.")
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  vocab_file = os.path.join(folder, "vocab.txt")
+  with open(vocab_file, "w", encoding="utf-8", newline="") as file:
+    file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
+  return vocab_file
+
+
+def _is_text(token: str) -> bool:
+  """Whether there are no lone surrogates in it, which JSON can write and UTF-8 can't."""
+  try:
+    token.encode()
+  except UnicodeEncodeError:
+    return False
+  return True
+
+
+def _json_object(path: str) -> dict:
+  """The object in a file; empty where there is none."""
+  value = read_json(path) if os.path.exists(path) else {}
+  return value if isinstance(value, dict) else {}

@@ -1,0 +1,147 @@
+"""Turns a checkpoint of one format into one of another, heads included, and proves that nothing changed.
+
+`convert_checkpoint.py` turns flags into one call of `convert`.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from common import files
+from common.errors import UserError
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.shapes import (
+  check_fits,
+  encoder_shapes,
+  head_shapes,
+  heads_of,
+  missing_from_encoder,
+  some,
+)
+from modeling.checkpoints.write import write_checkpoint
+from modeling.config import BertConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+  """What became of the weights, by the names of the original.
+
+  Attributes:
+    source: description of the input.
+    output: path of the output.
+    output_format: its format.
+    heads: on the encoder.
+    parameters: numbers in all weights.
+    carried: weights in the output, the same bits as in the input.
+    missing: weights that the encoder and its heads would have, but the input has not.
+    unused: what was in the input and is in no BERT; not in the output.
+    notes: what the user of the output should know.
+  """
+
+  source: str
+  output: str
+  output_format: str
+  heads: list[str]
+  parameters: int
+  carried: list[str]
+  missing: list[str]
+  unused: list[str]
+  notes: list[str]
+
+  def describe(self) -> str:
+    """The account as a user reads it, a line for each kind."""
+    heads = ", ".join(self.heads) or "none"
+    lines = [f"read {self.source}",
+             f"encoder, heads: {heads}; {len(self.carried)} tensors, {self.parameters:,} numbers"]
+    if self.missing:
+      lines.append(f"not in the input, so not in the output: {', '.join(self.missing)}")
+    if self.unused:
+      lines.append(f"left over, not in the output: {', '.join(self.unused)}")
+    lines += [f"note: {note}" for note in self.notes]
+    return "\n".join([*lines, f"wrote {self.output} ({self.output_format}), read back: every bit the same"])
+
+
+def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
+            vocab_file: str | None = None, do_lower_case: bool | None = None) -> Conversion:
+  """Converts a checkpoint.
+
+  Args:
+    input_path: whatever `read_checkpoint` reads.
+    output_format: one of the keys of `write.FORMATS`.
+    output: a directory that does not exist; it appears when it is complete.
+    bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
+    vocab_file: vocabulary; None where it is found beside the input, or not wanted.
+    do_lower_case: its casing; None where it is found beside the input.
+
+  Raises:
+    UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
+      the tensors, the vocabulary is larger than the network's, or the output exists or can't be written.
+  """
+  files.refuse_existing(output, "output")
+  if vocab_file is not None:
+    files.check_readable(vocab_file, "vocab_file")
+  source = read_checkpoint(input_path)
+  config = read_either_config(bert_config_file) if bert_config_file else source.config
+  if config is None:
+    raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")
+  check_fits(config, source.tensors, source.description)
+  wanted = encoder_shapes(config) | head_shapes(config, source.tensors)
+  missing = missing_from_encoder(wanted, source.tensors)
+  if missing:
+    raise UserError(f"{source.description} does not hold the whole encoder: {some(missing)} not found")
+  vocab_file = vocab_file or source.vocab_file
+  do_lower_case = source.do_lower_case if do_lower_case is None else do_lower_case
+  notes = _vocabulary_notes(vocab_file, do_lower_case, config) + _config_notes(config, output_format)
+  weights = {name: source.read(name) for name in wanted if name in source.tensors}
+  with files.new_directory(output, "output") as directory:
+    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case)
+    _check_same(read_checkpoint(directory), weights)
+  return Conversion(
+      source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
+      parameters=sum(value.size for value in weights.values()), carried=list(weights),
+      missing=[name for name in wanted if name not in weights],
+      unused=sorted(name for name in source.tensors if name not in wanted), notes=notes)
+
+
+def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
+  """Reads the output as anybody would and compares it with what should be in it, bit for bit."""
+  differing = sorted(name for name in {*written.tensors} ^ {*weights})
+  differing += [name for name, value in weights.items() if name not in differing
+                and not np.array_equal(written.read(name).view(np.uint32), value.view(np.uint32))]
+  if differing:
+    raise RuntimeError(f"the written checkpoint is not what was read: {some(differing)}")
+
+
+def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig) -> list[str]:
+  if vocab_file is None:
+    return ["there is no vocab.txt beside the input, so none in the output: --vocab_file names one"]
+  entries = len(Vocabulary.from_file(vocab_file))
+  if entries > config.vocab_size:
+    raise UserError(f"{vocab_file} has {entries} entries, but the network's vocab_size is {config.vocab_size}: "
+                    "give the --vocab_file that belongs to the checkpoint")
+  notes = []
+  if entries < config.vocab_size:
+    notes.append(f"{vocab_file} has {entries} entries, fewer than vocab_size {config.vocab_size}")
+  if do_lower_case is None:
+    notes.append("nothing tells whether the vocabulary is of lower-cased text: --do_lower_case says so; it will be "
+                 "taken for lower-cased")
+  return notes
+
+
+def _config_notes(config: BertConfig, output_format: str) -> list[str]:
+  """Where the code that the format comes from would not compute what this configuration says."""
+  exact_gelu, epsilon = config.hidden_act == "gelu_erf", config.layer_norm_epsilon
+  if output_format == "original":
+    return ([f"hidden_act is {config.hidden_act}: the original's code has only the tanh form of GELU and refuses it"]
+            if exact_gelu else []) + (
+                [f"layer_norm_eps is {epsilon}: the original's code does not look at it and takes 1e-12"]
+                if epsilon != 1e-12 else [])
+  if output_format == "model_garden":
+    return ([f"hidden_act is {config.hidden_act}: tell the Model Garden's encoder so, its default is the tanh form of "
+             "GELU"] if exact_gelu else []) + (
+                 [f"layer_norm_eps is {epsilon}: the Model Garden's encoders always take 1e-12"]
+                 if epsilon != 1e-12 else [])
+  return []

@@ -1,0 +1,215 @@
+"""From strings to WordPiece ids in a TensorFlow graph, with the place of every token.
+
+    tokenizer = GraphTokenizer(vocabulary, do_lower_case=True)
+    tokens = tokenizer(tf.constant(["Hello, world!", "And you?"]))
+    tokens.ids     # RaggedTensor int32 [B, (tokens)]
+
+The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last step, pieces of a word,
+is taken from them; the steps before are done here, character by character: `data_gen/tokenization/basic.py` as lookups
+in tables (`modeling/preprocessing/unicode_tables.py`). The result is that of `data_gen.tokenization.Tokenizer` for all text but one
+kind: two combining marks side by side that both stay and that NFD would swap, which no language writes.
+
+After this: `modeling/preprocessing/packing.py`, `tasks/question_answering/window_graph.py`.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+import tensorflow_text
+
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
+from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
+from modeling.preprocessing import unicode_tables as unicode
+
+# UTF-8 of the longest word that may have pieces.
+_MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
+# Stands in for a longer word: one character, so one token.
+_LONG_WORD = "-"
+
+
+class Tokens(NamedTuple):
+  """Tokens of B texts.
+
+  Attributes:
+    ids: RaggedTensor int32 [B, (tokens)].
+    starts, ends: int32 [T] for all tokens, in order: the token is text[start:end] of its text, in characters (code
+      points; the rules for what is deleted are those of `Tokenizer`).
+  """
+
+  ids: tf.RaggedTensor
+  starts: tf.Tensor
+  ends: tf.Tensor
+
+
+class _Characters(NamedTuple):
+  """Characters of all texts, one behind the other; all [N].
+
+  Attributes:
+    codes: int32, code points.
+    properties: int32, of `unicode_tables`.
+    rows: int64, the text.
+    starts, ends: int32, where in the text it comes from.
+    chunks: int32, rising; what is in different chunks is in different words.
+    literal: bool, in a special token: taken as it is.
+  """
+
+  codes: tf.Tensor
+  properties: tf.Tensor
+  rows: tf.Tensor
+  starts: tf.Tensor
+  ends: tf.Tensor
+  chunks: tf.Tensor
+  literal: tf.Tensor
+
+  def where(self, mask) -> "_Characters":
+    """Those for which `mask`, bool [N], is true."""
+    indices = tf.where(mask)[:, 0]
+    return _Characters(*(tf.gather(values, indices) for values in self))
+
+
+class GraphTokenizer(tf.Module):
+  """Tokenizes within a graph.
+
+  Args:
+    vocabulary: entries of at most 256 bytes.
+    do_lower_case: lower-case and strip accents.
+    special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
+  """
+
+  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, special_tokens: bool = False):
+    super().__init__()
+    self._do_lower_case = do_lower_case
+    self._special_tokens = special_tokens
+    self._unk_id = vocabulary.unk_id
+    self._tables = unicode.UnicodeTables(*map(tf.constant, unicode.build_tables(do_lower_case)))
+    self._pieces = tensorflow_text.FastWordpieceTokenizer(
+        vocab=vocabulary.tokens, suffix_indicator="##", max_bytes_per_word=_MAX_WORD_BYTES, token_out_type=tf.int32,
+        unknown_token=UNK, no_pretokenization=True)
+
+  def __call__(self, texts) -> Tokens:
+    """string [B], UTF-8 → `Tokens`; [CLS] and [SEP] are not added. Bytes that are no UTF-8 are passed over."""
+    characters = self._chunks(texts)
+    if self._do_lower_case:
+      characters = self._lower_case(characters)
+    return self._wordpiece(characters, tf.shape(texts, out_type=tf.int64)[0])
+
+  def _lookup(self, codes):
+    """The properties of characters, int32 [N] → int32 [N]."""
+    pages = tf.gather(self._tables.page_of, codes // unicode.PAGE_SIZE)
+    return tf.gather(self._tables.pages, pages * unicode.PAGE_SIZE + codes % unicode.PAGE_SIZE)
+
+  def _chunks(self, texts) -> _Characters:
+    """Cuts at white space and around ideographs; deletes what is not text."""
+    decoded = tf.strings.unicode_decode(texts, "UTF-8")
+    codes, rows = decoded.values, decoded.value_rowids()
+    starts = tf.cast(tf.ragged.range(decoded.row_lengths()).values, tf.int32)
+    properties = self._lookup(codes)
+    alone = _has(properties, unicode.IDEOGRAPH)
+    cuts = tf.not_equal(rows, _previous(rows)) | _has(properties, unicode.SPACE) | alone | _previous(alone)
+    literal = tf.zeros_like(alone)
+    if self._special_tokens:
+      literal, begins, ends = _find_special_tokens(codes, rows)
+      cuts |= begins | _previous(ends)
+    characters = _Characters(codes, properties, rows, starts, starts + 1, tf.cumsum(tf.cast(cuts, tf.int32)), literal)
+    return characters.where(~_has(properties, unicode.SPACE | unicode.DELETED))
+
+  def _lower_case(self, characters: _Characters) -> _Characters:
+    """Lower case, NFD; accents are dropped, the characters before them reach up to their ends."""
+    final = _is_final_sigma(characters)
+    tables = self._tables
+    numbers = tf.where(characters.literal | final, 0, characters.properties // unicode.EXPANSION_UNIT)
+    counts = tf.where(numbers > 0, tf.gather(tables.expansion_counts, numbers), 1)
+    origins = tf.repeat(tf.range(tf.size(counts)), counts)
+    within = tf.range(tf.size(origins)) - tf.gather(tf.cumsum(counts, exclusive=True), origins)
+    codes = tf.where(final, unicode.FINAL_SIGMA, characters.codes)
+    expanded = _Characters(*(tf.gather(values, origins) for values in characters._replace(codes=codes)))
+    numbers = tf.gather(numbers, origins)
+    places = tf.where(numbers > 0, tf.gather(tables.expansion_starts, numbers) + within, 0)
+    codes = tf.where(numbers > 0, tf.gather(tables.expanded, places), expanded.codes)
+    expanded = expanded._replace(codes=codes, properties=self._lookup(codes))
+
+    dropped = _has(expanded.properties, unicode.ACCENT) & ~expanded.literal
+    # The number of the character that each accent stands behind.
+    owners = tf.cumsum(tf.cast(~dropped, tf.int32)) - 1
+    kept = expanded.where(~dropped)
+    owned = tf.where(dropped & (owners >= 0))[:, 0]
+    owners = tf.gather(owners, owned)
+    in_word = (tf.equal(tf.gather(kept.chunks, owners), tf.gather(expanded.chunks, owned))
+               & ~_has(tf.gather(kept.properties, owners), unicode.PUNCTUATION))
+    ends = tf.where(in_word, tf.gather(expanded.ends, owned), 0)
+    return kept._replace(ends=tf.tensor_scatter_nd_max(kept.ends, owners[:, None], ends))
+
+  def _wordpiece(self, characters: _Characters, nrows) -> Tokens:
+    alone = _has(characters.properties, unicode.PUNCTUATION) & ~characters.literal
+    begins = tf.not_equal(characters.chunks, _previous(characters.chunks)) | alone | _previous(alone)
+    number = tf.size(characters.codes, tf.int64)
+    word_starts = tf.where(begins)[:, 0]
+    word_ends = tf.concat([word_starts[1:], number[None]], 0)[:tf.size(word_starts)]
+    too_long = word_ends - word_starts > MAX_WORD_CHARACTERS
+    splits = tf.concat([word_starts, number[None]], 0)
+    words = tf.RaggedTensor.from_row_splits(characters.codes, splits, validate=False)
+    words = tf.strings.unicode_encode(words, "UTF-8")
+    ids, starts, ends = self._pieces.tokenize_with_offsets(tf.where(too_long, _LONG_WORD, words))
+    word_of = ids.value_rowids()
+    in_long_word = tf.gather(too_long, word_of)
+
+    # From bytes in a word to bytes in all words, and from these to characters.
+    codes = characters.codes
+    sizes = 1 + sum(tf.cast(codes >= first, tf.int64) for first in (0x80, 0x800, 0x10000))
+    places = tf.cumsum(sizes, exclusive=True)
+    word_places = tf.gather(places, tf.gather(word_starts, word_of))
+    first = tf.searchsorted(places, word_places + starts.values, out_type=tf.int64)
+    last = tf.searchsorted(places, word_places + ends.values, out_type=tf.int64)
+    last = tf.where(in_long_word, tf.gather(word_ends, word_of), last)
+    return Tokens(
+        ids=tf.RaggedTensor.from_value_rowids(
+            tf.where(in_long_word, self._unk_id, ids.values), tf.gather(characters.rows, first), nrows, validate=False),
+        starts=tf.gather(characters.starts, first), ends=tf.gather(characters.ends, last - 1))
+
+
+def _has(properties, bits: int):
+  """Whether any of the bits is set."""
+  return tf.not_equal(properties & bits, 0)
+
+
+def _previous(values):
+  """The value before each; False, or a number that none has, before the first."""
+  nothing = False if values.dtype == tf.bool else -1
+  return tf.concat([tf.constant(nothing, values.dtype, [1]), values[:-1]], 0)[:tf.size(values)]
+
+
+def _is_final_sigma(characters: _Characters):
+  """The rule of `str.lower()`: a capital sigma behind a cased letter of its chunk and before none, not looking at
+  characters such as apostrophes and accents. bool [N]."""
+  seen = ~_has(characters.properties, unicode.CASE_IGNORABLE)
+  rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
+  # Of the characters that are seen, with an end on both sides.
+  ends = tf.constant([-1])
+  chunks = tf.concat([ends, tf.boolean_mask(characters.chunks, seen), ends], 0)
+  cased = tf.concat([[False], tf.boolean_mask(_has(characters.properties, unicode.CASED), seen), [False]], 0)
+
+  def is_cased(neighbour):
+    return tf.gather(cased, neighbour) & tf.equal(tf.gather(chunks, neighbour), characters.chunks)
+
+  is_sigma = tf.equal(characters.codes, unicode.CAPITAL_SIGMA) & ~characters.literal
+  # The sigma itself is seen; where there is none, the places only have to exist.
+  return is_sigma & is_cased(rank) & ~is_cased(tf.minimum(rank + 2, tf.size(chunks) - 1))
+
+
+def _find_special_tokens(codes, rows):
+  """Where special tokens stand in the texts: bool [N] inside one, at the first and at the last character of one."""
+  inside, begins, ends = (tf.zeros_like(codes, tf.bool) for _ in range(3))
+  for token in SPECIAL_TOKENS:
+    length = len(token)
+    padded = tf.concat([codes, tf.zeros([length], codes.dtype)], 0)
+    padded_rows = tf.concat([rows, tf.fill([length], tf.constant(-1, rows.dtype))], 0)
+    count = tf.size(codes)
+    found = tf.equal(padded_rows[length - 1:length - 1 + count], rows)
+    for index, character in enumerate(token):
+      found &= tf.equal(padded[index:index + count], ord(character))
+    begins |= found
+    shifted = tf.concat([tf.zeros([length], tf.bool), found], 0)
+    for index in range(length):
+      inside |= shifted[length - index:length - index + count]
+    ends |= shifted[1:1 + count]
+  return inside, begins, ends

@@ -1,0 +1,60 @@
+"""Tokens of texts and pairs as what the network reads, in a graph: `convert_single_example` of the original.
+
+    # tokens:      [CLS] is this jack ##son ##ville ? [SEP] no it is not . [SEP]
+    # segment ids:   0    0    0   0    0     0     0   0    1  1 1   1  1   1
+
+After `modeling/preprocessing/graph_tokenizer.py`. The rules are those of `data_gen/labelled/pair_features.py`; rows are padded to the longest.
+"""
+
+import tensorflow as tf
+
+from data_gen.tokenization.vocabulary import Vocabulary
+
+
+def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary) -> dict:
+  """[CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text or it has no token.
+
+  Args:
+    first, second: int32 [B, (tokens)].
+    max_seq_length: longer pairs are truncated: the longer text loses its last token until they fit, the second if they
+      are equally long.
+    vocabulary: for the ids of [CLS], [SEP] and [PAD].
+
+  Returns:
+    int32 "input_ids", "input_mask" and "segment_ids", each [B, S]; S is the length of the longest row.
+  """
+  if second is None:
+    return features([column(first, vocabulary.cls_id), first[:, :max_seq_length - 2],
+                     column(first, vocabulary.sep_id)], 3, vocabulary)
+  a, b = first.row_lengths(), second.row_lengths()
+  room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
+  first = first_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)))
+  second = first_of_rows(second, tf.minimum(b, tf.maximum(room - a, room // 2)))
+  last = first_of_rows(column(first, vocabulary.sep_id), tf.cast(second.row_lengths() > 0, tf.int64))
+  return features([column(first, vocabulary.cls_id), first, column(first, vocabulary.sep_id), second, last], 3,
+                  vocabulary)
+
+
+def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary) -> dict:
+  """The parts of rows one behind the other, as in `pack`; those from number `segment` on are of segment 1."""
+  ids = tf.concat(parts, 1)
+  segments = tf.concat([tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1)
+  return {"input_ids": padded(ids, vocabulary.pad_id), "input_mask": padded(tf.ones_like(ids), 0),
+          "segment_ids": padded(segments, 0)}
+
+
+def padded(ragged: tf.RaggedTensor, value) -> tf.Tensor:
+  """[B, (tokens)] → [B, S]; S is at least 1, as the network looks at the first position even where there is no text."""
+  width = tf.maximum(ragged.bounding_shape(axis=1), 1)
+  return ragged.to_tensor(value, shape=tf.stack([ragged.nrows(), width]))
+
+
+def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
+  """The first `lengths`, int64 [B], of each row; no row may be shorter than that."""
+  places = tf.ragged.range(ragged.row_starts(), ragged.row_starts() + lengths)
+  return places.with_flat_values(tf.gather(ragged.values, places.flat_values))
+
+
+def column(like: tf.RaggedTensor, value) -> tf.RaggedTensor:
+  """One value for each row."""
+  return tf.RaggedTensor.from_row_splits(tf.fill([like.nrows()], value), tf.range(like.nrows() + 1), validate=False)

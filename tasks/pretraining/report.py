@@ -1,0 +1,90 @@
+"""What pre-training tells the user: the plan before step 0, and sample predictions.
+
+Used by `tasks/pretraining/task.py`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.names import raw_variables
+from modeling.config import BertConfig
+from training.devices import Devices
+from training.inputs import RecordFiles, evaluation_dataset
+from training.report import duration
+from training.throughput import matmul_rate, training_flops
+
+# Rows shown in TensorBoard, and candidates for each masked position.
+_SAMPLE_ROWS = 2
+_SAMPLE_CANDIDATES = 3
+# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
+_ESTIMATED_UTILISATION = 0.5
+
+
+
+def plan(options, config: BertConfig, model, devices: Devices, train_files: RecordFiles, step: int) -> str:
+  """What is about to happen, with an estimate of the time.
+
+  Args:
+    options: `PretrainingOptions`.
+    step: where training starts or goes on.
+  """
+  steps = options.num_train_steps - step
+  examples = steps * options.train_batch_size
+  parameters = sum(int(np.prod(variable.shape)) for variable in raw_variables(model).values())
+  lines = [
+      ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
+      ("network", f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+                  f"{parameters:,} parameters"),
+      ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
+               f"{len(train_files.paths)} files"),
+      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
+                f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
+  ]
+  if devices.kind == "CPU":
+    flops = examples * training_flops(config, options.max_seq_length, options.max_predictions_per_seq)
+    rate = matmul_rate()
+    lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
+                          f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))
+  if options.num_warmup_steps >= options.num_train_steps:
+    lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
+                          "learning rate never reaches --learning_rate"))
+  if (options.do_eval or options.eval_steps) and not options.eval_file:
+    lines.append(("note", "no --eval_file: evaluation reads the training data"))
+  return "\n".join(f"{name:8} {text}" for name, text in lines)
+
+
+
+
+def sample_predictions(model, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary) -> Callable[[], str]:
+  """A function that fills the masks of a few evaluation examples and shows the result as Markdown."""
+  context = tf.distribute.InputContext(1, 0, 1)
+  features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
+
+  @tf.function
+  def probabilities():
+    return tf.nn.softmax(model(features)["masked_lm_logits"])  # [B, P, V]
+
+  def describe() -> str:
+    best = tf.math.top_k(probabilities(), _SAMPLE_CANDIDATES)
+    rows = [_describe_row({name: value[row].numpy() for name, value in features.items()}, best.values[row].numpy(),
+                          best.indices[row].numpy(), vocabulary) for row in range(_SAMPLE_ROWS)]
+    return "\n\n".join(rows)
+
+  return describe
+
+
+def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, vocabulary: Vocabulary) -> str:
+  length = int(features["input_mask"].sum())
+  tokens = [vocabulary.token_of(int(token)) for token in features["input_ids"][:length]]
+  lines = ["| position | masked | predicted |", "| --- | --- | --- |"]
+  for number, position in enumerate(features["masked_lm_positions"]):
+    if features["masked_lm_weights"][number] > 0:
+      tokens[position] = f"**{tokens[position]}**"
+      label = vocabulary.token_of(int(features["masked_lm_ids"][number]))
+      predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
+                            for token, value in zip(ids[number], values[number], strict=True))
+      lines.append(f"| {position} | {label} | {predicted} |")
+  return " ".join(tokens) + "\n\n" + "\n".join(lines)

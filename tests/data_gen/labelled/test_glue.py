@@ -1,0 +1,214 @@
+"""GLUE's files: the real ones where they are, and small ones in the official layouts."""
+
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from data_gen.labelled import glue
+from data_gen.labelled.glue import GLUE_TASKS, find_task, read_split
+
+# Split → examples, of the files as they are published.
+SIZES = {
+  "cola": {"train": 8551, "dev": 1043, "test": 1063}, "sst-2": {"train": 67349, "dev": 872, "test": 1821},
+  "mrpc": {"train": 3668, "dev": 408, "test": 1725}, "sts-b": {"train": 5749, "dev": 1500, "test": 1379},
+  "rte": {"train": 2490, "dev": 277, "test": 3000}, "wnli": {"train": 635, "dev": 71, "test": 146},
+  "qnli": {"dev": 5463, "test": 5463}, "mnli": {"dev_matched": 9815}, "ax": {"diagnostic": 1104}}
+
+
+def value_of(task, name, number):
+  """A cell of a column; numbers differ from row to row."""
+  if name == task.columns.label:
+    return f"{number / 2}" if task.regression else task.labels[number % len(task.labels)]
+  if name in (task.columns.text_a, task.columns.text_b):
+    return f'Text "{number} of {name}'
+  return str(10 * number) if name in ("index", "id") else f"{name} {number}"
+
+
+def write_split(task, directory, split, num_rows=4, header=True, more=(), encode=str.encode):
+  """Writes a file in the official layout; returns its path."""
+  columns = task.headers[split]
+  rows = [columns] * header + [[value_of(task, name, number) for name in columns] for number in range(num_rows)]
+  path = directory / task.files[split]
+  path.write_bytes(encode("".join("\t".join(row) + "\n" for row in [*rows, *more])))
+  return path
+
+
+def refusal(task, directory, split):
+  with pytest.raises(UserError) as caught:
+    read_split(find_task(task), str(directory), split)
+  assert "\n" not in str(caught.value)
+  return str(caught.value)
+
+
+ALL_SPLITS = [(task, split) for task in GLUE_TASKS.values() for split in task.headers]
+
+
+@pytest.mark.parametrize("header", [True, False], ids=["header", "no header"])
+@pytest.mark.parametrize("task,split", ALL_SPLITS, ids=[f"{task.name}-{split}" for task, split in ALL_SPLITS])
+def test_every_layout(tmp_path, task, split, header):
+  path = write_split(task, tmp_path, split, header=header)
+  found = read_split(task, str(tmp_path), split)
+  assert found.path == str(path)
+  assert found.text_a == [f'Text "{number} of {task.columns.text_a}' for number in range(4)]
+  assert found.text_b == ([f'Text "{number} of {task.columns.text_b}' for number in range(4)] if task.pair else None)
+  if split in glue.test_splits(task):
+    assert found.labels is None
+  elif task.regression:
+    np.testing.assert_array_equal(found.labels, np.array([0, 0.5, 1, 1.5], np.float32), strict=True)
+  else:
+    np.testing.assert_array_equal(found.labels, np.arange(4, dtype=np.int32) % len(task.labels), strict=True)
+  has_ids = task.headers[split][0] in ("index", "id")
+  assert found.ids == [str(10 * number if has_ids else number) for number in range(4)]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_real_files(real_data, name):
+  task = find_task(name)
+  for split, size in SIZES[name].items():
+    found = read_split(task, str(real_data / "glue"), split)
+    assert len(found) == len(found.ids) == len(set(found.ids)) == size
+    assert (found.text_b is not None) == task.pair and found.num_skipped == 0
+    assert all(map(str.strip, found.text_a))
+    if task.regression and found.labels is not None:
+      assert 0 <= found.labels.min() < 0.5 and 4.5 < found.labels.max() <= 5
+    elif found.labels is not None:
+      assert set(found.labels.tolist()) == set(range(len(task.labels)))
+    # The task's own folder will do as well.
+    if split == "dev":
+      assert read_split(task, str(real_data / "glue" / task.folder), split).text_a == found.text_a
+
+
+def test_the_real_labels(real_data):
+  folder = real_data / "glue"
+  assert read_split(find_task("cola"), str(folder), "train").labels.mean() == pytest.approx(0.7044, abs=1e-4)
+  lines = (folder / "QNLI" / "dev.tsv").read_text(encoding="utf-8").splitlines()[1:]
+  labels = read_split(find_task("qnli"), str(folder), "dev").labels
+  assert [("entailment", "not_entailment")[number] for number in labels] == [line.split("\t")[-1] for line in lines]
+
+
+def test_splits():
+  assert glue.dev_splits(find_task("mnli")) == ("dev_matched", "dev_mismatched")
+  assert glue.test_splits(find_task("mnli")) == ("test_matched", "test_mismatched")
+  assert (glue.dev_splits(find_task("ax")), glue.test_splits(find_task("ax"))) == ((), ("diagnostic",))
+  for name in GLUE_TASKS.keys() - {"mnli", "ax"}:
+    assert (glue.dev_splits(find_task(name)), glue.test_splits(find_task(name))) == (("dev",), ("test",))
+
+
+@pytest.mark.parametrize("alias,name", [("SST-2", "sst-2"), ("sst2", "sst-2"), ("sst_2", "sst-2"), ("STSB", "sts-b"),
+                                        ("MRPC", "mrpc"), ("CoLA", "cola"), ("ax", "ax")])
+def test_other_spellings(alias, name):
+  assert find_task(alias) is GLUE_TASKS[name]
+
+
+@pytest.mark.parametrize("wrong,nearest", [("mprc", "mrpc"), ("mnil", "mnli"), ("sst", "sst-2"), ("cloa", "cola")])
+def test_misspelt_task(wrong, nearest):
+  with pytest.raises(UserError) as caught:
+    find_task(wrong)
+  assert str(caught.value) == (
+    f"--task_name={wrong} is not known: did you mean {nearest}? The GLUE tasks are cola, sst-2, mrpc, sts-b, qqp, "
+    "mnli, qnli, rte, wnli, ax; custom is for files of your own")
+
+
+def test_nothing_near():
+  with pytest.raises(UserError, match="xyzzy is not known: The GLUE tasks are"):
+    find_task("xyzzy")
+
+
+def test_missing_split(tmp_path):
+  assert refusal("mrpc", tmp_path, "dev") == (
+    f"--data_dir: the split 'dev' of mrpc is not there: looked for {tmp_path}/MRPC/dev.tsv, {tmp_path}/dev.tsv")
+  assert refusal("mrpc", tmp_path / "none", "dev") == f"--data_dir: {tmp_path}/none is not a directory"
+  assert refusal("mnli", tmp_path, "dev") == (
+    "mnli has no split 'dev': it has train, dev_matched, dev_mismatched, test_matched, test_mismatched")
+
+
+def test_the_tasks_own_folder_comes_first(tmp_path):
+  task = find_task("rte")
+  write_split(task, tmp_path, "dev", num_rows=2)
+  (tmp_path / "RTE").mkdir()
+  path = write_split(task, tmp_path / "RTE", "dev", num_rows=3)
+  assert read_split(task, str(tmp_path), "dev").path == str(path)
+  (tmp_path / "diagnostic").mkdir()
+  path = write_split(find_task("ax"), tmp_path / "diagnostic", "diagnostic")
+  assert read_split(find_task("ax"), str(tmp_path), "diagnostic").path == str(path)
+
+
+def test_harmless_oddities(tmp_path):
+  task = find_task("mrpc")
+  write_split(task, tmp_path, "dev")
+  expected = read_split(task, str(tmp_path), "dev").text_a
+  for encode in (lambda text: text.encode("utf-8-sig"), lambda text: text.replace("\n", "\r\n").encode(),
+                 lambda text: text.rstrip().encode(), lambda text: (text + "\n\n").encode()):
+    write_split(task, tmp_path, "dev", encode=encode)
+    assert read_split(task, str(tmp_path), "dev").text_a == expected
+
+
+def test_columns_in_another_order_and_new_ones(tmp_path):
+  (tmp_path / "dev.tsv").write_text("label\tsource\tsentence2\tindex\tsentence1\nentailment\tnews\tb\t7\ta\n")
+  found = read_split(find_task("rte"), str(tmp_path), "dev")
+  assert (found.text_a, found.text_b, found.ids, found.labels.tolist()) == (["a"], ["b"], ["7"], [0])
+
+
+def test_empty_texts_are_read(tmp_path):
+  (tmp_path / "dev.tsv").write_text("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n5\t1\t2\t\t\t0\n")
+  found = read_split(find_task("qqp"), str(tmp_path), "dev")
+  assert (found.text_a, found.text_b) == ([""], [""])
+
+
+def test_cola_with_a_header(tmp_path):
+  (tmp_path / "train.tsv").write_text("id\tlabel\tsentence\n0\t1\tIt rains.\n")
+  found = read_split(find_task("cola"), str(tmp_path), "train")
+  assert (found.text_a, found.labels.tolist()) == (["It rains."], [1])
+
+
+def test_a_file_of_something_else(tmp_path):
+  path = write_split(find_task("rte"), tmp_path, "dev")
+  for name in ("mrpc", "sst-2", "qnli"):
+    message = refusal(name, tmp_path, "dev")
+    assert message.startswith(f"{path}:1: this is neither the header of {name} nor a row of it: the columns ")
+    assert "'index', 'sentence1'" in message
+  # A test file in place of the development file.
+  write_split(find_task("rte"), tmp_path, "test").rename(path)
+  assert "the columns 'sentence1', 'sentence2', 'label' are wanted" in refusal("rte", tmp_path, "dev")
+
+
+def test_empty_and_header_only(tmp_path):
+  path = write_split(find_task("rte"), tmp_path, "dev", num_rows=0)
+  assert refusal("rte", tmp_path, "dev") == f"{path} has a header and no examples below it"
+  path.write_bytes(b"")
+  assert refusal("rte", tmp_path, "dev").startswith(f"{path} is empty")
+
+
+def test_bad_rows(tmp_path):
+  path = write_split(find_task("rte"), tmp_path, "dev", more=[["9", "a", "b", "maybe"]])
+  assert refusal("rte", tmp_path, "dev") == (
+    f"{path}:6: the label 'maybe' is not known; the labels are 'entailment', 'not_entailment'")
+  write_split(find_task("rte"), tmp_path, "dev", more=[["9", "a", "b"]])
+  assert refusal("rte", tmp_path, "dev").startswith(f"{path}:6: 4 columns expected, as in the first row, but 3 found")
+  write_split(find_task("rte"), tmp_path, "dev", more=[["9", "a", "b", "entailment", "c"]])
+  assert refusal("rte", tmp_path, "dev").startswith(f"{path}:6: 4 columns expected, as in the first row, but 5 found")
+  write_split(find_task("rte"), tmp_path, "dev", more=[["9", "é", "b", "entailment"]],
+              encode=lambda text: text.encode("latin-1"))
+  assert refusal("rte", tmp_path, "dev").startswith(f"{path}:6: byte 3 of the line (0xe9) is not UTF-8")
+  task = find_task("sts-b")
+  path = write_split(task, tmp_path, "dev", more=[["x"] * 9 + ["high"]])
+  assert refusal("sts-b", tmp_path, "dev") == f"{path}:6: the score 'high' is not a finite number"
+
+
+def test_tabs_in_a_test_file_cost_no_submission(tmp_path):
+  path = write_split(find_task("rte"), tmp_path, "test", more=[["9", "a", "b", "c"]])
+  assert read_split(find_task("rte"), str(tmp_path), "test").text_b[-1] == "b"
+  write_split(find_task("rte"), tmp_path, "test", more=[["9", "a"]])
+  assert refusal("rte", tmp_path, "test").startswith(f"{path}:6: 3 columns expected, as in the first row, but 2 found")
+
+
+def test_broken_rows_of_qqp_are_left_out_and_counted(tmp_path):
+  task = find_task("qqp")
+  broken = [["7", "1", "2", "Why is it"], ["", "so?", "0"]]
+  write_split(task, tmp_path, "train", num_rows=300, more=broken)
+  found = read_split(task, str(tmp_path), "train")
+  assert (len(found), found.num_skipped) == (300, 2)
+  path = write_split(task, tmp_path, "train", num_rows=30, more=broken)
+  assert refusal("qqp", tmp_path, "train").startswith(f"{path}:32: 6 columns expected")
+  path = write_split(task, tmp_path, "test", num_rows=300, more=[["7", "why"]])
+  assert refusal("qqp", tmp_path, "test").startswith(f"{path}:302: 3 columns expected")

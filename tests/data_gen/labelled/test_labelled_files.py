@@ -1,0 +1,268 @@
+"""Own files of examples: three formats, and everything that can be wrong with them, with file and line."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from data_gen.labelled.labelled_files import labels_of_file, read_labelled_file
+
+LABELS = ["bad", "good"]
+TSV = "text\tlabel\nA fine day.\tgood\nA dull one.\tbad\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+  """Writes a file and returns its path."""
+  def write(content, name="train.tsv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+  return write
+
+
+def read(path, labels=LABELS, label="label", text_a="text", text_b=None, **options):
+  return read_labelled_file(path, "train_file", text_a_column=text_a, text_b_column=text_b, label_column=label,
+                            labels=labels, **options)
+
+
+def refusal(function, *arguments, **options):
+  with pytest.raises(UserError) as caught:
+    function(*arguments, **options)
+  message = str(caught.value)
+  assert "\n" not in message
+  return message
+
+
+def json_lines(*values):
+  return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def test_the_three_formats(write):
+  contents = {"train.tsv": 'label\ttext\tsecond\nbad\tsay "no", or\t\ngood\t"yes\tthen\n',
+              "train.csv": 'label,text,second\nbad,"say ""no"", or",\ngood,"""yes",then\n',
+              "train.jsonl": json_lines({"label": "bad", "text": 'say "no", or', "second": "", "more": [1]},
+                                        {"text": '"yes', "second": "then", "label": "good"})}
+  for name, content in contents.items():
+    path = write(content, name)
+    found = read(path, text_b="second")
+    assert (found.path, found.ids, len(found)) == (path, ["0", "1"], 2)
+    assert found.text_a == ['say "no", or', '"yes']
+    assert found.text_b == ["", "then"]
+    np.testing.assert_array_equal(found.labels, np.array([0, 1], np.int32), strict=True)
+    unlabelled = read(path, None, label=None)
+    assert (unlabelled.text_a, unlabelled.text_b, unlabelled.labels) == (found.text_a, None, None)
+    assert labels_of_file(path, "train_file", "label") == LABELS
+
+
+def test_the_format_can_be_given(write):
+  path = write("text,label\nfine,good\n", "train.data")
+  assert read(path, file_format="csv").text_a == ["fine"]
+  assert refusal(read, path) == (f"--train_file: the name of {path} does not tell its format (.tsv, .csv or .jsonl "
+                                 "would): rename it, or give --file_format")
+  assert refusal(read, path, file_format="xml").startswith("--file_format=xml is not known: choose one of auto, tsv")
+
+
+@pytest.mark.parametrize("content", [
+  b"\xef\xbb\xbf" + TSV.encode(), TSV.replace("\n", "\r\n"), TSV.rstrip("\n"), f"{TSV}\n\n", f"\n{TSV}",
+  TSV.replace("label\n", "label\n\n"), TSV.replace("\tlabel", "\t label ").replace("good", " good ")],
+  ids=["BOM", "CRLF", "no last line end", "blank lines at the end", "at the beginning", "between", "spaces"])
+def test_harmless_oddities(write, content):
+  for name, separator in (("train.tsv", b"\t"), ("train.csv", b",")):
+    data = (content if isinstance(content, bytes) else content.encode()).replace(b"\t", separator)
+    found = read(write(data, name))
+    assert found.text_a == ["A fine day.", "A dull one."]
+    assert found.labels.tolist() == [1, 0]
+
+
+def test_only_line_feeds_end_a_row(write):
+  text = "one\x85two\u2028three\x0cfour\x1dfive"
+  assert read(write(f"text\tlabel\n{text}\tgood\n")).text_a == [text]
+
+
+def test_columns_by_number_in_a_file_without_header(write):
+  path = write("7\tfine\t1\n8\tdull\t0\n")
+  found = read(path, ["0", "1"], text_a="1", label="2")
+  assert (found.text_a, found.labels.tolist()) == (["fine", "dull"], [1, 0])
+  assert labels_of_file(path, "train_file", "2") == ["0", "1"]
+  assert refusal(read, path, text_a="1", label="3") == (
+    f"{path}:1: no column number 3 (--label_column): the first row has 3, counted from 0")
+
+
+def test_a_header_where_none_is_expected(write):
+  path = write("text\tlabel\na\tgood\nb\tbad\nc\tgood\nd\tbad\n")
+  assert refusal(labels_of_file, path, "train_file", "1") == (
+    f"{path}:1: the label 'label' occurs nowhere else: this looks like a header. Name the columns as it does, or "
+    "remove it")
+  assert f"{path}:1: the label 'label' is not known" in refusal(read, path, text_a="0", label="1")
+
+
+def test_no_header_where_one_is_expected(write):
+  path = write("A fine day.\tgood\nA dull one.\tbad\n")
+  assert refusal(read, path) == (
+    f"{path}:1: no column 'text' (--text_a_column); the columns are 'A fine day.', 'good'. If this is no header, give "
+    "the columns by number, counted from 0")
+
+
+def test_a_column_that_is_not_there(write):
+  for name, content in (("train.tsv", TSV), ("train.csv", TSV.replace("\t", ","))):
+    path = write(content, name)
+    assert refusal(read, path, text_b="other").startswith(
+      f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'.")
+  path = write(json_lines({"text": "a", "label": "good"}), "train.jsonl")
+  assert refusal(read, path, text_b="other") == (
+    f"{path}:1: no column 'other' (--text_b_column); the columns are 'text', 'label'")
+
+
+def test_a_column_that_is_there_twice(write):
+  path = write("text\tnote\tnote\ttext\nfine\t\t\tgood\n")
+  assert refusal(read, path, None, label=None) == (
+    f"{path}:1: 2 columns are called 'text' (--text_a_column): rename all but one")
+  other = write("text\tnote\tnote\tlabel\nfine\t\t\tgood\n")
+  assert read(other).text_a == ["fine"]
+
+
+@pytest.mark.parametrize("name", ["train.tsv", "train.csv", "train.jsonl"])
+def test_empty_and_missing_files(write, tmp_path, name):
+  for content in ("", "\n\n", b"\xef\xbb\xbf"):
+    path = write(content, name)
+    assert refusal(read, path).startswith(f"{path} is empty")
+    assert refusal(labels_of_file, path, "train_file", "label").startswith(f"{path} is empty")
+  assert refusal(read, f"{path}x", file_format="tsv") == f"--train_file: {path}x does not exist"
+  assert refusal(read, str(tmp_path), file_format="csv").startswith(f"--train_file: {tmp_path} is a directory")
+
+
+def test_header_only(write):
+  for name, content in (("train.tsv", "text\tlabel\n\n"), ("train.csv", "text,label\r\n")):
+    path = write(content, name)
+    assert refusal(read, path) == f"{path} has a header and no examples below it"
+    assert refusal(labels_of_file, path, "train_file", "label") == f"{path} has a header and no examples below it"
+
+
+def test_unknown_label(write):
+  for name, content, line in (
+      ("train.tsv", f"\n{TSV}so so\tmixed\n", 5),
+      ("train.csv", 'text,label\n"two\nlines",good\n\n"more\n\nlines",mixed\n', 5),
+      ("train.jsonl", json_lines({"text": "a", "label": "good"}, {"text": "b", "label": "mixed"}), 2)):
+    path = write(content, name)
+    assert refusal(read, path) == f"{path}:{line}: the label 'mixed' is not known; the labels are 'bad', 'good'"
+
+
+def test_short_and_long_rows(write):
+  path = write("text\tlabel\nfine\tgood\n\nfine\n")
+  assert refusal(read, path) == (f"{path}:4: 2 columns expected, as in the first row, but 1 found: texts must not hold "
+                                 "tabs or line breaks")
+  path = write('text,label\n"fine\nday",good\nwell, then,bad\n', "train.csv")
+  assert refusal(read, path).startswith(f"{path}:4: 2 columns expected, as in the first row, but 3 found: quote fields")
+
+
+def test_empty_text(write):
+  examples = [{"text": text, "label": "bad"} for text in ("a", "b", "")]
+  for name, content in (("train.tsv", f"{TSV} \tgood\n"), ("train.csv", 'text,label\na,bad\n"b",bad\n"",good\n'),
+                        ("train.jsonl", "\n" + json_lines(*examples))):
+    path = write(content, name)
+    assert refusal(read, path) == f"{path}:4: the text is empty (column 'text'): remove the row or fill it in"
+  path = write("text\na\n\nb\n\n")
+  assert refusal(read, path, None, label=None).startswith(f"{path}:3: the text is empty")
+
+
+def test_empty_label(write):
+  path = write("text\tlabel\na\tgood\nb\t \n")
+  assert refusal(read, path) == f"{path}:3: the label is empty"
+  assert refusal(labels_of_file, path, "train_file", "label") == f"{path}:3: the label is empty"
+
+
+def test_not_utf8(write):
+  for name, content in (("train.tsv", "text\tlabel\nfine\tgood\ncaf\xe9\tgood\n"),
+                        ("train.csv", "text,label\nfine,good\ncaf\xe9,good\n"),
+                        ("train.jsonl", '{"text": "a", "label": "good"}\n\n{"caf\xe9": 1}\n')):
+    path = write(content.encode("latin-1"), name)
+    assert f"{path}:3: byte" in (message := refusal(read, path))
+    assert message.endswith("(0xe9) is not UTF-8: save the file as UTF-8")
+    path = write(content.encode("utf-16"), name)
+    assert refusal(read, path) == f"{path} is UTF-16: convert it first, e.g. iconv -f UTF-16 -t UTF-8"
+
+
+def test_scores(write):
+  path = write("text\tlabel\na\t1.5\nb\t -2e1 \n")
+  np.testing.assert_array_equal(read(path, None, regression=True).labels, np.array([1.5, -20], np.float32), strict=True)
+  for value in ("high", "", "nan", "inf", "1e40", "1,5"):
+    path = write(f"text\tlabel\na\t1.5\nb\t{value}\n")
+    assert refusal(read, path, None, regression=True) == f"{path}:3: the score {value!r} is not a finite number"
+  path = write(json_lines({"text": "a", "label": 3}, {"text": "b", "label": 0.25}, {"text": "c", "label": "1"}),
+               "train.jsonl")
+  assert read(path, None, regression=True).labels.tolist() == [3, 0.25, 1]
+  for value in (None, True, [1], float("nan"), 10**400):
+    path = write(json_lines({"text": "a", "label": value}), "train.jsonl")
+    assert refusal(read, path, None, regression=True).startswith(f"{path}:1: the score ")
+
+
+def test_json_that_is_none(write):
+  good = json_lines({"text": "a", "label": "good"})
+  for line, what in (('{"text": ', "not JSON: "), ("[1]", "a JSON object is wanted, not [1]"),
+                     ("[" * 100_000, "no JSON"), ("1" * 5000, "no JSON"),
+                     (json.dumps({"text": "a"}), "no column 'label'"),
+                     (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),
+                     (json.dumps({"text": None, "label": "good"}), "'text' must be a string, not None"),
+                     (json.dumps({"text": "a", "label": 0.5}), "a label must be a string or a whole number, not 0.5"),
+                     (json.dumps({"text": "a", "label": None}), "a label must be a string or a whole number")):
+    path = write(f"{good}{line}\n", "train.jsonl")
+    assert refusal(read, path).startswith(f"{path}:2: {what}"), line[:50]
+
+
+def test_csv_that_is_none(write):
+  path = write('text,label\na,good\n"b,bad\nc,good\n', "train.csv")
+  assert refusal(read, path) == (f"{path}:3: not CSV: a quotation mark is not closed (inside quotes, a quotation mark "
+                                 "is written twice)")
+  path = write('text,label\n"a" b,good\n', "train.csv")
+  assert refusal(read, path).startswith(f"{path}:2: not CSV: ")
+
+
+def test_long_fields(write):
+  text = "word " * 40_000
+  limit = csv.field_size_limit()
+  assert read(write(f'text,label\n"{text}",good\n', "train.csv")).text_a == [text]
+  assert csv.field_size_limit() == limit
+  path = write(f"text\tlabel\na\t{text}\n")
+  assert len(refusal(read, path)) < len(path) + 200
+
+
+def test_labels_in_order(write):
+  def labels(*values):
+    path = write("text\tlabel\n" + "".join(f"a\t{value}\n" for value in values))
+    return labels_of_file(path, "train_file", "label")
+
+  assert labels("b", "a", "C", "b") == ["C", "a", "b"]
+  assert labels(10, 9, -1, 10) == ["-1", "9", "10"]
+  assert labels(10, 9, "x") == ["10", "9", "x"]
+  assert labels("1", "01", "1") == ["01", "1"]
+  path = write(json_lines(*({"label": label} for label in (2, True, "2", False))), "train.jsonl")
+  assert labels_of_file(path, "train_file", "label") == ["2", "false", "true"]
+
+
+def test_one_class_is_none(write):
+  path = write("text\tlabel\na\tgood\nb\tgood\n")
+  assert refusal(labels_of_file, path, "train_file", "label") == (
+    f"{path}: every example has the label 'good': at least two classes are wanted (column 'label')")
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(TEXT, TEXT, st.sampled_from(LABELS)), min_size=1, max_size=8))
+def test_what_is_written_is_read(tmp_path_factory, examples):
+  path = tmp_path_factory.mktemp("written") / "train.csv"
+  with open(path, "w", encoding="utf-8", newline="") as file:
+    csv.writer(file).writerows([("text", "other", "label"), *examples])
+  expected = [list(column) for column in zip(*examples, strict=True)]
+  found = read(str(path), text_b="other")
+  assert [found.text_a, found.text_b, [LABELS[number] for number in found.labels]] == expected
+  path = path.with_suffix(".jsonl")
+  path.write_text(json_lines(*(dict(zip(("text", "other", "label"), example, strict=True)) for example in examples)))
+  found = read(str(path), text_b="other")
+  assert [found.text_a, found.text_b] == expected[:2]

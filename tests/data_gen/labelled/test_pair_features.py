@@ -1,0 +1,111 @@
+"""Sequences of texts and pairs: against the original's output, and against a plain loop."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_gen.labelled import pair_features
+from data_gen.labelled.pair_features import encode_pairs, truncated_lengths
+from data_gen.tokenization.tokenizer import Tokenizer
+from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
+
+TOKENIZER = TOKENIZERS[True]
+WORDS = ["un", "able", "unable", "the", "ab", "!"]
+SENTENCES = st.lists(st.sampled_from([*WORDS, " ", ""]), max_size=12).map(" ".join)
+
+
+def plain(tokenizer, text_a, text_b, max_seq_length):
+  """One example, token by token: (ids, segment ids, whether it was truncated)."""
+  a = tokenizer.encode(text_a).tolist()
+  b = tokenizer.encode(text_b).tolist() if text_b else []
+  before = len(a) + len(b)
+  longest = max_seq_length - (3 if b else 2)
+  while len(a) + len(b) > longest:
+    if len(a) > len(b):
+      a.pop()
+    else:
+      b.pop()
+  sep = [tokenizer.vocabulary.sep_id]
+  first, second = [tokenizer.vocabulary.cls_id] + a + sep, b + sep if b else []
+  return first + second, [0] * len(first) + [1] * len(second), len(a) + len(b) < before
+
+
+def rows(features):
+  ends = np.cumsum(features.row_lengths)[:-1]
+  return [(ids.tolist(), segments.tolist()) for ids, segments in zip(
+    np.split(features.input_ids, ends), np.split(features.segment_ids, ends), strict=True)]
+
+
+def check(tokenizer, text_a, text_b, max_seq_length, **options):
+  features = encode_pairs(tokenizer, text_a, text_b, max_seq_length, **options)
+  expected = [plain(tokenizer, *pair, max_seq_length)
+              for pair in zip(text_a, text_b or [""] * len(text_a), strict=True)]
+  assert (features.input_ids.dtype, features.segment_ids.dtype, features.row_lengths.dtype) == (
+    np.int32, np.uint8, np.int64)
+  assert features.row_lengths.tolist() == [len(ids) for ids, _, _ in expected]
+  assert rows(features) == [(ids, segments) for ids, segments, _ in expected]
+  assert features.truncated == sum(truncated for _, _, truncated in expected)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SENTENCES, st.one_of(SENTENCES, TEXTS)), min_size=1, max_size=12), st.integers(3, 24),
+       st.booleans())
+def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair):
+  text_a, text_b = map(list, zip(*pairs, strict=True))
+  check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length)
+
+
+def test_every_pair_of_lengths():
+  lengths = np.arange(14)
+  for longest in range(20):
+    a, b = (grid.ravel() for grid in np.meshgrid(lengths, lengths))
+    kept = np.stack(truncated_lengths(a, b, longest), axis=1).tolist()
+    for pair, (a_kept, b_kept) in zip(zip(a.tolist(), b.tolist(), strict=True), kept, strict=True):
+      a_length, b_length = pair
+      while a_length + b_length > longest:
+        a_length, b_length = (a_length - 1, b_length) if a_length > b_length else (a_length, b_length - 1)
+      assert (a_kept, b_kept) == (a_length, b_length), (pair, longest)
+
+
+@pytest.mark.parametrize("max_seq_length", [128, 32])
+def test_the_originals_features(golden, real_data, max_seq_length):
+  tokenizer = Tokenizer.from_file(str(real_data / "bert" / "uncased_vocab.txt"))
+  with gzip.open(golden / "classifier_features" / "classifier_features.jsonl.gz") as file:
+    examples = [example for line in file if (example := json.loads(line))["text_a"] is not None]
+  assert len(examples) == 214
+  features = encode_pairs(tokenizer, [example["text_a"] for example in examples],
+                          [example["text_b"] or "" for example in examples], max_seq_length)
+  expected = [example["features"][str(max_seq_length)] for example in examples]
+  assert features.row_lengths.tolist() == [each["n_tokens"] for each in expected]
+  for (ids, segments), each in zip(rows(features), expected, strict=True):
+    padding = [0] * (max_seq_length - len(ids))
+    assert ids + padding == each["input_ids"]
+    assert segments + padding == each["segment_ids"]
+
+
+def test_portions_and_workers_change_nothing(monkeypatch):
+  monkeypatch.setattr(pair_features, "_PORTION", 7)
+  monkeypatch.setattr(pair_features, "_WORTH_WORKERS", 0)
+  source = np.random.default_rng(0)
+  text_a, text_b = ([" ".join(source.choice(WORDS, size=size)) for size in source.integers(0, 9, 40)] for _ in range(2))
+  for num_workers in (1, 2):
+    check(TOKENIZER, text_a, text_b, 9, num_workers=num_workers)
+    check(TOKENIZER, text_a, None, 5, num_workers=num_workers)
+
+
+def test_no_examples():
+  for text_b in ([], None):
+    features = encode_pairs(TOKENIZER, [], text_b, 128)
+    assert [array.dtype for array in features[:3]] == [np.int32, np.uint8, np.int64]
+    assert not any(map(len, features[:3])) and features.truncated == 0
+
+
+def test_impossible_arguments():
+  with pytest.raises(ValueError, match="max_seq_length is 2"):
+    encode_pairs(TOKENIZER, ["a"], None, 2)
+  with pytest.raises(ValueError, match="2 first texts, but 1"):
+    encode_pairs(TOKENIZER, ["a", "b"], ["a"], 128)

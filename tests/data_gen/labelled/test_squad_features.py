@@ -1,0 +1,248 @@
+"""Windows, against those of the original code and against its algorithm written plainly."""
+
+import gzip
+import json
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.reference_squad import reference_features
+from common.errors import UserError
+from data_gen.labelled import squad_features, squad_spans
+from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
+from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.squad_features import check_lengths, make_windows
+from data_gen.labelled.squad_spans import find_token_words
+from data_gen.tokenization.tokenizer import Tokenizer
+from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
+
+SETTINGS = {name: dict(zip(("max_seq_length", "doc_stride", "max_query_length"), map(int, name.split("_")),
+                           strict=True)) for name in ("384_128_64", "128_32_24")}
+
+
+@pytest.fixture(scope="module")
+def uncased(real_data):
+  return Tokenizer.from_file(str(real_data / "bert" / "uncased_vocab.txt"))
+
+
+def read_lines(path):
+  with gzip.open(path, "rt", encoding="utf-8") as file:
+    return [json.loads(line) for line in file]
+
+
+def rows_of(values, lengths):
+  return [row.tolist() for row in np.split(values, np.cumsum(lengths))[:-1]]
+
+
+def features_of(data, tokenizer, training=True, **lengths):
+  """The windows as a list of dicts."""
+  contexts, windows = make_windows(data, tokenizer, **lengths, training=training)
+  words = find_token_words(data.contexts, contexts.spans, contexts.row_starts)
+  positions = [[None] * len(windows)] * 2 if windows.start_positions is None else [
+    windows.start_positions.tolist(), windows.end_positions.tolist()]
+  columns = [rows_of(windows.input_ids, windows.row_lengths), rows_of(windows.segment_ids, windows.row_lengths),
+             rows_of(windows.max_context(), windows.num_context_tokens), windows.doc_token_start.tolist(), *positions,
+             windows.question_index.tolist(), windows.first_context_token.tolist(),
+             windows.num_context_tokens.tolist()]
+  features = []
+  for ids, segments, best, doc_start, start, end, number, first, count in zip(*columns, strict=True):
+    question = data.questions[number]
+    first += contexts.row_starts[question.context]
+    features.append({
+      "qas_id": question.id, "input_ids": ids, "segment_ids": segments, "doc_token_start": doc_start,
+      "token_to_orig_map": words[first:first + count].tolist(), "token_is_max_context": list(map(int, best)),
+      "start_position": start, "end_position": end, "is_impossible": question.is_impossible})
+  return features
+
+
+def unpadded(line):
+  """A feature of the original without its padding."""
+  length = line["n_tokens"]
+  assert not any(line["input_ids"][length:]) and not any(line["segment_ids"][length:])
+  return line | {"input_ids": line["input_ids"][:length], "segment_ids": line["segment_ids"][:length]}
+
+
+def plain_features(data, lower=True, training=True, **lengths):
+  """`features_of` of the plain algorithm."""
+  reference = REFERENCES[lower]
+  return [{
+    "qas_id": data.questions[feature["question"]].id,
+    "input_ids": [reference.ids[token] for token in feature["tokens"]],
+    "segment_ids": feature["segment_ids"],
+    "doc_token_start": min(feature["token_to_word"]),
+    "token_to_orig_map": list(feature["token_to_word"].values()),
+    "token_is_max_context": list(map(int, feature["is_max_context"].values())),
+    "start_position": feature["start_position"], "end_position": feature["end_position"],
+    "is_impossible": data.questions[feature["question"]].is_impossible,
+  } for feature in reference_features(data, reference, training=training, **lengths)]
+
+
+def one_context(context, answer=None, start=0, question="ab"):
+  answers = () if answer is None else (Answer(answer, start),)
+  return SquadData("data.json", [context], [Question("1", question, 0, answers, False)], True, False)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", ["v11", "v20", "corner"])
+def test_windows_equal_those_of_the_original(golden, uncased, name, setting):
+  """All but those of questions that the original leaves out of the training."""
+  expected = list(map(unpadded, read_lines(golden / "squad" / f"squad_features_{name}_{setting}.jsonl.gz")))
+  data = read_squad(str(golden / "squad" / f"squad_{name}_train.json"), "train_file")
+  checked = check_training(data, version_2_with_negative=name == "v20", skip_bad_answers=True)
+  known = {line["qas_id"] for line in expected}
+  found = [feature for feature in features_of(checked.data, uncased, **SETTINGS[setting]) if feature["qas_id"] in known]
+  assert found == [{key: line[key] for key in found[0]} for line in expected]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", ["v11", "v20", "corner"])
+def test_windows_for_prediction_are_those_that_the_original_made_logits_for(golden, uncased, name, setting):
+  data = read_squad(str(golden / "squad" / f"squad_{name}_eval.json"), "predict_file")
+  logits = np.load(golden / "squad" / f"squad_logits_{name}_{setting}.npz")
+  features = features_of(data, uncased, training=False, **SETTINGS[setting])
+  assert [feature["qas_id"] for feature in features] == logits["qas_ids"].tolist()
+  assert {feature["start_position"] for feature in features} == {None}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_plain_algorithm_is_the_original(golden, uncased, setting):
+  """So that what is compared with it below is compared with the original."""
+  from benchmarks.reference_tokenizer import ReferenceTokenizer
+  reference = ReferenceTokenizer(uncased.vocabulary.tokens)
+  expected = read_lines(golden / "squad" / f"squad_features_corner_{setting}.jsonl.gz")
+  known = {line["qas_id"] for line in expected}
+  data = read_squad(str(golden / "squad" / "squad_corner_train.json"), "train_file")
+  found = [feature for feature in reference_features(data, reference, **SETTINGS[setting], training=True)
+           if data.questions[feature["question"]].id in known]
+  for feature, line in zip(found, map(unpadded, expected), strict=True):
+    assert [reference.ids[token] for token in feature["tokens"]] == line["input_ids"]
+    assert feature["segment_ids"] == line["segment_ids"]
+    assert list(feature["token_to_word"].values()) == line["token_to_orig_map"]
+    assert list(map(int, feature["is_max_context"].values())) == line["token_is_max_context"]
+    assert (feature["start_position"], feature["end_position"]) == (line["start_position"], line["end_position"])
+
+
+@st.composite
+def squad_data(draw):
+  contexts = draw(st.lists(st.one_of(TEXTS, ENGLISH), min_size=1, max_size=4))
+  questions = []
+  for number in range(draw(st.integers(1, 5))):
+    context = draw(st.integers(0, len(contexts) - 1))
+    answers = ()
+    if contexts[context] and draw(st.booleans()):
+      start = draw(st.integers(0, len(contexts[context]) - 1))
+      end = draw(st.integers(start + 1, min(start + 12, len(contexts[context]))))
+      answers = (Answer(contexts[context][start:end], start),)
+    questions.append(Question(str(number), draw(st.one_of(TEXTS, ENGLISH)), context, answers, draw(st.booleans())))
+  return SquadData("data.json", contexts, questions, True, False)
+
+
+@thorough
+@given(squad_data(), st.booleans(), st.integers(1, 5), st.integers(1, 12), st.integers(0, 15), st.booleans())
+def test_windows_equal_those_of_the_plain_algorithm(data, lower, max_query_length, doc_stride, room, training):
+  lengths = {"max_seq_length": max_query_length + 3 + doc_stride + room, "doc_stride": doc_stride,
+             "max_query_length": max_query_length}
+  with pytest.MonkeyPatch.context() as patch:
+    # Most data take several rounds.
+    patch.setattr(squad_features, "_TOKENS_AT_ONCE", 9)
+    patch.setattr(squad_spans, "_CHARACTERS_AT_ONCE", 20)
+    found = features_of(data, TOKENIZERS[lower], training, **lengths)
+  assert found == plain_features(data, lower, training, **lengths)
+
+
+@pytest.mark.parametrize("room, stride, num_tokens", [
+  (100, 37, 301), (101, 1, 137), (100, 100, 200), *((room, 120, room + 140) for room in range(200, 240, 3))])
+def test_the_best_window_where_scores_differ_by_rounding_only(room, stride, num_tokens):
+  """A last window that is 100 tokens shorter weighs one token less: 0.01 x 100."""
+  lengths = {"max_seq_length": room + 4, "doc_stride": stride, "max_query_length": 1}
+  data = one_context("the " * num_tokens, question="the")
+  found = [feature["token_is_max_context"] for feature in features_of(data, TOKENIZERS[True], **lengths)]
+  assert found == [feature["token_is_max_context"] for feature in plain_features(data, **lengths)]
+
+
+@pytest.mark.parametrize("context, answer, start, tokens", [
+  ("the (1-3).", "1", 5, ["1"]),
+  ("mask mask the", "mask", 5, ["mask"]),
+  ("unaffable", "able", 5, ["un", "##aff", "##able"]),
+  (" the ab", " the", 0, ["the"]),
+  ("the \u200b ab", "\u200b", 4, []),
+  ("the\u202fab", "ab", 4, ["ab"]),
+  ("中本", "本", 1, ["本"]),
+])
+def test_tokens_of_awkward_answers(context, answer, start, tokens):
+  (feature,) = features_of(one_context(context, answer, start), TOKENIZERS[True], max_seq_length=20, doc_stride=5,
+                           max_query_length=5)
+  ids = feature["input_ids"][feature["start_position"]:feature["end_position"] + 1]
+  assert [TOKENIZERS[True].vocabulary.tokens[id] for id in ids] == tokens
+
+
+def test_white_space_before_the_first_word_belongs_to_no_context_before():
+  question = Question("1", "ab", 1, (Answer(" the", 0),), False)
+  data = SquadData("data.json", ["the the", " the ab"], [question], True, False)
+  (feature,) = features_of(data, TOKENIZERS[True], max_seq_length=20, doc_stride=5, max_query_length=5)
+  assert feature["start_position"] == feature["end_position"] == feature["doc_token_start"]
+
+
+def test_what_is_counted():
+  data = SquadData("data.json", ["the " * 30, "\u200b", ""], [
+    Question("cut", "ab the ab the", 0, (Answer("the", 0),), False),
+    Question("too long for a window", "ab", 0, (Answer(("the " * 30).rstrip(), 0),), False),
+    Question("impossible", "ab", 0, (), True),
+    Question("no token", "ab", 1, (), False),
+    Question("empty", "ab", 2, (Answer("x", 0),), False)], True, True)
+  _, windows = make_windows(data, TOKENIZERS[True], max_seq_length=20, doc_stride=8, max_query_length=2, training=True)
+  assert windows.num_truncated_questions == 1
+  assert windows.num_questions_without_window == 2
+  assert windows.num_unanswerable_questions == 2
+  assert set(windows.question_index.tolist()) == {0, 1, 2}
+  assert windows.start_positions[0] == windows.end_positions[0] == 4
+  assert not windows.start_positions[windows.question_index > 0].any()
+
+
+def test_no_window_at_all():
+  contexts, windows = make_windows(one_context(""), TOKENIZERS[True], max_seq_length=20, doc_stride=5,
+                                   max_query_length=5, training=True)
+  assert len(windows) == len(windows.input_ids) == len(windows.max_context()) == len(contexts.ids) == 0
+  assert windows.num_questions_without_window == 1
+
+
+def test_a_context_of_a_million_characters():
+  """In windows that cover all of it, and in seconds."""
+  context = " ".join(["the", "unaffable", "mask", "(1-3)"] * 43_500)
+  start = context.index("(1-3)", 900_000)
+  begin = time.monotonic()
+  contexts, windows = make_windows(one_context(context, "1-3", start + 1), TOKENIZERS[True], max_seq_length=384,
+                                   doc_stride=128, max_query_length=64, training=True)
+  best = windows.max_context()
+  assert len(context) > 1_000_000 and time.monotonic() - begin < 30
+  first, count = windows.first_context_token, windows.num_context_tokens
+  assert first[0] == 0 and first[-1] + count[-1] == len(contexts.ids) and (np.diff(first) == 128).all()
+  assert best.sum() == len(contexts.ids)
+  holds = np.flatnonzero(windows.start_positions)
+  assert 2 <= len(holds) <= 3
+  for window in holds:
+    low, high = (positions[window] - windows.doc_token_start[window] + first[window]
+                 for positions in (windows.start_positions, windows.end_positions))
+    assert (contexts.spans[low, 0], contexts.spans[high, 1]) == (start + 1, start + 4)
+
+
+@pytest.mark.parametrize("lengths, message", [
+  ((384, 318, 64), "--doc_stride=318 is more than the 317 tokens .* at most 317"),
+  ((384, 0, 64), "--doc_stride=0 must be at least 1"),
+  ((67, 1, 64), "--max_query_length=64 .* leave no room for context in --max_seq_length=67: at most 63"),
+  ((384, 128, 0), "--max_query_length=0 must be at least 1"),
+])
+def test_lengths_that_do_not_go_together(lengths, message):
+  names = dict(zip(("max_seq_length", "doc_stride", "max_query_length"), lengths, strict=True))
+  with pytest.raises(UserError, match=message):
+    check_lengths(**names)
+  with pytest.raises(UserError, match=message):
+    make_windows(one_context("the"), TOKENIZERS[True], **names, training=False)
+
+
+def test_the_longest_stride_and_question_that_are_accepted():
+  check_lengths(max_seq_length=384, doc_stride=317, max_query_length=64)
+  check_lengths(max_seq_length=68, doc_stride=1, max_query_length=64)

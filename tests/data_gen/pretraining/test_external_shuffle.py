@@ -1,0 +1,67 @@
+"""The shuffle on disk is a sort by random keys, whatever the buckets and shards."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_gen.pretraining import external_shuffle
+from data_gen.pretraining.external_shuffle import plan_pieces
+
+DTYPE = external_shuffle.row_type(4, 1000)
+
+
+def write_runs(folder, sizes: list[int], seed: int = 0) -> tuple[list[str], np.ndarray]:
+  """Runs with random keys; the first token of a row is the number of its instance. Returns all keys in that order."""
+  rng = np.random.default_rng(seed)
+  runs, all_keys = [], [np.empty(0, np.uint64)]
+  for number, size in enumerate(sizes):
+    keys = np.sort(rng.integers(0, 2**64, size, dtype=np.uint64))
+    rows = np.zeros(size, DTYPE)
+    rows["input_ids"][:, 0] = sum(sizes[:number]) + np.arange(size)
+    runs.append(str(folder / f"run-{number}"))
+    external_shuffle.write_run(runs[-1], keys, np.array_split(rows, 3), {"counts": {}})
+    all_keys.append(keys)
+  return runs, np.concatenate(all_keys)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes=st.lists(st.integers(0, 60), min_size=1, max_size=5), bits=st.integers(0, 5), shards=st.integers(1, 7))
+def test_shards_are_the_sorted_instances_cut_evenly(tmp_path_factory, sizes, bits, shards):
+  runs, keys = write_runs(tmp_path_factory.mktemp("runs"), sizes)
+  counts = external_shuffle.count_buckets(runs, bits)
+  plan = plan_pieces(counts, shards)
+  found = []
+  for number, pieces in enumerate(plan):
+    assert [(piece.shard, piece.number) for piece in pieces] == [(number, place) for place in range(len(pieces))]
+    shard = []
+    for piece in pieces:
+      rows, order = external_shuffle.read_bucket(runs, piece.bucket, bits, DTYPE)
+      assert len(rows) == counts[piece.bucket]
+      shard += rows[order[piece.first:piece.last]]["input_ids"][:, 0].tolist()
+    found.append(shard)
+  assert sum(found, []) == np.argsort(keys, kind="stable").tolist()
+  assert [len(shard) for shard in found] == [len(keys) // shards + (n < len(keys) % shards) for n in range(shards)]
+
+
+@pytest.mark.parametrize("damage", [
+    lambda run: (run.with_suffix(".json")).unlink(),
+    lambda run: (run.with_suffix(".rows")).unlink(),
+    lambda run: run.with_suffix(".rows").write_bytes(run.with_suffix(".rows").read_bytes()[:-1]),
+    lambda run: run.with_suffix(".rows").write_bytes(b"\1" + run.with_suffix(".rows").read_bytes()[1:]),
+    lambda run: run.with_suffix(".keys").write_bytes(b""),
+    lambda run: run.with_suffix(".json").write_text("{"),
+])
+def test_an_incomplete_run_is_not_taken_for_complete(tmp_path, damage):
+  (run,), _ = write_runs(tmp_path, [50])
+  assert external_shuffle.read_complete_run(run)["instances"] == 50
+  damage(tmp_path / "run-0")
+  assert external_shuffle.read_complete_run(run) is None
+
+
+@pytest.mark.parametrize("rows_bytes", [0, 1, 1 << 20, 1 << 26, 1 << 33, 1 << 40])
+def test_buckets_fit_into_memory(rows_bytes):
+  buckets = 1 << external_shuffle.choose_bucket_bits(rows_bytes)
+  assert rows_bytes / buckets <= 48 << 20
+  # Nor are there far more than needed.
+  assert buckets <= max(64, rows_bytes / (16 << 20))

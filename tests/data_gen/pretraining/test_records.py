@@ -1,0 +1,168 @@
+"""The schema: read what the original wrote, write what TensorFlow reads, and name what is broken."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from data_gen.pretraining import records
+
+
+@pytest.fixture(scope="module")
+def original(golden) -> str:
+  return str(golden / "pretraining_data" / "first50_len128_pred20.tfrecord")
+
+
+def test_reads_the_original(golden, original):
+  with gzip.open(golden / "pretraining_data" / "first50_len128_pred20.jsonl.gz") as file:
+    expected = [json.loads(line) for line in file]
+  found = list(records.read_examples(original))
+  assert len(found) == len(expected) == records.count_records(original) == 50
+  for example, values in zip(found, expected, strict=True):
+    assert set(example) == set(values)
+    for name, value in values.items():
+      np.testing.assert_array_equal(example[name], np.ravel(value))
+
+
+def test_inspects_the_original(original):
+  facts = records.inspect_first_record(original)
+  assert (facts.max_seq_length, facts.max_predictions_per_seq, facts.v2_feature_names) == (128, 20, False)
+  assert facts.feature_names == tuple(sorted(records.FEATURES))
+  assert 103 < facts.largest_id < 30522
+
+
+@st.composite
+def batches(draw):
+  """Arguments of RecordWriter and encode, of any size the format allows."""
+  sequence = draw(st.integers(5, 300))
+  predictions = draw(st.integers(1, sequence - 3))
+  vocab_size = draw(st.sampled_from([5, 127, 128, 129, 16384, 16385, 30522, 250000, 3_000_000]))
+  batch = draw(st.integers(1, 9))
+  rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+  length = rng.integers(5, sequence + 1, batch)
+  count = rng.integers(1, predictions + 1, batch)
+  ids = rng.integers(0, vocab_size, (batch, sequence)) * (np.arange(sequence) < length[:, None])
+  used = np.arange(predictions) < count[:, None]
+  return (sequence, predictions, vocab_size), dict(
+      input_ids=ids.astype(np.int32), length=length, segment_b_start=rng.integers(2, length + 1),
+      masked_lm_positions=np.sort(rng.integers(0, sequence, (batch, predictions)), 1) * used,
+      masked_lm_ids=rng.integers(0, vocab_size, (batch, predictions)) * used, masked_count=count,
+      next_sentence_labels=rng.integers(0, 2, batch))
+
+
+def _expected(arguments: dict, predictions: int) -> dict[str, np.ndarray]:
+  column = np.arange(arguments["input_ids"].shape[1])
+  real = column < arguments["length"][:, None]
+  return {
+      "input_ids": arguments["input_ids"], "input_mask": real,
+      "segment_ids": real & (column >= arguments["segment_b_start"][:, None]),
+      "masked_lm_positions": arguments["masked_lm_positions"], "masked_lm_ids": arguments["masked_lm_ids"],
+      "masked_lm_weights": np.arange(predictions) < arguments["masked_count"][:, None],
+      "next_sentence_labels": arguments["next_sentence_labels"][:, None]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches())
+def test_tensorflow_and_this_reader_read_what_is_written(tmp_path_factory, sizes_and_arguments):
+  import tensorflow as tf
+
+  sizes, arguments = sizes_and_arguments
+  path = str(tmp_path_factory.mktemp("records") / "x.tfrecord")
+  with open(path, "wb") as file:
+    file.write(records.RecordWriter(*sizes).encode(**arguments))
+  expected = _expected(arguments, sizes[1])
+  serialized = [value.numpy() for value in tf.data.TFRecordDataset(path)]
+  parsed = tf.io.parse_example(serialized, records.parse_spec(*sizes[:2]))
+  ours = list(records.read_examples(path))
+  for name, values in expected.items():
+    np.testing.assert_array_equal(parsed[name].numpy(), values)
+    stacked = np.stack([example[name] for example in ours])
+    np.testing.assert_array_equal(stacked, values)
+    assert stacked.dtype == records.FEATURES[name][1]
+
+
+@pytest.mark.parametrize("v2", [False, True])
+def test_reads_examples_written_by_tensorflow(tmp_path, v2):
+  import tensorflow as tf
+
+  values = {"input_ids": [1, 2, 300, 70000, 0], "input_mask": [1, 1, 1, 1, 0], "segment_ids": [0, 0, 1, 1, 0],
+            "masked_lm_positions": [2, 0], "masked_lm_ids": [80000, 0], "masked_lm_weights": [1.0, 0.0],
+            "next_sentence_labels": [1]}
+  def feature(name, value):
+    if name == "masked_lm_weights":
+      return tf.train.Feature(float_list=tf.train.FloatList(value=value))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+  example = tf.train.Example(features=tf.train.Features(feature={
+      records.V2_NAMES.get(name, name) if v2 else name: feature(name, value) for name, value in values.items()}))
+  path = str(tmp_path / "x.gz")
+  with tf.io.TFRecordWriter(path, "GZIP") as writer:
+    writer.write(example.SerializeToString())
+  (found,) = records.read_examples(path)
+  for name, value in values.items():
+    np.testing.assert_array_equal(found[name], np.array(value, records.FEATURES[name][1]))
+  facts = records.inspect_first_record(path)
+  assert (facts.v2_feature_names, facts.largest_id) == (v2, 80000)
+  assert records.count_records(path) == 1
+  parsed = tf.io.parse_example([example.SerializeToString()], records.parse_spec(5, 2, v2_feature_names=v2))
+  assert set(parsed) == set(facts.feature_names)
+
+
+def _damaged(original: str, change) -> bytes:
+  with open(original, "rb") as file:
+    return change(bytearray(file.read()))
+
+
+def _flip(data: bytearray, position: int) -> bytearray:
+  data[position] ^= 1
+  return data
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda data: b"", "is empty"),
+    (lambda data: data[:5], "ends inside record 1"),
+    (lambda data: data[:500], "ends inside record 1"),
+    (lambda data: gzip.compress(data)[:300], "ends inside record 1"),
+    (lambda data: b"just some text, long enough", "not a TFRecord"),
+    (lambda data: _flip(data, 100), "record 1 is damaged"),
+    (lambda data: b"\x1f\x8b\x08 no gzip at all", "record 1"),
+])
+def test_names_what_is_broken(original, tmp_path, change, message):
+  path = tmp_path / "broken.tfrecord"
+  path.write_bytes(_damaged(original, change))
+  with pytest.raises(UserError, match=message) as caught:
+    records.inspect_first_record(str(path))
+  assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_counting_names_the_record_that_is_cut_off(original, tmp_path):
+  path = tmp_path / "cut.tfrecord"
+  data = _damaged(original, lambda data: data)
+  for name, content in (("plain", data[:-7]), ("zipped", gzip.compress(data[:-7]))):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="inside record 50"):
+      records.count_records(str(path))
+
+
+def test_another_kind_of_record_is_named(tmp_path):
+  import tensorflow as tf
+
+  path = str(tmp_path / "x.tfrecord")
+  with tf.io.TFRecordWriter(path) as writer:
+    writer.write(tf.train.Example(features=tf.train.Features(feature={
+        "label_ids": tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))})).SerializeToString())
+  with pytest.raises(UserError, match="has no feature .*masked_lm_ids.*it has: label_ids"):
+    records.inspect_first_record(path)
+  with tf.io.TFRecordWriter(path) as writer:
+    writer.write(b"\xff\xff no example")
+  with pytest.raises(UserError, match="record 1 is not a serialized tf.train.Example"):
+    records.inspect_first_record(path)
+
+
+def test_no_instances_make_no_bytes():
+  empty = np.zeros((0, 8), np.int32)
+  assert records.RecordWriter(8, 8, 100).encode(empty, *[empty[:, 0]] * 2, empty, empty, *[empty[:, 0]] * 2) == b""

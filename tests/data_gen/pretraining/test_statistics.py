@@ -1,0 +1,70 @@
+"""What is said about the data."""
+
+import re
+
+import numpy as np
+import pytest
+
+from data_gen.pretraining import statistics
+
+COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 10, "one_sentence_documents": 1,
+          "longest_sentence": 80, "lines_without_tokens": 0, "nul_bytes": 0, "instances": 100, "random_next": 51,
+          "positions": 12800, "real_tokens": 11520, "full_length": 80, "segment_a_tokens": 5000,
+          "segment_b_tokens": 6220, "masked": 1728, "masked_mask": 1382, "masked_random": 173, "masked_same": 173}
+
+
+def test_adds_up_and_keeps_the_longest():
+  total: dict[str, int] = {}
+  statistics.add(total, {"tokens": 3, "longest_sentence": 7})
+  statistics.add(total, {"tokens": 4, "longest_sentence": 5, "masked": 1})
+  assert total == {"tokens": 7, "longest_sentence": 7, "masked": 1}
+
+
+def test_shares():
+  summary = statistics.summarize(COUNTS)
+  assert summary["fraction_padding"] == pytest.approx(0.1)
+  assert summary["share_random_next"] == 0.51
+  assert summary["mean_length"] == pytest.approx(115.2)
+  assert summary["share_mask"] + summary["share_random"] + summary["share_kept"] == pytest.approx(1, abs=1e-5)
+  assert statistics.summarize({})["mean_length"] == 0
+
+
+@pytest.mark.parametrize(("change", "warning"), [
+    ({}, None),
+    ({"documents": 1}, "one document"),
+    ({"one_sentence_documents": 9}, "no segment has a true next one"),
+    ({"random_next": 56}, "56.0% of the next segments are random"),
+    ({"unknown_tokens": 41}, r"1.0% of the tokens are \[UNK\]"),
+    ({"tokens": 200 * 129}, "no sentence breaks"),
+    ({"nul_bytes": 1000}, "NUL bytes"),
+    ({"instances": 3, "random_next": 1}, "fewer instances"),
+])
+def test_warnings(change, warning):
+  found = statistics.find_warnings({**COUNTS, **change}, max_seq_length=128, next_sentence_prediction=True, shards=4)
+  if warning is None:
+    assert found == []
+  else:
+    (line,) = found
+    assert "\n" not in line
+    assert re.search(warning, line)
+
+
+def test_single_spans_need_no_documents():
+  counts = {**COUNTS, "documents": 1, "random_next": 0, "tokens": 200 * 500}
+  assert statistics.find_warnings(counts, 128, next_sentence_prediction=False) == []
+
+
+def test_an_example_is_readable():
+  tokens = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "hello", "world", "!"]
+  example = {"input_ids": np.array([1, 3, 5, 2, 6, 2, 0]), "input_mask": np.array([1] * 6 + [0]),
+             "masked_lm_positions": np.array([1, 4, 0]), "masked_lm_ids": np.array([4, 5, 0]),
+             "masked_lm_weights": np.array([1.0, 1.0, 0.0]), "next_sentence_labels": np.array([1])}
+  assert statistics.format_example(example, tokens) == "[random next] [CLS] [MASK]{hello} world [SEP] !{world} [SEP]"
+  assert statistics.format_example(example, tokens, longest=2) == "[random next] [CLS] [MASK]{hello} …"
+
+
+def test_table_has_all_there_is_to_know():
+  table = statistics.format_table(COUNTS, next_sentence_prediction=True)
+  for expected in ("documents", "20.0 sentences", "[UNK]", "padding 10.0%", "51.0%", "80.0% [MASK]"):
+    assert expected in table
+  assert "random next" not in statistics.format_table(COUNTS, next_sentence_prediction=False)

@@ -1,0 +1,120 @@
+"""The directory behind `--resume`: what is in it, who may use it, and what a lost byte means."""
+
+import os
+
+import pytest
+
+from common.errors import UserError
+from data_gen.pretraining import external_shuffle, work_directory
+from data_gen.pretraining.external_shuffle import Piece
+from data_gen.pretraining.work_directory import WorkDirectory
+
+
+@pytest.fixture
+def output(tmp_path) -> str:
+  return str(tmp_path / "out.tfrecord")
+
+
+def finish_run(work: WorkDirectory) -> None:
+  external_shuffle.write_facts(work.run_path(0), {"instances": 1})
+
+
+def finish_piece(work: WorkDirectory, piece: Piece, data: bytes) -> dict:
+  with open(work.piece_path(piece), "wb") as file:
+    file.write(data)
+  facts = {"bytes": len(data), "counts": {}}
+  external_shuffle.write_facts(work.piece_path(piece), facts)
+  return facts
+
+
+PIECES = [Piece(0, 0, 0, 0, 1), Piece(0, 1, 1, 0, 1), Piece(1, 0, 1, 1, 2)]
+
+
+def publish(work: WorkDirectory, tmp_path) -> list[bytes]:
+  outputs = [tmp_path / "out.tfrecord", tmp_path / "second"]
+  work.publish(list(map(str, outputs)), str(tmp_path / "stats.json"), {})
+  return [path.read_bytes() for path in outputs]
+
+
+def test_pieces_become_shards(output, tmp_path):
+  with WorkDirectory(output, {}, resume=False) as work:
+    for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True):
+      work.append_piece(piece, finish_piece(work, piece, data))
+    assert publish(work, tmp_path) == [b"abcd", b"e"]
+  assert sorted(os.listdir(tmp_path)) == ["out.tfrecord", "second", "stats.json"]
+
+
+def test_a_piece_that_was_copied_in_part_is_copied_again(output, tmp_path):
+  with WorkDirectory(output, {}, resume=False) as work:
+    facts = [finish_piece(work, piece, data) for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True)]
+    work.append_piece(PIECES[0], facts[0])
+    finish_run(work)
+    with open(work._shard_path(0), "ab") as file:
+      file.write(b"c")
+  with WorkDirectory(output, {}, resume=True) as work:
+    work.check_shards([PIECES[:2], PIECES[2:]], [output, str(tmp_path / "second")])
+    for piece in PIECES:
+      work.append_piece(piece, work.read_piece(piece))
+    assert publish(work, tmp_path) == [b"abcd", b"e"]
+
+
+def test_a_shard_that_has_lost_bytes_is_made_again(output, tmp_path):
+  with WorkDirectory(output, {}, resume=False) as work:
+    for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True):
+      work.append_piece(piece, finish_piece(work, piece, data))
+    finish_run(work)
+    with open(work._shard_path(0), "r+b") as file:
+      file.truncate(3)
+  with WorkDirectory(output, {}, resume=True) as work:
+    work.check_shards([PIECES[:2], PIECES[2:]], [output, str(tmp_path / "second")])
+    assert [work.read_piece(piece) is None for piece in PIECES] == [True, True, False]
+
+
+def test_copies_without_the_help_of_the_kernel(output, tmp_path, monkeypatch):
+  def refuse(*unused):
+    raise OSError("not on this file system")
+  monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
+  test_pieces_become_shards(output, tmp_path)
+
+
+def test_syncs_now_and_then(output, tmp_path, monkeypatch):
+  monkeypatch.setattr(work_directory, "_SYNC_EVERY_BYTES", 3)
+  synced = []
+  fsync = os.fsync
+  monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor)))
+  with WorkDirectory(output, {}, resume=False) as work:
+    for piece, data in zip(PIECES[:2], (b"ab", b"cd"), strict=True):
+      before = len(synced)
+      work.append_piece(piece, finish_piece(work, piece, data))
+    assert len(synced) == before + 1
+
+
+def test_finished_work_is_not_thrown_away(output):
+  with WorkDirectory(output, {"seed": 1}, resume=False) as work:
+    finish_run(work)
+  with pytest.raises(UserError, match="give --resume to go on with it, or delete"):
+    WorkDirectory(output, {"seed": 1}, resume=False).__enter__()
+  with pytest.raises(UserError, match="was begun with another --seed"):
+    WorkDirectory(output, {"seed": 2}, resume=True).__enter__()
+  with WorkDirectory(output, {"seed": 1}, resume=True) as work:
+    assert work.resumed and os.path.exists(f"{work.run_path(0)}.json")
+
+
+def test_unfinished_work_is_cleared_away(output):
+  with WorkDirectory(output, {}, resume=False) as work:
+    with open(f"{work.run_path(0)}.rows.tmp", "wb") as file:
+      file.write(b"half")
+    path = work.path
+  assert not os.path.exists(path)
+  # Without an orderly end it is still there, and in nobody's way.
+  work = WorkDirectory(output, {"old": 1}, resume=False).__enter__()
+  open(f"{work.run_path(0)}.rows.tmp", "wb").close()
+  work._lock.close()
+  with WorkDirectory(output, {"new": 1}, resume=False) as work:
+    assert sorted(os.listdir(work.path)) == ["lock", "manifest.json"]
+
+
+def test_one_at_a_time(output):
+  with WorkDirectory(output, {}, resume=False):
+    with pytest.raises(UserError, match="another process is writing this output"):
+      WorkDirectory(output, {}, resume=True).__enter__()

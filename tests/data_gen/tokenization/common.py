@@ -1,0 +1,56 @@
+"""Tokenizers, texts and ways of encoding that the tests of tokenization share."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from benchmarks.reference_tokenizer import ReferenceTokenizer
+from data_gen.tokenization import tokenizer as tokenization
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+PIECES = [*"abcdefghijknorstuAEIßéςσαlo0123", *"!,.'-[]$#", *"「中本한ก\u1112éő\u0301−"]
+WORDS = ["the", "un", "aff", "able", "mask", "MASK", "Ab", "ab", "##", "[unused1]", "oς", "a" * 30, "\u1112\u1161"]
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(PIECES + WORDS),
+                         *dict.fromkeys(f"##{piece}" for piece in [*PIECES, *WORDS[:6], "\u1161", "\u11ab", "\u0301"])])
+TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
+# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can goes through blocks.
+WAYS = {"chunks": 10**9, "blocks": 0}
+REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
+
+# What goes wrong lives in few characters: random Unicode alone would hardly ever meet them.
+AWKWARD = st.sampled_from(
+  [*" \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2028\u2029\u202f\u205f\u3000",
+   *"\0\x01\x7f\x9f\xad\u200b\u200d\ufeff\ufffd\U000e0001",
+   *"\u0301\u0300\u0323\u0345\u1ab0\u302e\U0001d165\u0903", *"Σσς'.:İıßﬁÅéŐΆ≠\u037e\u1fef",
+   *"中一\u33ff\u3400\u4dbf\u4dc0\u9fff\ua000\uf900\ufaff\U00020000\U0002cea1\U0002ceb0\U0002fa1f", *"한각ก「",
+   "\ud800", "\ue000", "\U0010ffff", "𝔘", "①", "[MASK]", "[SEP]", "[mask]", "##"])
+TEXTS = st.lists(st.one_of(AWKWARD, st.sampled_from(PIECES + WORDS), st.characters(), st.just(" ")),
+                 max_size=30).map("".join)
+# Mostly ASCII, as what goes through blocks.
+ENGLISH = st.lists(st.one_of(st.sampled_from([*WORDS, "The", "unaffable", "x" * 17, "A.B", "é", "“", "\xa0"]),
+                             st.text(st.characters(max_codepoint=127), max_size=20), st.just(" "), AWKWARD),
+                   max_size=30).map("".join)
+LOWER = st.booleans()
+WAY = st.sampled_from(["chunks", "blocks"])
+thorough = settings(max_examples=400, deadline=None)
+
+
+def rows(encoding):
+  return [row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])]
+
+
+def encode(way, tokenizer, texts, special_tokens=False, spans=False, block=10):
+  """encode_batch one way or the other, with blocks of so few characters that most batches have several."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS[way])
+    patch.setattr(tokenization, "_BLOCK_CHARACTERS", block)
+    return tokenizer.encode_batch(texts, special_tokens, spans)
+
+
+def spanned(tokenizer, text, special_tokens=False):
+  """[(token, what the span covers)]"""
+  encoding = tokenizer.encode_batch([text], special_tokens, spans=True)
+  return [(tokenizer.vocabulary.tokens[id], text[start:end])
+          for id, (start, end) in zip(encoding.ids.tolist(), encoding.spans.tolist(), strict=True)]

@@ -1,0 +1,71 @@
+"""The hash table against a dict: growing, colliding, emptied when full."""
+
+import numpy as np
+import pytest
+
+from data_gen.tokenization import word_table
+from data_gen.tokenization.word_table import WordTable
+
+
+def columns(words):
+  keys = np.frombuffer(b"".join(word.ljust(16, b"\0") for word in words), "<u8").reshape(-1, 2)
+  return keys[:, 0].copy(), keys[:, 1].copy()
+
+
+def pieces_of(words):
+  """Of each word as many pieces as its last digit says."""
+  return [np.full(int(word[-1:]), int(word), np.int32).tobytes() for word in words]
+
+
+def found(table, words):
+  first, count = table.find(*columns(words))
+  return [table.pieces[start:start + size].tolist() for start, size in zip(first, count, strict=True)]
+
+
+def expected(words):
+  return [np.frombuffer(pieces, np.int32).tolist() for pieces in pieces_of(words)]
+
+
+@pytest.mark.parametrize("bits", [4, 17])
+def test_equals_a_dict(monkeypatch, bits):
+  monkeypatch.setattr(word_table, "_MIN_BITS", bits)
+  table = WordTable(pieces_of, np.int32, [b"1", b"12", b"123456789"])
+  random = np.random.default_rng(0)
+  for digits in (2, 5, 9, 9):
+    words = [b"%d" % number for number in random.integers(10 ** digits, size=2000)]
+    assert found(table, words) == expected(words)
+
+
+def test_words_that_collide(monkeypatch):
+  monkeypatch.setattr(word_table, "_LOW_FACTOR", np.uint64(0))
+  monkeypatch.setattr(word_table, "_HIGH_FACTOR", np.uint64(0))
+  table = WordTable(pieces_of, np.int32)
+  words = [b"%d" % number for number in [*range(100), *range(50, 150)]]
+  assert found(table, words) == expected(words)
+
+
+def test_full_table_is_emptied_and_goes_on(monkeypatch):
+  monkeypatch.setattr(word_table, "MAX_WORDS", 100)
+  table = WordTable(pieces_of, np.int32, [b"7"])
+  for start in range(0, 1000, 50):
+    words = [b"7", *(b"%d" % number for number in range(start + 30, start + 100))]
+    assert found(table, words) == expected(words)
+  assert len(table.pieces) < 2 ** 17
+
+
+def test_every_word_is_asked_for_once():
+  asked = []
+
+  def ask(words):
+    asked.extend(words)
+    return pieces_of(words)
+
+  table = WordTable(ask, np.int32, [b"5"])
+  for _ in range(2):
+    found(table, [b"5", b"3", b"4", b"3"])
+  assert asked == [b"5", b"3", b"4"]
+
+
+def test_no_words():
+  first, count = WordTable(pieces_of, np.int32).find(np.empty(0, np.uint64), np.empty(0, np.uint64))
+  assert len(first) == len(count) == 0

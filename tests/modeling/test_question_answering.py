@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.dropout import dropout_stream
+from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
+from tests.modeling.common import SMALL, arrays, random_features
+
+
+@pytest.fixture(scope="module")
+def expected(golden):
+  """What the original's create_model and its training loss give."""
+  return arrays(golden / "tf1_heads/squad.npz")
+
+
+@pytest.fixture(scope="module")
+def model(golden, expected):
+  source = read_checkpoint(str(golden / "tf1_checkpoint"))
+  model = BertForQuestionAnswering(source.config)
+  model.build_weights()
+  account = load_weights(model, source)
+  assert account.fresh == ["cls/squad/output_weights", "cls/squad/output_bias"]
+  model.span.output_weights.assign(expected["output_weights"])
+  model.span.output_bias.assign(expected["output_bias"])
+  return model
+
+
+def test_the_logits_are_the_originals(model, expected):
+  start, end = model(expected)
+  np.testing.assert_allclose(start, expected["start_logits"], atol=2e-5, rtol=0)
+  np.testing.assert_allclose(end, expected["end_logits"], atol=2e-5, rtol=0)
+
+
+def test_loss_and_gradients_are_the_originals(model, expected):
+  variables = [model.span.output_weights.value, model.span.output_bias.value]
+  with tf.GradientTape() as tape:
+    sums = span_sums(model(expected), expected)
+    loss = sums["span_loss_sum"] / sums["span_count"]
+  np.testing.assert_allclose(loss, expected["loss"], atol=1e-5, rtol=0)
+  assert span_metrics({name: float(value) for name, value in sums.items()})["loss"] == pytest.approx(float(loss))
+  for gradient, name in zip(tape.gradient(loss, variables), ("output_weights", "output_bias"), strict=True):
+    golden_gradient = expected[f"grad_{name}"]
+    np.testing.assert_allclose(gradient, golden_gradient, atol=1e-6 + 2e-5 * np.abs(golden_gradient).max(), rtol=0)
+
+
+def test_sums_of_parts_add_up_and_rows_that_fill_a_batch_do_not_count():
+  random = np.random.default_rng(0)
+  logits = tuple(random.normal(size=(6, 5)).astype(np.float32) for _ in range(2))
+  # The best start of every row is right, the best end of rows 0 to 3.
+  features = {"input_ids": np.zeros((6, 5), np.int32), "start_positions": logits[0].argmax(1).astype(np.int32),
+              "end_positions": np.where(np.arange(6) < 4, logits[1].argmax(1), logits[1].argmin(1)).astype(np.int32)}
+  whole = span_sums(logits, features)
+  parts = [span_sums(tuple(side[rows] for side in logits), {name: value[rows] for name, value in features.items()})
+           for rows in (slice(0, 2), slice(2, 6))]
+  for name, value in whole.items():
+    assert float(value) == pytest.approx(sum(float(part[name]) for part in parts), rel=1e-6)
+  assert float(span_metrics(whole)["accuracy"]) == pytest.approx(4 / 6)
+  padded = span_sums(logits, {**features, "is_real_example": np.array([1, 1, 1, 1, 0, 0], np.int32)})
+  assert (float(padded["span_count"]), float(padded["span_correct"])) == (4, 4)
+  assert span_metrics({"span_loss_sum": 0.0, "span_count": 0.0, "span_correct": 0.0}) == {"loss": 0, "accuracy": 0}
+
+
+def test_dropout_is_that_of_the_encoder_only():
+  """The original has none between the encoder and the scores of spans."""
+  features = {name: value for name, value in random_features(SMALL, 3, 12, 2).items() if value.shape == (3, 12)}
+  model = BertForQuestionAnswering(SMALL)
+  model.build_weights()
+  stream = dropout_stream(1, 2)
+  sequence_output = model.encode(features, stream)["sequence_output"]
+  np.testing.assert_array_equal(model(features, dropout=stream)[0], model.span(sequence_output)[0])
+  assert np.abs(np.asarray(model(features, dropout=stream)[0]) - model(features)[0]).max() > 1e-3

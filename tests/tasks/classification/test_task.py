@@ -1,0 +1,239 @@
+"""Classification runs in this process: what they learn, leave behind and refuse."""
+
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.open import open_checkpoint
+from tasks.classification.task import ClassificationOptions, run
+from tests.tasks.classification.toy_task import write_csv, write_glue, write_network
+from training.run_directory import read_metrics
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+  folder = tmp_path_factory.mktemp("data")
+  write_network(folder)
+  for name, count, seed in (("train", 203, 1), ("dev", 45, 2), ("test", 21, 3)):
+    write_csv(folder / f"{name}.csv", count, seed)
+  write_glue(folder)
+  return folder
+
+
+def own_task(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv",
+      test_file=f"{folder}/test.csv", text_a_column="review", label_column="verdict", output_dir=str(output_dir),
+      bert_config_file=f"{folder}/bert_config.json", max_seq_length=16, train_batch_size=8, learning_rate=0.003,
+      num_train_epochs=3, seed=1), **changes})
+
+
+def glue_task(name: str, folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name=name, data_dir=str(folder), output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=24, train_batch_size=8, learning_rate=1e-3, num_train_epochs=1), **changes})
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory) -> pathlib.Path:
+  """The directory of a finished run of the toy task."""
+  directory = tmp_path_factory.mktemp("trained") / "run"
+  assert run(own_task(folder, directory, do_train=True, do_eval=True, do_predict=True), {"seed": "1"}) == 0
+  return directory
+
+
+def test_it_learns_and_keeps_its_best_weights(trained):
+  results = files.read_json(str(trained / "eval_results.json"))
+  assert {"eval_accuracy", "eval_macro_f1", "eval_loss", "loss", "global_step"} == set(results)
+  assert results["eval_accuracy"] > 0.9
+  evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
+  # 203 examples are 26 batches, the last one of 3.
+  assert [line["step"] for line in evaluations] == [26, 52, 78]
+  best = files.read_json(str(trained / "best" / "best.json"))
+  assert best["step"] == results["global_step"]
+  assert best["metrics"]["accuracy"] == max(line["accuracy"] for line in evaluations) == results["eval_accuracy"]
+  reader = tf.train.load_checkpoint(str(trained / "best"))
+  assert not any("optimizer" in key for key in reader.get_variable_to_shape_map())
+
+
+def test_a_run_directory_tells_what_it_is_for(trained):
+  opened = open_checkpoint(str(trained))
+  assert os.path.samefile(opened.source.directory, trained / "best")
+  assert opened.task == {"kind": "classification", "task_name": "custom", "labels": ["no", "yes"], "pair": False,
+                         "max_seq_length": 16}
+  assert opened.config.extra["id2label"] == {"0": "no", "1": "yes"}
+  assert os.path.samefile(open_checkpoint(str(trained / "ckpt-78")).source.directory, trained)
+
+
+def test_the_predictions_of_a_test_file(folder, trained):
+  with open(folder / "test.csv", newline="") as file:
+    truth = list(csv.DictReader(file))
+  lines = [json.loads(line) for line in (trained / "predictions.jsonl").read_text().splitlines()]
+  assert [line["text_a"] for line in lines] == [row["review"] for row in truth]
+  probabilities = np.loadtxt(trained / "test_results.tsv", delimiter="\t")
+  assert probabilities.shape == (21, 2)
+  np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-6)
+  assert [line["label"] for line in lines] == [("no", "yes")[row] for row in probabilities.argmax(axis=1)]
+  assert np.mean([line["label"] == row["verdict"] for line, row in zip(lines, truth, strict=True)]) > 0.8
+
+
+def test_tensorboard_shows_scalars_and_the_confusion(trained):
+  (path,) = (trained / "eval").glob("events*")
+  tags = {value.tag for event in tf.compat.v1.train.summary_iterator(str(path)) for value in event.summary.value}
+  assert {"accuracy", "macro_f1", "loss", "confusion"} <= {tag.split("/")[0] for tag in tags}
+
+
+def test_a_finished_run_is_used_without_training(folder, trained, tmp_path, capsys):
+  """By --output_dir alone, in its own directory and elsewhere; padding and batches do not change what comes out."""
+  expected = np.loadtxt(trained / "test_results.tsv", delimiter="\t")
+  changes = dict(train_file=None, dev_file=None, bert_config_file=None, label_column=None, do_predict=True)
+  elsewhere = dict(init_checkpoint=str(trained), pad_to_max_length=True, predict_batch_size=5)
+  for directory, extra in ((trained, {}), (tmp_path, elsewhere)):
+    assert run(own_task(folder, directory, **changes, **extra), {}) == 0
+    np.testing.assert_allclose(np.loadtxt(directory / "test_results.tsv", delimiter="\t"), expected, atol=1e-5)
+  assert "predicted 21 examples" in capsys.readouterr().out
+  assert run(own_task(folder, trained, do_train=True), {"seed": "2"}) == 0
+  output = capsys.readouterr().out
+  assert "training is finished" in output and "seed: 1 → 2" in output
+
+
+def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys):
+  run(glue_task("mnli", folder, tmp_path / "mnli", init_checkpoint=str(trained), bert_config_file=None, do_train=True,
+                do_eval=True), {})
+  output = capsys.readouterr().out
+  assert "the head is fresh: that of the checkpoint has 2 classes, this task has 3" in output
+  assert "MNLI has no dev_mismatched.tsv" in output
+  # The diagnostic set goes with the model of MNLI.
+  run(glue_task("ax", folder, tmp_path / "ax", init_checkpoint=str(tmp_path / "mnli"), bert_config_file=None,
+                do_predict=True), {})
+  lines = (tmp_path / "ax" / "AX.tsv").read_text().splitlines()
+  assert lines[0] == "index\tprediction" and len(lines) == 41
+  assert {line.split("\t")[1] for line in lines[1:]} <= {"contradiction", "entailment", "neutral"}
+  with pytest.raises(UserError, match="not a trained model for this task .*2 classes"):
+    run(glue_task("ax", folder, tmp_path / "no", init_checkpoint=str(trained), bert_config_file=None,
+                  do_predict=True), {})
+
+
+def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
+  run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, do_predict=True), {})
+  results = files.read_json(str(tmp_path / "eval_results.json"))
+  assert {"eval_f1", "eval_accuracy"} <= set(results)
+  assert files.read_json(str(tmp_path / "best" / "best.json"))["metric"] == "f1"
+  lines = (tmp_path / "MRPC.tsv").read_text().splitlines()
+  assert [line.split("\t")[0] for line in lines] == ["index", *map(str, range(40))]
+
+
+def test_scores_are_regressed(folder, tmp_path):
+  run(glue_task("sts-b", folder, tmp_path, do_train=True, do_eval=True, do_predict=True, eval_steps=2,
+                learning_rate=0.05), {})
+  results = files.read_json(str(tmp_path / "eval_results.json"))
+  assert {"eval_pearson", "eval_spearman", "eval_loss"} <= set(results)
+  evaluations = [line["step"] for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
+  assert evaluations == [2, 4, 5]
+  scores = [float(line.split("\t")[1]) for line in (tmp_path / "STS-B.tsv").read_text().splitlines()[1:]]
+  assert all(0 <= score <= 5 for score in scores)
+  raw = np.loadtxt(tmp_path / "test_results.tsv")
+  np.testing.assert_allclose(np.clip(raw, 0, 5), scores, atol=5.1e-4)
+  assert read_checkpoint(str(tmp_path)).tensors["output_weights"] == (1, 16)
+
+
+def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, tmp_path, capsys):
+  options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1,
+                     sweep={"learning_rate": (1e-6, 0.003), "train_batch_size": (16,), "num_train_epochs": (1.0,),
+                            "seed": (1, 2)})
+  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.1})
+  names = [f"lr{rate}_bs16_ep1_seed{seed}" for rate in ("1e-06", "0.003") for seed in (1, 2)]
+  selection = files.read_json(str(tmp_path / "selection.json"))
+  assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
+  best = selection["best"]
+  assert best["learning_rate"] == 0.003
+  assert files.read_json(str(tmp_path / names[0] / "flags.json"))["flags"]["learning_rate"] == 1e-6
+  results = files.read_json(str(tmp_path / "eval_results.json"))
+  assert results["eval_accuracy"] == best["metrics"]["accuracy"]
+  np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read("output_weights"),
+                                read_checkpoint(best["directory"]).read("output_weights"))
+  predictions = (tmp_path / "predictions.jsonl").read_bytes()
+  assert "± " in capsys.readouterr().out
+  # Of two runs that are gone, one is made again; the others are not run, and nothing else changes.
+  os.remove(tmp_path / names[0] / "result.json")
+  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.2})
+  output = capsys.readouterr().out
+  assert output.count("finished already, with other flags: warmup_proportion: 0.1 → 0.2\n") == 3
+  assert "training is finished" in output
+  assert (tmp_path / "predictions.jsonl").read_bytes() == predictions
+
+
+def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_path):
+  """A head whose classes are numbered otherwise, as those of other people's models are."""
+  opened = open_checkpoint(str(trained))
+  config = dataclasses.replace(opened.config, extra={"id2label": {"0": "yes", "1": "no"}})
+  for path in (trained / "best").iterdir():
+    if path.name != "task.json":
+      (tmp_path / path.name).write_bytes(path.read_bytes())
+  config.to_file(str(tmp_path / "bert_config.json"))
+  run(own_task(folder, tmp_path / "out", init_checkpoint=str(tmp_path), bert_config_file=None, do_eval=True), {})
+  accuracy = files.read_json(str(tmp_path / "out" / "eval_results.json"))["eval_accuracy"]
+  assert accuracy == pytest.approx(1 - files.read_json(str(trained / "eval_results.json"))["eval_accuracy"])
+
+
+def refused(options: ClassificationOptions, *parts: str) -> None:
+  """Asserts that the run ends with one line that contains the parts, and leaves nothing."""
+  with pytest.raises(UserError) as error:
+    run(options, {})
+  message = str(error.value)
+  assert "\n" not in message
+  for part in parts:
+    assert part in message
+
+
+@pytest.mark.parametrize("content, parts", [
+    (b"", ["train.csv", "empty"]),
+    (b"review,verdict\n", ["train.csv"]),
+    (b"review,verdict\na film,yes\nso dull\n", ["train.csv:3"]),
+    (b"review,verdict\na film,yes\n,no\n", ["train.csv:3", "empty"]),
+    (b"review,verdict\na film,yes\n\xff\xfe,no\n", ["train.csv:3", "UTF-8"]),
+    (b"text,verdict\na film,yes\nso dull,no\n", ["train.csv:1", "review"]),
+])
+def test_a_bad_training_file_is_refused(folder, tmp_path, content, parts):
+  (tmp_path / "train.csv").write_bytes(content)
+  refused(own_task(folder, tmp_path / "out", train_file=f"{tmp_path}/train.csv", do_train=True), *parts)
+  assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("changes, parts", [
+    (dict(dev_file="{folder}/none.csv", do_train=True), ["--dev_file", "none.csv does not exist"]),
+    (dict(train_file=None, do_train=True), ["--train_file must be given"]),
+    (dict(text_b_column="answer", do_train=True), ["train.csv:1", "answer"]),
+    (dict(do_predict=True), ["holds no trained model", "--do_train"]),
+    (dict(do_train=True, max_seq_length=33), ["33", "32"]),
+    (dict(do_train=True, max_seq_length=2), ["--max_seq_length is 2"]),
+    (dict(do_train=True, vocab_file="{folder}/short.txt"), ["short.txt has 20 entries, but vocab_size is 25"]),
+    (dict(do_train=True, regression=True), ["train.csv:2", "number"]),
+    (dict(do_train=True, learning_rate=0.0), ["--learning_rate is 0.0"]),
+    (dict(), ["nothing to do"]),
+    (dict(task_name="rde", data_dir="{folder}", do_train=True), ["did you mean rte"]),
+    (dict(task_name="rte", do_train=True), ["--train_file", "custom"]),
+])
+def test_what_does_not_go_together_is_refused(folder, tmp_path, changes, parts):
+  (folder / "short.txt").write_text("".join(f"{word}\n" for word in (folder / "vocab.txt").read_text().split()[:20]))
+  changes = {name: value.format(folder=folder) if isinstance(value, str) else value for name, value in changes.items()}
+  refused(own_task(folder, tmp_path / "out", **changes), *parts)
+
+
+def test_wrong_splits_are_refused(folder, trained, tmp_path):
+  refused(glue_task("cola", folder, tmp_path, do_train=True), "'train'", "cola", "train.tsv")
+  refused(glue_task("ax", folder, tmp_path, do_eval=True, init_checkpoint=str(trained)), "no labels here")
+  write_csv(tmp_path / "dev.csv", 9, names=("no", "perhaps"))
+  refused(own_task(folder, tmp_path / "out", dev_file=f"{tmp_path}/dev.csv", do_train=True), "dev.csv:", "'perhaps'",
+          "'no', 'yes'")
+  refused(own_task(folder, tmp_path / "out", dev_file=None, do_train=True,
+                   sweep={"seed": (1, 2)}), "--dev_file")
