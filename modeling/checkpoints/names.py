@@ -5,9 +5,8 @@ Variables have the shapes of the original's, so translating a name is all it tak
 
 import keras
 
-from modeling.dense import Dense
 from modeling.encoder import BertEncoder
-from modeling.normalization import LayerNorm
+from modeling.layers import Dense, LayerNorm
 
 # Original prefix → prefix in our checkpoints. A classifier's head has no prefix in the original; tagging and multiple
 # choice are not in the original, their names follow those of the span head.
