@@ -58,7 +58,7 @@ def help_text(options: type[Options]) -> str:
       name += f"=<{'|'.join(one.declaration.choices)}>"
     text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
     lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ")]
-  return "\n".join([*lines, "", "--helpfull lists the flags of the libraries; --flagfile=FILE reads flags from a file."])
+  return "\n".join([*lines, "", "--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file."])
 
 
 def fail(error: UserError) -> int:

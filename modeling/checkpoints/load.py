@@ -30,20 +30,20 @@ class LoadReport:
   Attributes:
     description: of the checkpoint.
     loaded: weights of the model that were read.
-    fresh: weights of the model that the checkpoint does not have; they keep their initial values.
+    newly_initialised: weights of the model that the checkpoint does not have; they keep their initial values.
     unused: weights of the checkpoint that the model does not have.
   """
 
   description: str
   loaded: list[str]
-  fresh: list[str]
+  newly_initialised: list[str]
   unused: list[str]
 
   def describe(self) -> str:
     """The account as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
-    if self.fresh:
-      lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.fresh)}")
+    if self.newly_initialised:
+      lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
     if self.unused:
       lines.append(f"in the checkpoint, but not in this model: {', '.join(self.unused)}")
     return "\n".join(lines)
@@ -102,7 +102,7 @@ def load_weights(model, source: Checkpoint) -> LoadReport:
   return LoadReport(
       description=source.description,
       loaded=loaded,
-      fresh=[name for name in variables if name not in source.tensors],
+      newly_initialised=[name for name in variables if name not in source.tensors],
       unused=sorted(name for name in source.tensors if name not in variables))
 
 

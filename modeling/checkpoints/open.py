@@ -91,7 +91,7 @@ def load_with_head(model, opened: LoadedCheckpoint, prefixes: tuple[str, ...], h
     UserError: as `load_weights`, or one of these weights is missing.
   """
   account = load_weights(model, opened.source)
-  missing = [name for name in account.fresh if name.startswith(prefixes)]
+  missing = [name for name in account.newly_initialised if name.startswith(prefixes)]
   if missing:
     raise UserError(f"{account.description} has no whole {head} ({missing[0]} is missing): take a checkpoint trained "
                     "for this")

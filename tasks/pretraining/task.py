@@ -127,8 +127,8 @@ class PretrainingTask(Task):
     super().check_devices(devices)
     replicas = devices.strategy.num_replicas_in_sync
     if self.can_evaluate and self.options.eval_batch_size % replicas:
-      raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take a "
-                      f"multiple of {replicas}")
+      raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
+                      f"a multiple of {replicas}")
 
   def evaluate(self, run: Run) -> dict[str, float]:
     if self._evaluation_pass is None:
