@@ -1,6 +1,6 @@
 """What all fine-tuning has in common: a network on a checkpoint, trained on examples in memory, the best of it kept.
 
-Comes after `modeling/checkpoints/open.py`, `training/examples.py` and `training/session.py`; `tasks/classification/task.py` and
+Comes after `modeling/checkpoints/load.py`, `training/examples.py` and `training/session.py`; `tasks/classification/task.py` and
 `tasks/question_answering/task.py` bring the task.
 """
 
@@ -14,10 +14,8 @@ import numpy as np
 from common import files
 from common.checks import check_at_least
 from common.errors import UserError
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names, raw_variables
-from modeling.checkpoints.open import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint, LoadedCheckpoint, load_weights, read_checkpoint
+from modeling.checkpoints.weights import original_names, raw_variables
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
 from training import report, run_directory
@@ -253,7 +251,7 @@ class FineTuning:
     self._say(account.describe())
     if head_mismatch is not None:
       self._say(f"the head is fresh: {head_mismatch}")
-    if not self.options.do_train and any(name in heads for name in account.fresh):
+    if not self.options.do_train and any(name in heads for name in account.newly_initialised):
       raise UserError(f"{source.description} is not a trained model for this task"
                       f"{f' ({head_mismatch})' if head_mismatch else ''}: give --do_train, or the checkpoint of one")
 

@@ -21,7 +21,7 @@ from common import files
 from common.errors import UserError
 from evaluation import confusion, glue_submission
 from evaluation.classification import is_degenerate, score, softmax
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.classification import (
   BertForClassification,
   classification_metrics,

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset

@@ -14,11 +14,10 @@ from common import files
 from common.checks import check_at_least
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.checkpoint import Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.load import Checkpoint, read_checkpoint
 from modeling.checkpoints.load import load_weights as load_into
-from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks.eval_results import describe_evaluation, write_eval_results

@@ -15,7 +15,7 @@ from common import files
 from common.errors import UserError
 from common.progress import Progress
 from evaluation.squad_answers import average_logits
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.question_answering import BertForQuestionAnswering
 from tasks.fine_tuning import FineTuning, FineTuningOptions
 from tasks.question_answering.data import SquadSplit

@@ -14,7 +14,7 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 from evaluation.squad_files import describe_choices, format_nbest
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.losses import example_weights
 from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
 from tasks.fine_tuning import FineTuningOptions, starting_point
