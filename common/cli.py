@@ -1,31 +1,103 @@
 """How every script of the project starts and ends.
 
     if __name__ == "__main__":
-      cli.run(main)
+      cli.run(MyOptions, "tasks.my_task.task:run")
 
-Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 the user can mend it, 130 interrupted
-with nothing to save, 1 a bug (with its traceback).
+makes flags of the options (`common/options.py`), answers `--help` and wrong flags before anything slow is imported,
+checks the values, and calls `tasks.my_task.task.run(options)`.
+
+Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
+save, 1 a bug (with its traceback).
 """
 
+import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+import textwrap
 
 from absl import app, flags, logging
 
 from common.errors import UserError
+from common.options import DeclaredOption, Options, declared_options, from_texts
+
+_WIDTH = 100
 
 
-def run(main: Callable[[Sequence[str]], int | None]) -> None:
-  """Parses the flags, calls `main(argv)` with what is left, and turns a `UserError` into one line and status 2."""
+def run(options: type[Options], target: str, positional: str | None = None) -> None:
+  """Makes the flags, parses them, and calls the target with the checked options.
+
+  Args:
+    options: the script's options.
+    target: "module:function"; the module is imported when the options are checked. The function takes the options and
+      returns an exit status or None.
+    positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
+  """
   # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-  app.run(lambda argv: _call(main, argv), flags_parser=_parse_flags)
+  for one in declared_options(options):
+    _define(one)
+  if any(word in ("--help", "-help", "--helpshort", "-h") for word in sys.argv[1:]):
+    print(help_text(options))
+    raise SystemExit(0)
+  app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
 
 
-def _call(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> int:
+def help_text(options: type[Options]) -> str:
+  """What `--help` prints: the script's docstring, then its options with defaults and ranges, class by class."""
+  lines = [(sys.modules["__main__"].__doc__ or "").strip()]
+  group = None
+  for one in declared_options(options):
+    if one.group != group:
+      group = one.group
+      lines += ["", group]
+    facts = [*([f"default: {one.default_text()}"] if one.default_text() else []),
+             *([one.range_text()] if one.range_text() else []),
+             *(["required"] if one.declaration.required else [])]
+    name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
+    if one.declaration.choices:
+      name += f"=<{'|'.join(one.declaration.choices)}>"
+    text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
+    lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ")]
+  return "\n".join([*lines, "", "--helpfull lists the flags of the libraries; --flagfile=FILE reads flags from a file."])
+
+
+def fail(error: UserError) -> int:
+  """Prints the error as the user sees it, on one line, and returns the exit status."""
+  print("error: " + " ".join(str(error).split("\n")), file=sys.stderr, flush=True)
+  return 2
+
+
+def _define(one: DeclaredOption) -> None:
+  """The flag of an option, as one of the running script's own."""
+  is_text = one.is_list or one.declaration.sweep
+  default = None if one.is_list else one.default_text() if one.declaration.sweep else one.default
+  help = one.declaration.help
+  if one.kind is bool:
+    flag = flags.BooleanFlag(one.name, default, help)
+  elif one.declaration.choices and not is_text:
+    flag = flags.EnumFlag(one.name, default, help, list(one.declaration.choices))
+  else:
+    parser = flags.ArgumentParser() if is_text or one.kind is str else (
+        flags.IntegerParser() if one.kind is int else flags.FloatParser())
+    flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
+  flags.DEFINE_flag(flag, module_name=sys.argv[0])
+  for alias in one.declaration.aliases:
+    flags.DEFINE_alias(alias, one.name)
+
+
+def _call(options: type[Options], target: str, positional: str | None, words: list[str]) -> int:
   try:
-    return main(argv) or 0
+    if words and positional is None:
+      raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
+    names = [one.name for one in declared_options(options)]
+    fields = {} if positional is None else {positional: tuple(words)}
+    parsed = from_texts(
+        options, {name: flags.FLAGS[name].value for name in names},
+        [name for name in names if flags.FLAGS[name].present or _given_by_alias(options, name)],
+        script=os.path.basename(sys.argv[0]), **fields)
+    parsed.check()
+    module, _, function = target.partition(":")
+    return getattr(importlib.import_module(module), function)(parsed) or 0
   except UserError as error:
     return fail(error)
   except KeyboardInterrupt:
@@ -37,55 +109,19 @@ def _call(main: Callable[[Sequence[str]], int | None], argv: Sequence[str]) -> i
     return 0
 
 
-def fail(error: UserError) -> int:
-  """Prints the error as the user sees it and returns the exit status."""
-  print(f"error: {error}", file=sys.stderr, flush=True)
-  return 2
+def _given_by_alias(options: type[Options], name: str) -> bool:
+  declared = next(one for one in declared_options(options) if one.name == name)
+  return any(flags.FLAGS[alias].present for alias in declared.declaration.aliases)
 
 
-def _parse_flags(argv: Sequence[str]) -> list[str]:
+def _parse_flags(argv: list[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
     rest = flags.FLAGS(argv)
     if not flags.FLAGS["verbosity"].present:
-      # Orbit and Keras log a line for every inner loop.
+      # TensorFlow and Keras log through absl.
       logging.set_verbosity(logging.WARNING)
     return rest
   except flags.Error as error:
     message = " ".join(str(error).split())
     raise SystemExit(fail(UserError(f"{message} (--help lists the flags)"))) from None
-
-
-def refuse_arguments(argv: Sequence[str]) -> None:
-  """For scripts that take flags only.
-
-  Raises:
-    UserError: a word was left over, usually because of a space around `=` or a shell glob without quotes.
-  """
-  if len(argv) > 1:
-    raise UserError(f"unexpected argument {argv[1]!r}: values are given as --flag=value; quote patterns with *")
-
-
-def require_flags(**values: object) -> None:
-  """Refuses flags that were not given.
-
-  Args:
-    **values: flag name → its value; None and "" count as not given.
-
-  Raises:
-    UserError: names all the missing flags.
-  """
-  missing = [f"--{name}" for name, value in values.items() if value in (None, "")]
-  if missing:
-    raise UserError(f"{', '.join(missing)} must be given (--help explains)")
-
-
-def effective_flags() -> dict[str, object]:
-  """Name → value of every flag of the running script, its own and those it has adopted, given or default."""
-  return {flag.name: flag.value
-          for flag in sorted(flags.FLAGS.get_key_flags_for_module(sys.argv[0]), key=lambda flag: flag.name)}
-
-
-def given_flags() -> set[str]:
-  """Names of the flags that were on the command line."""
-  return {name for name in flags.FLAGS if flags.FLAGS[name].present}

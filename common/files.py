@@ -1,7 +1,12 @@
-"""Files found by pattern and written whole."""
+"""Files on any file system: found by pattern, read, and written whole.
+
+A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported for
+such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+"""
 
 import contextlib
 import glob
+import io
 import json
 import os
 import shutil
@@ -13,13 +18,209 @@ from common.errors import UserError
 
 # What every gzip file begins with.
 GZIP_MAGIC = b"\x1f\x8b"
+_COPY_BYTES = 1 << 20
+
+
+def is_remote(path: str) -> bool:
+  """Whether only TensorFlow knows the file system of `path`."""
+  return "://" in path
+
+
+@contextlib.contextmanager
+def _remote(path: str) -> Iterator:
+  """`tf.io.gfile`, whose errors become `OSError`s."""
+  import tensorflow as tf
+
+  try:
+    yield tf.io.gfile
+  except tf.errors.NotFoundError as error:
+    raise FileNotFoundError(2, "No such file or directory", path) from error
+  except tf.errors.OpError as error:
+    raise OSError(5, " ".join(error.message.split())[:200], path) from error
+
+
+class _RemoteFile(io.RawIOBase):
+  """A `GFile` as one of Python's own files."""
+
+  def __init__(self, path: str, mode: str):
+    self._path, self._mode = path, mode
+    with _remote(path) as gfile:
+      self._file = gfile.GFile(path, mode)
+      if mode == "rb":
+        # Opened lazily: a missing file must be an error here, as with `open`.
+        self._file.size()
+
+  def readable(self) -> bool:
+    return self._mode == "rb"
+
+  def writable(self) -> bool:
+    return self._mode != "rb"
+
+  def seekable(self) -> bool:
+    return self._mode == "rb"
+
+  def readinto(self, buffer) -> int:
+    with _remote(self._path):
+      data = self._file.read(len(buffer))
+    buffer[:len(data)] = data
+    return len(data)
+
+  def write(self, data) -> int:
+    with _remote(self._path):
+      self._file.write(bytes(data))
+    return len(data)
+
+  def seek(self, offset: int, whence: int = 0) -> int:
+    with _remote(self._path):
+      if whence == 2:
+        offset += self._file.size()
+      elif whence == 1:
+        offset += self._file.tell()
+      self._file.seek(offset)
+    return offset
+
+  def tell(self) -> int:
+    with _remote(self._path):
+      return self._file.tell()
+
+  def close(self) -> None:
+    if not self.closed:
+      with _remote(self._path):
+        self._file.close()
+      super().close()
+
+
+def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> IO:
+  """`open` for any file system.
+
+  Args:
+    path: of the file.
+    mode: "r", "w", "a" for text, or "rb", "wb", "ab".
+    encoding, newline: of text, as for `open`.
+  """
+  if not is_remote(path):
+    return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
+  raw = _RemoteFile(path, mode.replace("b", "") + "b")
+  binary = io.BufferedReader(raw, _COPY_BYTES) if raw.readable() else io.BufferedWriter(raw, _COPY_BYTES)
+  return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
+
+
+def exists(path: str) -> bool:
+  """`os.path.exists`."""
+  if not is_remote(path):
+    return os.path.exists(path)
+  with _remote(path) as gfile:
+    return gfile.exists(path)
+
+
+def is_directory(path: str) -> bool:
+  """`os.path.isdir`."""
+  if not is_remote(path):
+    return os.path.isdir(path)
+  with _remote(path) as gfile:
+    return gfile.isdir(path)
+
+
+def is_file(path: str) -> bool:
+  """`os.path.isfile`."""
+  return exists(path) and not is_directory(path)
+
+
+def list_directory(path: str) -> list[str]:
+  """`os.listdir`, sorted."""
+  if not is_remote(path):
+    return sorted(os.listdir(path))
+  with _remote(path) as gfile:
+    return sorted({name.rstrip("/") for name in gfile.listdir(path)})
+
+
+def glob_files(pattern: str) -> list[str]:
+  """`glob.glob`, sorted; `**` on local file systems only."""
+  if not is_remote(pattern):
+    return sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
+  try:
+    with _remote(pattern) as gfile:
+      return sorted(gfile.glob(pattern))
+  except FileNotFoundError:
+    return []
+
+
+def escape_pattern(path: str) -> str:
+  """`path` as a pattern that matches nothing else."""
+  return glob.escape(path)
+
+
+def make_directories(path: str) -> None:
+  """`os.makedirs`; nothing happens where it exists."""
+  if not is_remote(path):
+    os.makedirs(path, exist_ok=True)
+    return
+  with _remote(path) as gfile:
+    gfile.makedirs(path)
+
+
+def remove(path: str) -> None:
+  """`os.remove`."""
+  if not is_remote(path):
+    os.remove(path)
+    return
+  with _remote(path) as gfile:
+    gfile.remove(path)
+
+
+def remove_tree(path: str) -> None:
+  """`shutil.rmtree`; nothing happens where nothing is."""
+  if not is_remote(path):
+    shutil.rmtree(path, ignore_errors=True)
+    return
+  with contextlib.suppress(FileNotFoundError), _remote(path) as gfile:
+    gfile.rmtree(path)
+
+
+def rename(source: str, target: str) -> None:
+  """`os.replace`: a file at `target` is replaced."""
+  if not is_remote(source) and not is_remote(target):
+    os.replace(source, target)
+    return
+  with _remote(source) as gfile:
+    gfile.rename(source, target, overwrite=True)
+
+
+def file_size(path: str) -> int:
+  """`os.path.getsize`, bytes."""
+  if not is_remote(path):
+    return os.path.getsize(path)
+  with _remote(path) as gfile:
+    return gfile.stat(path).length
+
+
+def copy(source: str, target: str) -> None:
+  """Copies a file's content, between any two file systems; the target appears when it is complete."""
+  with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+
+
+def copy_tree(source: str, target: str) -> None:
+  """Copies a directory with everything below it, between any two file systems."""
+  make_directories(target)
+  for name in list_directory(source):
+    path = os.path.join(source, name)
+    (copy_tree if is_directory(path) else copy)(path, os.path.join(target, name))
+
+
+def same_file(a: str, b: str) -> bool:
+  """Whether two paths name one file; either may be missing."""
+  if is_remote(a) or is_remote(b):
+    return a == b
+  return os.path.realpath(a) == os.path.realpath(b)
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
   """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted.
 
   Args:
-    patterns: e.g. `"data/*.txt,more/one.txt"`. A file named twice is returned once.
+    patterns: e.g. `"data/*.txt,more/one.txt"`. A file named twice is returned once. A name that exists is that file,
+      also where it could be read as a glob (`a[1].txt`).
     flag: name of the flag the patterns came from, for errors.
 
   Raises:
@@ -27,13 +228,13 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
-    matches = sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
+    matches = [pattern] if exists(pattern) else glob_files(pattern)
     if not matches:
       raise UserError(f"--{flag}: no file matches {pattern!r}")
-    files = [match for match in matches if not os.path.isdir(match)]
-    if not files:
+    paths = [match for match in matches if not is_directory(match)]
+    if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
-    found.update(dict.fromkeys(files))
+    found.update(dict.fromkeys(paths))
   if not found:
     raise UserError(f"--{flag} names no file")
   return list(found)
@@ -45,18 +246,18 @@ def check_readable(path: str, flag: str) -> str:
   Raises:
     UserError: it is missing, a directory or not readable.
   """
-  if not os.path.exists(path):
+  if not exists(path):
     raise UserError(f"--{flag}: {path} does not exist")
-  if os.path.isdir(path):
-    raise UserError(f"--{flag}: {path} is a directory, a file is wanted")
-  if not os.access(path, os.R_OK):
+  if is_directory(path):
+    raise UserError(f"--{flag}: {path} is a directory, a file is expected")
+  if not is_remote(path) and not os.access(path, os.R_OK):
     raise UserError(f"--{flag}: {path} can't be read: check its permissions")
   return path
 
 
 def is_gzip(path: str) -> bool:
   """Whether the file's content, not its name, says that it is gzipped. Raises `OSError` if it can't be read."""
-  with open(path, "rb") as file:
+  with open_file(path, "rb") as file:
     return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
@@ -67,9 +268,15 @@ def make_output_directory(path: str, flag: str) -> str:
     UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
   """
   try:
-    os.makedirs(path, exist_ok=True)
-    with tempfile.TemporaryFile(dir=path):
-      pass
+    make_directories(path)
+    if is_remote(path):
+      probe = os.path.join(path, f".probe.{os.getpid()}")
+      with open_file(probe, "wb") as file:
+        file.write(b"\n")
+      remove(probe)
+    else:
+      with tempfile.TemporaryFile(dir=path):
+        pass
   except OSError as error:
     raise UserError(f"--{flag}: can't write in {path}: {error.strerror}") from None
   return path
@@ -88,22 +295,27 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   Raises:
     UserError: the disk is full or the directory can't be written.
   """
-  directory, name = os.path.split(os.path.abspath(path))
+  temporary = None
   try:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
-  except OSError as error:
-    raise UserError(f"can't write {path}: {error.strerror}") from None
-  text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-  try:
-    with os.fdopen(descriptor, mode, **text) as file:
-      yield file
-      file.flush()
-      os.fsync(file.fileno())
-    os.chmod(temporary, 0o666 & ~current_umask())
-    os.replace(temporary, path)
+    if is_remote(path):
+      directory, _, name = path.rpartition("/")
+      temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
+      with open_file(temporary, mode, newline="") as file:
+        yield file
+    else:
+      directory, name = os.path.split(os.path.abspath(path))
+      descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+      text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+      with os.fdopen(descriptor, mode, **text) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+      os.chmod(temporary, 0o666 & ~current_umask())
+    rename(temporary, path)
   except BaseException as error:
-    with contextlib.suppress(FileNotFoundError):
-      os.unlink(temporary)
+    if temporary is not None:
+      with contextlib.suppress(OSError):
+        remove(temporary)
     if isinstance(error, OSError):
       raise UserError(f"can't write {path}: {error.strerror}") from None
     raise
@@ -113,7 +325,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
 def new_directory(path: str, flag: str) -> Iterator[str]:
   """A directory that appears under its name only when everything in it is written.
 
-  The block gets the path of a temporary directory beside it to write in; it is removed if the block raises.
+  The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
+  directory is moved into place in one step, a remote one is copied there file by file.
 
   Args:
     path: final name; nothing may be there. Missing parents are made.
@@ -123,19 +336,25 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
     UserError: something is there, or the place can't be written.
   """
   refuse_existing(path, flag)
-  parent, name = os.path.split(os.path.abspath(path))
-  make_output_directory(parent, flag)
+  if is_remote(path):
+    parent, name = None, "remote"
+    make_output_directory(path.rpartition("/")[0], flag)
+  else:
+    parent, name = os.path.split(os.path.abspath(path))
+    make_output_directory(parent, flag)
   temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=parent)
   try:
     yield temporary
     os.chmod(temporary, 0o777 & ~current_umask())
     refuse_existing(path, flag)
-    os.rename(temporary, path)
-  except BaseException as error:
+    if is_remote(path):
+      copy_tree(temporary, path)
+    else:
+      os.rename(temporary, path)
+  except OSError as error:
+    raise UserError(f"--{flag}: can't write {path}: {error.strerror}") from None
+  finally:
     shutil.rmtree(temporary, ignore_errors=True)
-    if isinstance(error, OSError):
-      raise UserError(f"--{flag}: can't write {path}: {error.strerror}") from None
-    raise
 
 
 def refuse_existing(path: str, flag: str) -> None:
@@ -144,7 +363,7 @@ def refuse_existing(path: str, flag: str) -> None:
   Raises:
     UserError: something is there.
   """
-  if os.path.lexists(path):
+  if exists(path) if is_remote(path) else os.path.lexists(path):
     raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
 
 
@@ -163,7 +382,7 @@ def read_json(path: str) -> object:
   """
   try:
     # Editors of Windows begin a file with a byte order mark.
-    with open(path, encoding="utf-8-sig") as file:
+    with open_file(path, encoding="utf-8-sig") as file:
       return json.load(file)
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
@@ -176,6 +395,20 @@ def read_json(path: str) -> object:
   except (ValueError, RecursionError):
     raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
                     ) from None
+
+
+def read_json_object(path: str) -> dict:
+  """Reads a JSON file that must hold an object; an empty one where there is no file.
+
+  Raises:
+    UserError: as for `read_json`, or it holds something else.
+  """
+  if not exists(path):
+    return {}
+  value = read_json(path)
+  if not isinstance(value, dict):
+    raise UserError(f"{path}: a JSON object is expected")
+  return value
 
 
 def current_umask() -> int:
