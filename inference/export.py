@@ -19,8 +19,7 @@ from data_gen.labelled.squad_features import make_windows as exact_windows
 from inference.agreement import Agreement, compare
 from inference.heads import choose_task, class_labels, input_length, span_settings
 from inference.servers import AnswerServer, ClassifierServer, FeatureServer, FillMaskServer, Server
-from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_weights, open_checkpoint
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining

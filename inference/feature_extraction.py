@@ -21,8 +21,7 @@ from common.errors import UserError
 from common.progress import Progress
 from data_gen.labelled.pair_features import encode_pairs
 from inference.feature_files import FeaturePiece, feature_writer
-from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.open import open_checkpoint
+from modeling.checkpoints.load import load_weights, open_checkpoint
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from training.devices import Devices

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_with_head, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 from training.examples import Examples, lengths_for
 from training.prediction import LocalPrediction

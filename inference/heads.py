@@ -1,7 +1,7 @@
 """What a checkpoint can be used for, as it is: its task, the names of its classes, the length of its inputs.
 
 Known from `task.json` of a fine-tuned run and, for checkpoints of others, from the tensors and the configuration.
-Comes after `modeling/checkpoints/open.py`.
+Comes after `modeling/checkpoints/load.py`.
 """
 
 import dataclasses
@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Mapping
 
 from common.errors import UserError
-from modeling.checkpoints.open import LoadedCheckpoint
-from modeling.checkpoints.shapes import heads_of
+from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.weights import heads_of
 from tasks.question_answering.settings import SquadSettings, choose_settings
 
 # Task → the head that it needs, by the keys of `model.heads`; None for the encoder alone.

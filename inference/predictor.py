@@ -22,7 +22,7 @@ from inference.task_predictors import (
   TaskPredictor,
   VectorPredictor,
 )
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
 
 _PREDICTORS: dict[str, Callable[[LoadedCheckpoint, PredictorSettings], TaskPredictor]] = {
     "classifier": ClassPredictor, "squad": AnswerPredictor, "fill_mask": MaskPredictor, "features": VectorPredictor}

@@ -20,8 +20,7 @@ from inference.feature_extraction import POOLINGS, check_layers, layer_network
 from inference.fill_mask import MaskFiller
 from inference.heads import class_labels, input_length, span_settings
 from inference.inputs import texts_of
-from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head
+from modeling.checkpoints.load import LoadedCheckpoint, load_weights, load_with_head
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.question_answering import BertForQuestionAnswering

@@ -15,7 +15,7 @@ from common.errors import UserError
 from common.options import flags_table
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from tasks import selection
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters

@@ -14,10 +14,9 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from modeling.checkpoints.bundle import latest_checkpoint
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
 from tasks.options import FineTuningOptions, TrainingOptions

@@ -14,7 +14,7 @@ from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
 from data_gen.labelled.pair_features import encode_pairs
 from evaluation import classification
-from modeling.checkpoints.open import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.config import BertConfig
 from tasks.classification.options import CUSTOM, ClassificationOptions
 from training.examples import Examples

@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.bundle import latest_checkpoint
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.companion_files import VOCAB_FILE
+from modeling.checkpoints.companion_files import VOCAB_FILE, Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.open import step_of
+from modeling.checkpoints.load import read_checkpoint, step_of
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import run as driver

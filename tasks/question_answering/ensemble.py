@@ -14,7 +14,7 @@ import numpy as np
 from common import files
 from common.errors import UserError
 from evaluation.squad_answers import average_logits
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from tasks.question_answering.data import SquadSplit
 from tasks.question_answering.options import SquadOptions
 from tasks.question_answering.results import answer_questions

@@ -15,7 +15,7 @@ from common.progress import Progress
 from data_gen.tokenization.tokenizer import Tokenizer
 from evaluation.squad_files import describe_choices, format_nbest
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
-from modeling.checkpoints.open import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.losses import example_weights
 from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
 from tasks import run as driver

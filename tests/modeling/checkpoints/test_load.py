@@ -6,10 +6,9 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.load import Checkpoint, load_weights, read_checkpoint
 from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining

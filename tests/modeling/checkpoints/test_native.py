@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.weights import original_names
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import SMALL

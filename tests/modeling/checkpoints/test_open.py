@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from modeling.checkpoints.names import original_names
-from modeling.checkpoints.open import load_with_head, open_checkpoint, read_task
+from modeling.checkpoints.load import load_with_head, open_checkpoint, read_task
+from modeling.checkpoints.weights import original_names
 from modeling.classification import BertForClassification
 from tests.tiny import CONFIG, TOKENS, write_tiny
 
