@@ -161,6 +161,14 @@ def escape_pattern(path: str) -> str:
   return glob.escape(path)
 
 
+def parent_directory(path: str) -> str:
+  """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
+  if not is_remote(path):
+    return os.path.dirname(os.path.abspath(path))
+  parent = path.rstrip("/").rpartition("/")[0]
+  return parent if is_remote(parent) else f"{parent}/"
+
+
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
   if not is_remote(path):
@@ -310,13 +318,12 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   temporary = None
   try:
     if is_remote(path):
-      directory, _, name = path.rpartition("/")
-      temporary = f"{directory}/.{name}.{os.urandom(4).hex()}.tmp"
+      temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
       with open_file(temporary, mode, newline="") as file:
         yield file
     else:
-      directory, name = os.path.split(os.path.abspath(path))
-      descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+      descriptor, temporary = tempfile.mkstemp(
+          prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=parent_directory(path))
       text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
       with os.fdopen(descriptor, mode, **text) as file:
         yield file
@@ -349,10 +356,9 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   """
   path = path.rstrip("/") or path
   refuse_existing(path, flag)
-  parent, _, name = (path if is_remote(path) else os.path.abspath(path)).rpartition("/")
-  if is_remote(parent) or not is_remote(path):
-    make_output_directory(parent or "/", flag)
-  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+  parent = make_output_directory(parent_directory(path), flag)
+  temporary = tempfile.mkdtemp(
+      prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=None if is_remote(path) else parent)
   try:
     with _user_error(f"--{flag}: can't write {path}"):
       yield temporary
