@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -68,7 +67,8 @@ def script(project, tmp_path_factory):
 
 
 def test_values_of_the_command_line(script):
-  done = script("--name=ü", "--layers=-2,3", "--rate=1,2", "--chatty", "--nolower", "--train_batch_size=4", "--mode", "b")
+  done = script("--name=ü", "--layers=-2,3", "--rate=1,2", "--chatty", "--nolower", "--train_batch_size=4",
+                "--mode", "b")
   assert done.returncode == 0, done.stderr
   values, given, words, name = json.loads(done.stdout)
   assert values == {"batch_size": 4, "verbose": True, "name": "ü", "layers": [-2, 3], "rate": [1.0, 2.0],
