@@ -116,8 +116,13 @@ def read_task(source: Checkpoint | None) -> dict | None:
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
+  """Updates that the weights of a checkpoint have seen; 0 where there are none, or nothing tells."""
+  return step_of(opened.source) if opened.source else 0
+
+
+def step_of(checkpoint: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
-  directory = (opened.source.directory if opened.source else None) or ""
+  directory = checkpoint.directory or ""
   record = os.path.join(directory, BEST_RECORD)
   if os.path.exists(record):
     return int(files.read_json(record)["step"])
