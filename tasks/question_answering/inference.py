@@ -6,9 +6,6 @@ chosen. Output: the answer with its place in the context and its score.
 Letters: B questions, W windows, S tokens of the longest window.
 """
 
-import dataclasses
-from collections.abc import Mapping
-
 import numpy as np
 import tensorflow as tf
 
@@ -19,7 +16,7 @@ from modeling.checkpoints.open import LoadedCheckpoint, load_with_head
 from modeling.question_answering import BertForQuestionAnswering
 from tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from tasks.question_answering import window_graph
-from tasks.question_answering.settings import KIND, SquadSettings, choose_settings
+from tasks.question_answering.settings import KIND, SETTINGS, SquadSettings, choose_settings
 from training.examples import Examples
 
 # Windows that go through the model together: a book as context must not need the memory of all of them at once.
@@ -44,7 +41,7 @@ class AnswerInference(TaskInference):
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    self.settings = window_settings(loaded, self.max_seq_length, settings.squad)
+    self.settings = window_settings(loaded, self.max_seq_length, settings)
     self._top_k = settings.top_k
     self.model = BertForQuestionAnswering(loaded.config)
     self.model.build_weights()
@@ -65,7 +62,7 @@ class AnswerInference(TaskInference):
     if len(windows):
       logits = self.run(_examples(windows))
     answers = find_answers(data, contexts, windows, logits["start_logits"], logits["end_logits"],
-                           self.settings.answer_options())
+                           self.settings)
     results = []
     for found in answers:
       chosen = _candidate(found.choose(self.settings.null_score_diff_threshold))
@@ -111,7 +108,7 @@ class AnswerInference(TaskInference):
     return tuple(array.concat() for array in arrays)
 
 
-def window_settings(loaded: LoadedCheckpoint, max_seq_length: int, given: Mapping[str, object]) -> SquadSettings:
+def window_settings(loaded: LoadedCheckpoint, max_seq_length: int, chosen: SquadSettings) -> SquadSettings:
   """How contexts are read and answers chosen: as given, else as in the fine-tuned run, else the original's defaults.
 
   Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.
@@ -119,19 +116,20 @@ def window_settings(loaded: LoadedCheckpoint, max_seq_length: int, given: Mappin
   Args:
     loaded: the checkpoint.
     max_seq_length: most tokens of a window.
-    given: other fields of `SquadSettings` that the user chose.
+    chosen: `given` tells which of its other fields count.
 
   Raises:
     UserError: there is no room for question and context, or `task.json` holds a value of another type.
   """
+  given = {name: getattr(chosen, name) for name in SETTINGS if name in chosen.given}
   settings = choose_settings({**given, "max_seq_length": max_seq_length}, loaded.task)
   if not {"doc_stride", "max_query_length"} & given.keys() and (
       settings.doc_stride > max_seq_length - settings.max_query_length - SPECIAL_TOKENS):
     max_query_length = min(settings.max_query_length, max(max_seq_length // 3, 1))
     room = max_seq_length - max_query_length - SPECIAL_TOKENS
-    settings = dataclasses.replace(settings, max_query_length=max_query_length,
-                                   doc_stride=min(settings.doc_stride, max(room // 2, 1)))
-  settings.check(loaded.config)
+    settings = settings.replace(max_query_length=max_query_length,
+                                doc_stride=min(settings.doc_stride, max(room // 2, 1)))
+  settings.check()
   return settings
 
 
