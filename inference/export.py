@@ -21,7 +21,7 @@ from common.errors import UserError
 from inference.agreement import Agreement, compare
 from inference.options import ExportOptions
 from inference.tasks import choose_task, load_task
-from modeling.checkpoints.open import open_checkpoint
+from modeling.checkpoints.load import open_checkpoint
 from tasks.inference import TaskInference
 
 SAMPLE_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sample.jsonl")

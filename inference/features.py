@@ -18,8 +18,8 @@ from common.progress import Progress
 from data_gen.labelled.pair_features import encode_pairs
 from inference.feature_files import FeatureChunk, feature_writer, open_input, read_chunks
 from inference.options import ExtractOptions, InferenceSettings
-from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_weights, open_checkpoint
+from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from tasks.inference import TaskInference, to_json
@@ -27,7 +27,6 @@ from training.devices import Devices, TpuOptions, set_up
 from training.examples import Examples, lengths_for
 from training.prediction import Prediction
 
-_POOLER = "bert/pooler/dense/kernel"
 # Of the vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
 
@@ -42,7 +41,7 @@ class FeatureInference(TaskInference):
     self.model.build_weights()
     self.load_report = load_weights(self.model, loaded.source)
     self._layer_outputs = layer_outputs(self.model, (settings.layer,), settings.pooling)
-    self._has_pooler = _POOLER in loaded.source.tensors
+    self._has_pooler = POOLER[0] in loaded.source.tensors
     if not self._has_pooler:
       self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_with_head, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 from tasks.inference import TaskInference, to_json
 from training.examples import Examples

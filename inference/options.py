@@ -55,10 +55,6 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
   batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
 
-  def check(self) -> None:
-    # Each by itself: whether windows fit is known when the checkpoint has told its own lengths.
-    Options.check(self)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictOptions(TrainedModelOptions, InferenceSettings):
@@ -88,8 +84,7 @@ class ExportOptions(TrainedModelOptions, InputOptions, CandidateOptions, SquadSe
       "sample.")
 
   def check(self) -> None:
-    # As for `InferenceSettings`.
-    Options.check(self)
+    super().check()
     files.refuse_existing(self.export_dir, "export_dir")
 
   def settings(self) -> InferenceSettings:

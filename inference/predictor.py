@@ -19,7 +19,7 @@ from common.errors import UserError
 from data_gen.text.lines import looks_like_json
 from inference.options import InferenceSettings, PredictOptions
 from inference.tasks import choose_task, load_task
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
 from tasks.inference import check_text
 
 # Key of an object that is given back with the result.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from common.errors import UserError
 
 if TYPE_CHECKING:
-  from modeling.checkpoints.open import LoadedCheckpoint
+  from modeling.checkpoints.load import LoadedCheckpoint
   from tasks.inference import InferenceSettings, TaskInference
 
 # --task → module and subclass of `tasks.inference.TaskInference`.
@@ -43,7 +43,7 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
   Raises:
     UserError: there is no such task, the checkpoint has no head for it, or has several and nothing tells which.
   """
-  from modeling.checkpoints.shapes import heads_of
+  from modeling.checkpoints.weights import heads_of
 
   if task is not None and task not in TASKS:
     near = difflib.get_close_matches(task, TASKS, 1)

@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.open import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import pack
 from training.examples import Examples, lengths_for

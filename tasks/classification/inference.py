@@ -9,11 +9,10 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head
+from modeling.checkpoints.load import LoadedCheckpoint, load_with_head
+from modeling.checkpoints.weights import POOLER
 from modeling.classification import BertForClassification
 from tasks.inference import InferenceSettings, TaskInference, to_json
-
-_POOLER = "bert/pooler/dense/kernel"
 
 
 class ClassifierInference(TaskInference):
@@ -28,8 +27,8 @@ class ClassifierInference(TaskInference):
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    if _POOLER not in loaded.source.tensors:
-      raise UserError(f"{loaded.source.description} has no pooler ({_POOLER}), which a classifier stands on")
+    if POOLER[0] not in loaded.source.tensors:
+      raise UserError(f"{loaded.source.description} has no pooler ({POOLER[0]}), which a classifier stands on")
     task = loaded.task or {}
     self.labels = class_labels(loaded)
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:

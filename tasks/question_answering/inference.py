@@ -12,7 +12,7 @@ import tensorflow as tf
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from evaluation.squad_answers import Candidate, find_answers
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head
+from modeling.checkpoints.load import LoadedCheckpoint, load_with_head
 from modeling.question_answering import BertForQuestionAnswering
 from tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from tasks.question_answering import window_graph
@@ -129,7 +129,7 @@ def window_settings(loaded: LoadedCheckpoint, max_seq_length: int, chosen: Squad
     room = max_seq_length - max_query_length - SPECIAL_TOKENS
     settings = settings.replace(max_query_length=max_query_length,
                                 doc_stride=min(settings.doc_stride, max(room // 2, 1)))
-  settings.check()
+  settings.check_model(loaded.config)
   return settings
 
 

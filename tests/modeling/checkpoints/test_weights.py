@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from modeling.checkpoints.names import native_path, original_name, original_names
+from modeling.checkpoints.weights import native_path, original_name, original_names
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
