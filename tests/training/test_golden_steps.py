@@ -56,7 +56,7 @@ def test_ten_steps_of_the_originals_fine_tuning(golden, way):
   dataset = batches(features).map(lambda batch: {
       name: value if name == "label_ids" else tf.compat.v1.placeholder_with_default(value, [8, None])
       for name, value in batch.items()})
-  trainer = make_trainer(model, dataset, 8, schedule_of(expected), task=classification.make_task(model),
+  trainer = make_trainer(model, dataset, 8, schedule_of(expected), objective=classification.make_objective(model),
                          jit_compile=jit_compile, gradient_accumulation_steps=parts)
   reports = train(trainer, 10)
   assert_reports(reports, expected["steps"], "loss")
@@ -68,12 +68,12 @@ def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_onl
   folder = golden_set / "optimizer"
   expected = json.loads((folder / "finetune_steps.json").read_text())
   model, features = fine_tuning(golden, folder)
-  task, schedule = classification.make_task(model), schedule_of(expected)
+  objective, schedule = classification.make_objective(model), schedule_of(expected)
   optimizer = AdamWeightDecay(raw_variables(model), clip_norm=None)
   reports, summed_norms = [], []
   for step, batch in enumerate(batches(features)):
     with tf.GradientTape() as tape:
-      sums = task.sums(batch, None)
+      sums = objective.sums(batch, None)
       loss = sums["classification_loss_sum"] / sums["classification_count"]
     gradients = tape.gradient(loss, optimizer.variables)
     rows = [name for name, gradient in zip(optimizer.names, gradients, strict=True)
