@@ -13,6 +13,7 @@ from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
 from modeling.token_classification import BertForTokenClassification
 from tests.data_gen.tokenization.common import TOKENIZERS
+from tests.modeling.checkpoints.common import random_weights, write_huggingface
 from tests.modeling.common import SMALL, random_features
 from tests.modeling.test_library import assert_same, randomized
 
@@ -45,7 +46,7 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
   directory = str(tmp_path / "out")
   model = randomized(BertForClassification(SMALL, 3))
   model.save_checkpoint(directory)
-  with pytest.warns(UserWarning, match=r"newly initialised, not in .*: cls/squad/output_weights, cls/squad/output_bias$"):
+  with pytest.warns(UserWarning, match="newly initialised, not .*: cls/squad/output_weights, cls/squad/output_bias$"):
     other = BertForQuestionAnswering.from_checkpoint(directory)
   assert_same(other.encode(FEATURES), model.encode(FEATURES))
   assert_same(other.span.output_weights, BertForQuestionAnswering(SMALL).span.output_weights)
@@ -55,12 +56,25 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
     BertForTokenClassification.from_checkpoint(directory)
 
 
+def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
+  weights = random_weights("span", pooler=False)
+  write_huggingface(tmp_path / "answers", weights)
+  path = str(tmp_path / "answers")
+  with pytest.warns(UserWarning, match="newly initialised, not .*: bert/pooler/dense/kernel, bert/pooler/dense/bias$"):
+    model = BertForQuestionAnswering.from_checkpoint(path)
+  np.testing.assert_array_equal(model.span.output_weights, weights["cls/squad/output_weights"])
+  with pytest.warns(UserWarning, match="bert/pooler/dense/bias, output_weights, output_bias$"):
+    model = BertForClassification.from_checkpoint(path, classes=2)
+  np.testing.assert_array_equal(
+      model.encoder.embeddings.word_embeddings, weights["bert/embeddings/word_embeddings"])
+
+
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
   model = BertEncoder(SMALL)
-  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, native, original"):
+  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, native"):
     model.save_checkpoint(str(tmp_path / "out"), "onnx")
   model.save_checkpoint(str(tmp_path / "out"))
-  with pytest.raises(UserError, match="out"):
+  with pytest.raises(UserError, match="out exists: name a directory that does not"):
     model.save_checkpoint(str(tmp_path / "out"))
   (tmp_path / "out/bert_config.json").rename(tmp_path / "config.json")
   with pytest.raises(UserError, match="there is no bert_config.json beside the checkpoint: give bert_config_file"):
