@@ -43,7 +43,7 @@ class MaskFiller:
     self.config, self.tokenizer = opened.config, opened.tokenizer
     self._model = BertForPreTraining(self.config)
     self._model.build_weights()
-    self.account = load_with_head(self._model, opened, ("cls/predictions/",), "masked-LM head")
+    self.account = load_with_head(self._model, opened, "masked_lm")
     self._encode = LocalPrediction(
         lambda features: {"sequence_output": self._model.encode(features)["sequence_output"]}, batch_size,
         lengths_for(self.config.max_position_embeddings, jit_compile=False), ("sequence_output",))

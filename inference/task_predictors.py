@@ -105,7 +105,7 @@ class ClassPredictor(TaskPredictor):
     self._pair = (opened.task or {}).get("pair")
     model = BertForClassification(opened.config, len(self.labels or [""]))
     model.build_weights()
-    self.account = load_with_head(model, opened, ("output_", "bert/pooler/"), "classifier")
+    self.account = load_with_head(model, opened, "classifier")
 
     def network(features: dict) -> dict:
       logits = model(features)
@@ -189,7 +189,7 @@ class AnswerPredictor(TaskPredictor):
     self._spans = span_settings(opened, settings.max_seq_length)
     model = BertForQuestionAnswering(opened.config)
     model.build_weights()
-    self.account = load_with_head(model, opened, ("cls/squad/",), "head for answers")
+    self.account = load_with_head(model, opened, "span")
     self._network = LocalPrediction(lambda features: dict(zip(("start", "end"), model(features), strict=True)),
                                     settings.batch_size, self._lengths, ("start", "end"))
 
