@@ -221,11 +221,16 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
+  """Updates that the weights of a checkpoint have seen; 0 where there are none, or nothing tells."""
+  return step_of(opened.source) if opened.source else 0
+
+
+def step_of(checkpoint: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
-  directory = (opened.source.directory if opened.source else None) or ""
-  record = os.path.join(directory, BEST_RECORD)
-  if files.exists(record):
-    return int(files.read_json(record)["step"])
+  directory = checkpoint.directory or ""
+  record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+  if record:
+    return int(record["step"])
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
   return int(number) if number.isdigit() else 0
 
