@@ -1,4 +1,4 @@
-"""convert_checkpoint.py: one process as a user starts it; everything else through `tasks.convert`."""
+"""convert_checkpoint.py: one process as a user starts it; everything else through `convert`."""
 
 import dataclasses
 import os
