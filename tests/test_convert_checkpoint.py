@@ -14,7 +14,7 @@ import tensorflow as tf
 from common.errors import UserError
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import FORMATS, write_checkpoint
 from modeling.config import BertConfig
 from modeling.presets import pretraining_parameter_count

@@ -1,6 +1,6 @@
 import pytest
 
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
 from modeling.presets import PRESETS, encoder_parameter_count, pretraining_parameter_count
 from modeling.pretraining import BertForPreTraining

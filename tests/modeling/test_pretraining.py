@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tests.golden.values import assert_close
 from tests.modeling.common import SMALL, arrays, golden_model, random_features

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
 from tasks.pretraining.task import make_task

@@ -19,7 +19,7 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from tasks.classification import task as classification
 from tests.training.common import LENGTH, ONE_LAYER, VOCAB, train, weights

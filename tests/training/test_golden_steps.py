@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining

@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
-from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.open import open_checkpoint
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tasks.classification.task import ClassificationOptions, run
 from tests.tasks.classification.toy_task import write_csv, write_glue, write_network
 from training.run_directory import read_metrics
