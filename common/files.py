@@ -1,7 +1,7 @@
 """Files on any file system: found by pattern, read, and written whole.
 
-A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported for
-such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported
+for such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
 """
 
 import contextlib
