@@ -72,7 +72,7 @@ def _export(options: ServingOptions, directory: str) -> None:
   from inference.export import ExportOptions, export
   from modeling.checkpoints.convert import convert
   from modeling.checkpoints.load import read_checkpoint
-  from modeling.checkpoints.shapes import heads_of
+  from modeling.checkpoints.weights import heads_of
 
   checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
   convert(checkpoint, "native", os.path.join(directory, "network"))
@@ -90,7 +90,7 @@ def _export(options: ServingOptions, directory: str) -> None:
 def _random_model(options: ServingOptions, path: str) -> str:
   import numpy as np
 
-  from modeling.checkpoints.shapes import encoder_shapes, head_shapes
+  from modeling.checkpoints.weights import encoder_shapes, head_shapes
   from modeling.checkpoints.write import write_checkpoint
   from modeling.config import BertConfig
 
@@ -139,8 +139,7 @@ def _plain(options: ServingOptions):
   import tensorflow as tf
 
   from benchmarks.reference_tokenizer import ReferenceTokenizer
-  from modeling.checkpoints.load import load_weights
-  from modeling.checkpoints.open import open_checkpoint
+  from modeling.checkpoints.load import load_weights, open_checkpoint
   from modeling.encoder import BertEncoder
 
   opened = open_checkpoint(os.path.join(options.directory, "network"))

@@ -62,8 +62,7 @@ def help_text(options: type[Options]) -> str:
     text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
     lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
                                    break_long_words=False, break_on_hyphens=False)]
-  return "\n".join([*lines, "",
-                    "--helpfull lists the flags of the libraries; --flagfile=FILE reads flags from a file."])
+  return "\n".join([*lines, "", "--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file."])
 
 
 def fail(error: UserError) -> int:

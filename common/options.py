@@ -163,14 +163,17 @@ class Options:
       UserError: names the first option that is wrong, or all required ones that are missing.
     """
     declared = declared_options(type(self))
-    missing = [f"--{one.name}" for one in declared
-               if one.declaration.required and getattr(self, one.name) in (None, "", ())]
+    missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
     if missing:
       raise UserError(f"{', '.join(missing)} must be given (--help explains)")
     for one in declared:
       one.check(getattr(self, one.name))
       for value in self.sweep.get(one.name, ()):
         one.check(value)
+
+  def required(self) -> list[str]:
+    """Names of the options that must be given."""
+    return [one.name for one in declared_options(type(self)) if one.declaration.required]
 
   def values(self) -> dict[str, object]:
     """Name → value of every option, as `flags.json` keeps them."""

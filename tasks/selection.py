@@ -1,21 +1,35 @@
-"""The paper's selection of hyperparameters: which run is the best on dev, and the report of all of them.
+"""The paper's selection of hyperparameters: every combination is run, the best on the development set predicts.
 
 The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, batch sizes and numbers of epochs, and
-with several random restarts where the data is small, and takes what is best on the dev set. Used by `tasks/` when
-run_classifier.py is given lists.
+with several random restarts where the data is small, and takes what is best on the dev set.
+
+Input: a task and one set of options for each combination. Output: a run directory for each, `selection.json`, a table,
+TensorBoard's HParams page, and the best weights in `best/`.
 """
 
 import contextlib
 import dataclasses
-import glob
+import gc
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 from common import files
+from common.errors import UserError
+from tasks.task import Task
+from training import run_directory
+from training.devices import Devices
+
+if TYPE_CHECKING:
+  from tasks.run import Run
+
+# In the directory of a finished run of a selection.
+_RESULT_FILE = "result.json"
 
 # Of the event files written here, so that a report that is written again replaces the older one.
 _EVENTS_SUFFIX = ".selection"
@@ -64,6 +78,71 @@ class _Setting:
   @property
   def num_degenerate(self) -> int:
     return sum(run.degenerate for run in self.runs)
+
+
+def check(task: Task) -> None:
+  """Refuses what can't be chosen among.
+
+  Raises:
+    UserError: nothing is trained, or there is no development set.
+  """
+  names = " and ".join(f"--{name}" for name in task.options.sweep)
+  if not task.options.do_train:
+    raise UserError(f"several values of {names} are for --do_train: to evaluate or predict there is one model")
+  if task.main_metric is None:
+    raise UserError(f"{names}: several values are for fine-tuning; pre-training takes one")
+  if not task.can_evaluate:
+    raise UserError(f"to choose among several values of {names} a development set is needed, with labels")
+
+
+def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None],
+           run_once: Callable[[Task, Devices, Callable], "Run"]) -> None:
+  """Runs all combinations one after the other, then evaluates and predicts with the best.
+
+  A combination that is finished already is not repeated.
+
+  Args:
+    make_task: options → the task, its checkpoint opened again.
+    task: under the options that were given, lists included.
+    tasks: one for each combination.
+    devices, log, run_once: see `tasks/run.py`.
+  """
+  options, results = task.options, []
+  for number, one in enumerate(tasks, 1):
+    directory = one.options.output_dir
+    log(f"\nrun {number} of {len(tasks)}: {os.path.basename(directory)}")
+    result_file = os.path.join(directory, _RESULT_FILE)
+    if files.exists(result_file):
+      result = RunResult(**files.read_json_object(result_file))
+      changes = run_directory.changed_flags(directory, one.options.values())
+      log(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
+    else:
+      files.make_output_directory(directory, "output_dir")
+      result = _measure(one, devices, log, run_once)
+      if devices.is_chief:
+        files.write_json(result_file, dataclasses.asdict(result))
+      keras.backend.clear_session()
+      gc.collect()
+    results.append(result)
+  best = best_run(results, task.main_metric)
+  log(f"\n{table(results, task.main_metric)}")
+  if devices.is_chief:
+    write_json(options.output_dir, results, best, task.main_metric)
+    write_hparams(options.output_dir, results, task.main_metric)
+    run_directory.copy_best(best.directory, options.output_dir)
+  if options.do_eval or options.do_predict:
+    chosen = next(one.options for one in tasks if one.options.output_dir == best.directory)
+    run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
+
+
+def _measure(task: Task, devices: Devices, log: Callable[[str], None], run_once: Callable) -> RunResult:
+  """One combination: trained, and measured on the development set."""
+  options, started = task.options, time.monotonic()
+  wanted = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
+  run = run_once(task.with_options(options.replace(**wanted)), devices, log)
+  metrics = run.evaluation()
+  return RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
+                   options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started)
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
@@ -159,8 +238,9 @@ def _events(directory: str) -> Iterator[None]:
   """Summaries of the block go to the one event file of this module in `directory`, in place of an older one."""
   import tensorflow as tf
 
-  for path in glob.glob(os.path.join(glob.escape(directory), f"events.out.tfevents.*{_EVENTS_SUFFIX}")):
-    os.remove(path)
+  pattern = os.path.join(files.escape_pattern(directory), f"events.out.tfevents.*{_EVENTS_SUFFIX}")
+  for path in files.glob_files(pattern):
+    files.remove(path)
   writer = tf.summary.create_file_writer(directory, filename_suffix=_EVENTS_SUFFIX)
   with writer.as_default(step=0):
     yield

@@ -4,10 +4,11 @@ What fine-tuning reads fits in memory, so nothing is written to disk in between.
 of similar length and padded to one of a few lengths, so that little is computed for padding and the graph is compiled
 for few shapes. All replicas get the same length.
 
-The batches of an epoch are a function of (lengths, batch size, seed, epoch): a run goes on after an interruption with
+The batches of an epoch are a function of (lengths, batch size, seed, epoch): a run resumes after an interruption with
 the very next batch, for any number of devices.
 
-Comes after `data_gen/labelled/pair_features.py` and the like; `training/loop.py` and `training/prediction.py` take the batches.
+Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches for
+`training/step.py` and `training/prediction.py`.
 """
 
 import dataclasses
@@ -28,7 +29,7 @@ _LENGTHS, _LENGTHS_COMPILED = 32, 4
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-  """E examples with T tokens in all, one behind the other.
+  """E examples with T tokens in all, concatenated.
 
   Attributes:
     tokens: name → [T], one value a token: "input_ids" int32, "segment_ids" of any integer type.
@@ -50,7 +51,7 @@ class Examples:
 
 
 def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
-  """`padded_lengths`, as many of them as pay: few where the whole network is compiled for each length."""
+  """`padded_lengths`, as many of them as pay: few where the whole model is compiled for each length."""
   return padded_lengths(longest, _LENGTHS_COMPILED if jit_compile else _LENGTHS)
 
 
@@ -91,7 +92,7 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
 
 
 def sorted_batches(row_lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
-  """All examples once, the longest first, as `epoch_batches`: for evaluation, where order is of no consequence."""
+  """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant."""
   order = np.argsort(-row_lengths, kind="stable")
   return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
 

@@ -1,11 +1,12 @@
 """From record files to the batches of every replica.
 
 The stream of examples is a pure function of (files, seed, place in the stream): the place is the number of examples
-seen so far, so a resumed run goes on with the very next one, and the number of devices does not change what a global
+seen so far, so a resumed run continues with the very next one, and the number of devices does not change what a global
 batch holds. Every host reads the serialized records of the whole global batch, which costs little, and parses its own
 share of it, in batches.
 
-Comes after `data_gen/pretraining/records.py`, which knows the schema; `training/loop.py` takes the batches.
+Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches for
+`training/step.py`.
 """
 
 import dataclasses

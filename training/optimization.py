@@ -3,7 +3,7 @@
 Source: section A.2 of the paper and `optimization.py` of the original code: linear warm-up, linear decay, Adam without
 bias correction, epsilon outside the square root, decoupled weight decay, clipping by the global norm.
 
-Comes after `training/loop.py`, which sums the gradients over the replicas and calls `AdamWeightDecay.update`.
+Input: gradients that `training/step.py` has summed over the replicas. Output: new weights and slots.
 """
 
 import dataclasses

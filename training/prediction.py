@@ -1,12 +1,11 @@
-"""One pass of a network over examples in memory, its outputs in the order of the examples.
+"""One pass of a model over examples in memory, its outputs in the order of the examples.
 
-Comes after `training/examples.py`; tasks score what comes out, while training and afterwards.
+Input: `Examples`. Output: arrays, which tasks score while training and afterwards.
 """
 
 from collections.abc import Callable
 
 import numpy as np
-import orbit
 import tensorflow as tf
 
 from training.examples import Examples, assemble, evaluation_dataset, sorted_batches
@@ -15,10 +14,10 @@ _SEQUENCES = ("input_ids", "input_mask", "segment_ids")
 
 
 class Prediction:
-  """A network that can be run over examples again and again.
+  """A model that can be run over examples again and again.
 
   Args:
-    network: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
+    model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
     batch_size: examples of a batch on all replicas together.
     lengths: that batches are padded to, see `examples.padded_lengths`.
     strategy: where it runs.
@@ -27,10 +26,10 @@ class Prediction:
     check_stop: called before every batch; may raise to break off.
   """
 
-  def __init__(self, network: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+  def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                strategy: tf.distribute.Strategy, jit_compile: bool, token_outputs: tuple[str, ...] = (),
                check_stop: Callable[[], None] = lambda: None):
-    self._network = tf.function(network, jit_compile=jit_compile or None)
+    self._model = tf.function(model, jit_compile=jit_compile or None)
     self._batch_size = batch_size
     self._lengths = lengths
     self._strategy = strategy
@@ -48,11 +47,14 @@ class Prediction:
     Returns:
       output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
     """
+    replicas = self._strategy.num_replicas_in_sync
+    # A few examples need not wait for a whole batch.
+    batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
     dataset = self._strategy.distribute_datasets_from_function(
-        lambda context: evaluation_dataset(examples, self._batch_size, self._lengths, context))
+        lambda context: evaluation_dataset(examples, batch_size, self._lengths, context))
     iterator = iter(dataset)
     results: dict[str, np.ndarray] = {}
-    for _ in range(-(-len(examples) // self._batch_size)):
+    for _ in range(-(-len(examples) // batch_size)):
       self._check_stop()
       outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
       rows = outputs.pop("example_index")
@@ -65,7 +67,7 @@ class Prediction:
 
   def _next_outputs(self, iterator) -> dict:
     def replica_outputs(features):
-      outputs = {**self._network(features), "example_index": features["example_index"],
+      outputs = {**self._model(features), "example_index": features["example_index"],
                  "is_real_example": features["is_real_example"]}
       if self._strategy.num_replicas_in_sync == 1:
         return outputs
@@ -77,20 +79,20 @@ class Prediction:
 
 
 class LocalPrediction:
-  """The same where somebody waits for a few examples: on one device, no rows that only fill a batch, one trace.
+  """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
 
   Args:
-    network: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
+    model: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
     batch_size: most examples of a batch.
     lengths: that batches are padded to, see `examples.padded_lengths`.
     token_outputs: names of the outputs that have one row a token.
   """
 
-  def __init__(self, network: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+  def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                token_outputs: tuple[str, ...] = ()):
-    self._network = tf.function(
-        network, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}])
-    self._network.get_concrete_function()
+    self._model = tf.function(
+        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}])
+    self._model.get_concrete_function()
     self._batch_size = batch_size
     self._lengths = lengths
     self._token_outputs = token_outputs
@@ -100,7 +102,7 @@ class LocalPrediction:
     results: dict[str, np.ndarray] = {}
     for rows in sorted_batches(examples.row_lengths, self._batch_size):
       batch = assemble(examples, rows, len(rows), self._lengths)
-      outputs = self._network({name: batch[name] for name in _SEQUENCES})
+      outputs = self._model({name: batch[name] for name in _SEQUENCES})
       for name, value in outputs.items():
         _place(results, name, value.numpy(), rows, examples, name in self._token_outputs)
     return results
@@ -117,18 +119,3 @@ def _place(results: dict, name: str, value: np.ndarray, rows: np.ndarray, exampl
   positions = np.arange(value.shape[1])
   is_token = positions < lengths  # [b, S]
   target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]
-
-
-class PredictingEvaluator(orbit.AbstractEvaluator):
-  """Evaluation whose metrics need all the outputs together, as ranks and F1 do.
-
-  Args:
-    evaluate_all: () → metric name → float.
-  """
-
-  def __init__(self, evaluate_all: Callable[[], dict[str, float]]):
-    self._evaluate_all = evaluate_all
-
-  def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-    """Metrics of one pass over everything; `num_steps`, orbit's limit, is not looked at."""
-    return self._evaluate_all()

@@ -3,21 +3,19 @@
   ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
   checkpoint                    which of them are kept, the newest first to be restored
   bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
-  task.json                     what a fine-tuned network is for: kind, labels, lengths
+  task.json                     what a fine-tuned model is for: kind, labels, lengths
   flags.json                    the effective configuration
   metrics.jsonl                 one line for each report of training or evaluation
   train/  eval/                 TensorBoard
   best/                         of fine-tuning: a directory like this one, with the best weights only
 
-Comes after `training/loop.py`; used by `training/session.py` and the tasks.
+Used by `training/loop.py`, `training/reports.py` and the tasks.
 """
 
 import contextlib
-import glob
 import importlib.metadata
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 
@@ -26,14 +24,13 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import write_casing
-from modeling.checkpoints.bundle import latest_checkpoint
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE
-from modeling.checkpoints.names import native_path
 from modeling.checkpoints.native import weights_tree
-from modeling.checkpoints.object_graph import attach
+from modeling.checkpoints.tensorflow_files import attach, latest_checkpoint
+from modeling.checkpoints.weights import native_path
 from modeling.config import BertConfig
-from training.loop import TrainingState
 from training.optimization import AdamWeightDecay
+from training.step import TrainingState
 
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
@@ -43,13 +40,13 @@ _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
 
 
 def check_same_model(directory: str, config: BertConfig) -> None:
-  """Refuses to go on in a directory that holds checkpoints of another network.
+  """Refuses to resume in a directory that holds checkpoints of another model.
 
   Raises:
     UserError: names the keys of `bert_config.json` that differ.
   """
   path = os.path.join(directory, CONFIG_FILE)
-  if latest_checkpoint(directory) is None or not os.path.exists(path):
+  if latest_checkpoint(directory) is None or not files.exists(path):
     return
   there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
   different = [f"{key} is {there.get(key)} there and {here.get(key)} here"
@@ -61,12 +58,19 @@ def check_same_model(directory: str, config: BertConfig) -> None:
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
-  path = os.path.join(directory, FLAGS_FILE)
-  if not os.path.exists(path):
-    return []
-  earlier = files.read_json(path).get("flags", {})
-  return [f"{name}: {earlier[name]} → {value}" for name, value in flags.items()
-          if name in earlier and earlier[name] != value]
+  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE)).get("flags", {})
+  return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
+          if name in earlier and _plain(earlier[name]) != _plain(value)]
+
+
+def _plain(value: object) -> object:
+  """A flag's value for comparisons: lists of one value, which older runs wrote as text, are that value."""
+  if isinstance(value, list) and len(value) == 1:
+    value = value[0]
+  if isinstance(value, str):
+    with contextlib.suppress(ValueError):
+      return float(value)
+  return value
 
 
 def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
@@ -77,14 +81,13 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
   Args:
     vocab_file: copied as `vocab.txt`; None where it is not known.
     do_lower_case: casing of the vocabulary; None where it is not known.
-    task: of a fine-tuned network, kept in `task.json`; None for pre-training.
+    task: of a fine-tuned model, kept in `task.json`; None for pre-training.
   """
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
     target = os.path.join(directory, VOCAB_FILE)
-    if not (os.path.exists(target) and os.path.samefile(vocab_file, target)):
-      with open(vocab_file, "rb") as source, files.atomic_write(target, "wb") as copy:
-        shutil.copyfileobj(source, copy)
+    if not files.same_file(vocab_file, target):
+      files.copy(vocab_file, target)
   if do_lower_case is not None:
     write_casing(directory, do_lower_case)
   if task is not None:
@@ -98,7 +101,7 @@ class BestCheckpoint:
 
   Args:
     directory: of the run.
-    model: the network; its weights are saved.
+    model: its weights are saved.
     state: counters; the step is saved.
     metric: what is compared; higher is better.
     describe: writes into a directory what `write_description` does.
@@ -112,7 +115,7 @@ class BestCheckpoint:
     tree = weights_tree(model)
     self._checkpoint = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=state.step)
     self._record_file = os.path.join(self.directory, BEST_RECORD)
-    self._record = files.read_json(self._record_file) if os.path.exists(self._record_file) else None
+    self._record = files.read_json_object(self._record_file) or None
 
   @property
   def record(self) -> dict | None:
@@ -139,9 +142,14 @@ class BestCheckpoint:
 
 def copy_best(source: str, directory: str) -> None:
   """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
-  target = os.path.join(directory, BEST_DIRECTORY)
+  target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
+  if files.is_remote(target):
+    files.remove_tree(target)
+    files.copy_tree(best, target)
+    return
   with tempfile.TemporaryDirectory(prefix=".best.", dir=directory) as temporary:
-    copy = shutil.copytree(os.path.join(source, BEST_DIRECTORY), os.path.join(temporary, "new"))
+    copy = os.path.join(temporary, "new")
+    files.copy_tree(best, copy)
     if os.path.exists(target):
       os.rename(target, os.path.join(temporary, "old"))
     os.rename(copy, target)
@@ -199,7 +207,7 @@ class CheckpointManager(tf.train.CheckpointManager):
     except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
       # TensorFlow's reader raises Python's own errors for some kinds of damage.
       earlier = ", ".join(os.path.basename(path) for path in self.checkpoints if path != prefix) or "none"
-      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; to go on from an earlier one "
+      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; to resume from an earlier one "
                       f"({earlier}), set model_checkpoint_path to it in {self.directory}/checkpoint") from None
     self._saved_step = int(self._step.numpy())
     return prefix
@@ -224,9 +232,10 @@ class CheckpointManager(tf.train.CheckpointManager):
     return prefix
 
   def _remove_partial(self, prefix: str) -> None:
-    for path in glob.glob(f"{glob.escape(prefix)}.*") + glob.glob(f"{glob.escape(prefix)}_temp*"):
+    pattern = files.escape_pattern(prefix)
+    for path in files.glob_files(f"{pattern}.*") + files.glob_files(f"{pattern}_temp*"):
       with contextlib.suppress(OSError):
-        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        files.remove_tree(path) if files.is_directory(path) else files.remove(path)
 
 
 class MetricsLog:
@@ -234,7 +243,7 @@ class MetricsLog:
 
   Args:
     directory: the run directory.
-    step: the step that the run goes on from; lines of later steps, written before an interruption, are dropped.
+    step: the step that the run resumes at; lines of later steps, written before an interruption, are dropped.
   """
 
   def __init__(self, directory: str, step: int):
@@ -247,7 +256,7 @@ class MetricsLog:
     """Adds a line; floats are rounded to 7 digits."""
     line = {"step": step, "split": split, **{name: float(f"{value:.7g}") for name, value in metrics.items()}}
     try:
-      with open(self._path, "a", encoding="utf-8") as file:
+      with files.open_file(self._path, "a") as file:
         file.write(json.dumps(line) + "\n")
     except OSError as error:
       raise UserError(f"can't write {self._path}: {error.strerror}") from None
@@ -256,9 +265,9 @@ class MetricsLog:
 def read_metrics(directory: str) -> list[dict]:
   """The lines of `metrics.jsonl`; an incomplete last line is left out."""
   path = os.path.join(directory, METRICS_FILE)
-  if not os.path.exists(path):
+  if not files.exists(path):
     return []
-  with open(path, encoding="utf-8") as file:
+  with files.open_file(path) as file:
     return [json.loads(line) for line in file if line.endswith("}\n")]
 
 

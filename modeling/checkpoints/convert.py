@@ -10,10 +10,10 @@ import numpy as np
 from common import files
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.shapes import (
+from modeling.checkpoints.weights import (
   check_fits,
   encoder_shapes,
   head_shapes,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from common.errors import UserError
 from common.files import read_json
-from modeling.checkpoints.huggingface_names import architecture_of
 from modeling.config import BertConfig
 
 # Theirs → ours: there "gelu" is the exact form, in the original and here it is the tanh form.
@@ -75,6 +74,8 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
   Args:
     tensors: original name → shape; they tell the architecture and the number of labels.
   """
+  from modeling.checkpoints.huggingface import architecture_of
+
   values = {
       "architectures": [architecture_of(tensors)],
       "model_type": "bert",

@@ -9,10 +9,9 @@ Keys are the `native_path`s of the original's names:
 
 import tensorflow as tf
 
-from modeling.checkpoints.bundle import Bundle
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.names import native_path, original_name, original_names
-from modeling.checkpoints.object_graph import attach
+from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.tensorflow_files import Bundle, attach
+from modeling.checkpoints.weights import native_path, original_name, original_names
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ROOTS = ("encoder/", "heads/")

@@ -3,8 +3,8 @@
 import os
 import re
 
-from modeling.checkpoints.bundle import Bundle
-from modeling.checkpoints.checkpoint import Checkpoint
+from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.tensorflow_files import Bundle
 
 # Not weights: the optimizer's state and the step counter.
 _NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file
 
 from common import files
 from common.errors import UserError
+from modeling.checkpoints.huggingface import CLASSIFIERS, huggingface_name, is_transposed
 from modeling.checkpoints.huggingface_config import config_values
-from modeling.checkpoints.huggingface_names import CLASSIFIERS, huggingface_name, is_transposed
-from modeling.checkpoints.model_garden_layout import (
+from modeling.checkpoints.model_garden import (
   MASKED_LM,
   NEXT_SENTENCE_POOLER,
   encoder_layout,
@@ -24,9 +24,8 @@ from modeling.checkpoints.model_garden_layout import (
   linear_layout,
   to_garden,
 )
-from modeling.checkpoints.names import native_path
-from modeling.checkpoints.object_graph import attach
-from modeling.checkpoints.shapes import heads_of
+from modeling.checkpoints.tensorflow_files import attach
+from modeling.checkpoints.weights import heads_of, native_path
 from modeling.config import BertConfig
 
 Weights = Mapping[str, np.ndarray]

@@ -1,9 +1,8 @@
-"""Record files of pre-training: checked against flags and network before anything is built, and how to parse them.
+"""Record files of pre-training: checked against flags and model before anything is built, and how to parse them.
 
 Comes after `data_gen/pretraining/records.py` (the schema); `tasks/pretraining/task.py` comes next.
 """
 
-import os
 import re
 from collections.abc import Callable
 
@@ -22,7 +21,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
   Args:
     patterns: comma-separated paths and globs.
     flag: where they come from, for errors.
-    config: the network that will read them.
+    config: the model that will read them.
     max_seq_length, max_predictions_per_seq: what the flags say.
 
   Returns:
@@ -30,7 +29,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
 
   Raises:
     UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, or of a
-      larger vocabulary than the network's.
+      larger vocabulary than the model's.
   """
   config.check_sequence_length(max_seq_length, "--max_seq_length")
   paths = files.expand_patterns(patterns, flag)
@@ -115,7 +114,7 @@ def find_vocabulary(config: BertConfig, given: str | None, candidates: list[str 
     the vocabulary, and whether it is of lower-cased text; None where nothing tells.
 
   Raises:
-    UserError: the file that was given does not fit the network.
+    UserError: the file that was given does not fit the model.
   """
   noted = [note for note in (_generator_notes(path) for path in record_paths[:1]) if note]
   lower = noted[0].get("do_lower_case") if noted else None
@@ -126,7 +125,7 @@ def find_vocabulary(config: BertConfig, given: str | None, candidates: list[str 
                       "--bert_config_file")
     return vocabulary, lower
   for path in (*candidates, *(note.get("vocab_file") for note in noted)):
-    if path and os.path.isfile(path):
+    if path and files.is_file(path):
       vocabulary = Vocabulary.from_file(path)
       if vocabulary.size == config.vocab_size:
         return vocabulary, lower
@@ -137,4 +136,4 @@ def _generator_notes(record_path: str) -> dict | None:
   """What `create_pretraining_data.py` wrote beside the records; None where they come from elsewhere."""
   name = re.sub(r"-\d{5}-of-\d{5}$", "", record_path)
   path = f"{name}.stats.json"
-  return files.read_json(path) if os.path.isfile(path) else None
+  return files.read_json(path) if files.is_file(path) else None

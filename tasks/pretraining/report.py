@@ -1,7 +1,4 @@
-"""What pre-training tells the user: the plan before step 0, and sample predictions.
-
-Used by `tasks/pretraining/task.py`.
-"""
+"""What pre-training tells the user: the plan before step 0, and sample predictions."""
 
 from collections.abc import Callable
 
@@ -9,11 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.names import raw_variables
 from modeling.config import BertConfig
+from modeling.pretraining import BertForPreTraining
+from tasks.pretraining.options import PretrainingOptions
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
-from training.report import duration
+from training.reports import duration
 from training.throughput import matmul_rate, training_flops
 
 # Rows shown in TensorBoard, and candidates for each masked position.
@@ -23,21 +21,20 @@ _SAMPLE_CANDIDATES = 3
 _ESTIMATED_UTILISATION = 0.5
 
 
-
-def plan(options, config: BertConfig, model, devices: Devices, train_files: RecordFiles, step: int) -> str:
+def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, train_files: RecordFiles,
+         step: int) -> str:
   """What is about to happen, with an estimate of the time.
 
   Args:
-    options: `PretrainingOptions`.
-    step: where training starts or goes on.
+    options: of the run.
+    model: its sizes and parameters, as text.
+    step: where training starts or resumes.
   """
   steps = options.num_train_steps - step
   examples = steps * options.train_batch_size
-  parameters = sum(int(np.prod(variable.shape)) for variable in raw_variables(model).values())
   lines = [
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
-      ("network", f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
-                  f"{parameters:,} parameters"),
+      ("model", model),
       ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
                f"{len(train_files.paths)} files"),
       ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
@@ -56,24 +53,21 @@ def plan(options, config: BertConfig, model, devices: Devices, train_files: Reco
   return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
+class SamplePredictions:
+  """Fills the masks of a few evaluation examples and shows the result as Markdown."""
 
+  def __init__(self, model: BertForPreTraining, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary):
+    context = tf.distribute.InputContext(1, 0, 1)
+    features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
+    self._features, self._vocabulary = features, vocabulary
+    self._probabilities = tf.function(lambda: tf.nn.softmax(model(features)["masked_lm_logits"]))  # [B, P, V]
 
-def sample_predictions(model, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary) -> Callable[[], str]:
-  """A function that fills the masks of a few evaluation examples and shows the result as Markdown."""
-  context = tf.distribute.InputContext(1, 0, 1)
-  features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
-
-  @tf.function
-  def probabilities():
-    return tf.nn.softmax(model(features)["masked_lm_logits"])  # [B, P, V]
-
-  def describe() -> str:
-    best = tf.math.top_k(probabilities(), _SAMPLE_CANDIDATES)
-    rows = [_describe_row({name: value[row].numpy() for name, value in features.items()}, best.values[row].numpy(),
-                          best.indices[row].numpy(), vocabulary) for row in range(_SAMPLE_ROWS)]
-    return "\n\n".join(rows)
-
-  return describe
+  def describe(self) -> str:
+    """The examples with the most probable tokens of the model as it is."""
+    best = tf.math.top_k(self._probabilities(), _SAMPLE_CANDIDATES)
+    return "\n\n".join(
+        _describe_row({name: value[row].numpy() for name, value in self._features.items()}, best.values[row].numpy(),
+                      best.indices[row].numpy(), self._vocabulary) for row in range(_SAMPLE_ROWS))
 
 
 def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, vocabulary: Vocabulary) -> str:

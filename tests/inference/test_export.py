@@ -15,8 +15,7 @@ from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from inference.export import AGREEMENT_FILE, TASKS, ExportOptions, export
-from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.open import open_checkpoint
+from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining

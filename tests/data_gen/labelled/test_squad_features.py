@@ -22,10 +22,14 @@ from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKEN
 SETTINGS = {name: dict(zip(("max_seq_length", "doc_stride", "max_query_length"), map(int, name.split("_")),
                            strict=True)) for name in ("384_128_64", "128_32_24")}
 
+# Which fixture holds which questions of the original's.
+QUESTIONS = [("golden", "v20"), ("golden", "corner"), ("full_golden", "v11"), ("full_golden", "v20"),
+             ("full_golden", "corner")]
+
 
 @pytest.fixture(scope="module")
-def uncased(real_data):
-  return Tokenizer.from_file(str(real_data / "bert" / "uncased_vocab.txt"))
+def uncased(golden):
+  return Tokenizer.from_file(str(golden / "bert" / "uncased_vocab.txt"))
 
 
 def read_lines(path):
@@ -86,22 +90,26 @@ def one_context(context, answer=None, start=0, question="ab"):
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", ["v11", "v20", "corner"])
-def test_windows_equal_those_of_the_original(golden, uncased, name, setting):
+@pytest.mark.parametrize("golden_values, name", QUESTIONS)
+def test_windows_equal_those_of_the_original(request, uncased, golden_values, name, setting):
   """All but those of questions that the original leaves out of the training."""
-  expected = list(map(unpadded, read_lines(golden / "squad" / f"squad_features_{name}_{setting}.jsonl.gz")))
-  data = read_squad(str(golden / "squad" / f"squad_{name}_train.json"), "train_file")
+  folder = request.getfixturevalue(golden_values) / "squad"
+  expected = list(map(unpadded, read_lines(folder / f"squad_features_{name}_{setting}.jsonl.gz")))
+  data = read_squad(str(folder / f"squad_{name}_train.json"), "train_file")
   checked = check_training(data, version_2_with_negative=name == "v20", skip_bad_answers=True)
   known = {line["qas_id"] for line in expected}
   found = [feature for feature in features_of(checked.data, uncased, **SETTINGS[setting]) if feature["qas_id"] in known]
   assert found == [{key: line[key] for key in found[0]} for line in expected]
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", ["v11", "v20", "corner"])
-def test_windows_for_prediction_are_those_that_the_original_made_logits_for(golden, uncased, name, setting):
-  data = read_squad(str(golden / "squad" / f"squad_{name}_eval.json"), "predict_file")
-  logits = np.load(golden / "squad" / f"squad_logits_{name}_{setting}.npz")
+@pytest.mark.parametrize("golden_values, name, setting", [
+  (*questions, setting) for questions in QUESTIONS for setting in SETTINGS
+  if (*questions, setting) != ("golden", "corner", "384_128_64")])
+def test_windows_for_prediction_are_those_that_the_original_made_logits_for(request, uncased, golden_values, name,
+                                                                            setting):
+  folder = request.getfixturevalue(golden_values) / "squad"
+  data = read_squad(str(folder / f"squad_{name}_eval.json"), "predict_file")
+  logits = np.load(folder / f"squad_logits_{name}_{setting}.npz")
   features = features_of(data, uncased, training=False, **SETTINGS[setting])
   assert [feature["qas_id"] for feature in features] == logits["qas_ids"].tolist()
   assert {feature["start_position"] for feature in features} == {None}

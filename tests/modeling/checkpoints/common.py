@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from common.errors import UserError
+from modeling.checkpoints.huggingface import huggingface_name, is_transposed
 from modeling.checkpoints.huggingface_config import config_values
-from modeling.checkpoints.huggingface_names import huggingface_name, is_transposed
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.shapes import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import encoder_shapes, head_shapes
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.weights import original_names
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import SMALL
@@ -66,7 +66,7 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
   assert_same(values(restored), values(model))
   account = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
-  assert (len(account.loaded), account.fresh, account.unused) == (len(KEYS), [], [])
+  assert (len(account.loaded), account.newly_initialised, account.unused) == (len(KEYS), [], [])
 
 
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):

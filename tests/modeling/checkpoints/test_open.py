@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from modeling.checkpoints.names import original_names
-from modeling.checkpoints.open import load_with_head, open_checkpoint, read_task
+from modeling.checkpoints.load import load_with_head, open_checkpoint, read_task
+from modeling.checkpoints.weights import original_names
 from modeling.classification import BertForClassification
 from tests.tiny import CONFIG, TOKENS, write_tiny
 
@@ -106,7 +106,7 @@ def test_a_network_that_is_used_as_it_is_needs_its_head(checkpoints):
     return model, load_with_head(model, opened, "output_", "classifier")
 
   model, account = load("classifier")
-  assert not account.fresh
+  assert not account.newly_initialised
   expected = open_checkpoint(str(checkpoints / "classifier")).source
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)

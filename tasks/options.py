@@ -1,0 +1,149 @@
+"""The options that scripts share: checkpoints, devices, training, fine-tuning.
+
+No TensorFlow here: `--help` and wrong flags answer at once.
+"""
+
+import dataclasses
+import itertools
+import math
+import os
+
+from common.errors import UserError
+from common.options import Options, declared_options, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointOptions(Options):
+  """Checkpoint."""
+
+  init_checkpoint: str | None = option(
+      None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
+      "Hugging Face directory or .safetensors file, or a checkpoint of the Model Garden.")
+  bert_config_file: str | None = option(
+      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
+  vocab_file: str | None = option(
+      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint")
+  do_lower_case: bool | None = option(
+      None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeviceOptions(Options):
+  """Devices and precision."""
+
+  distribution_strategy: str = option(
+      "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG is set, all "
+      "GPUs.",
+      choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
+  precision: str = option(
+      "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32.",
+      choices=("auto", "float32", "bfloat16", "float16"))
+  jit_compile: str = option(
+      "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
+      choices=("auto", "true", "false"))
+  use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
+  tpu_name: str | None = option(
+      None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))
+  tpu_zone: str | None = option(None, "Zone of the TPU.")
+  gcp_project: str | None = option(None, "Project of the TPU.")
+  num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.")
+
+  @property
+  def strategy_kind(self) -> str:
+    """--distribution_strategy, with --use_tpu taken into account."""
+    return "tpu" if self.use_tpu else self.distribution_strategy
+
+  def check(self) -> None:
+    super().check()
+    if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
+      raise UserError(f"--use_tpu contradicts --distribution_strategy={self.distribution_strategy}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingOptions(CheckpointOptions, DeviceOptions):
+  """Training."""
+
+  output_dir: str = option(None, "Directory of the run: checkpoints, results, TensorBoard.", required=True)
+  do_train: bool = option(False, "Train.")
+  train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
+  learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
+  save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
+  keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
+  iterations_per_loop: int | None = option(
+      None, "Steps inside one tf.function, between reports.", minimum=1,
+      default_text="as many as take about 5 seconds, at most 1000")
+  optimizer_bias_correction: bool = option(False, "Adam with bias correction, which the original does not have.")
+  gradient_accumulation_steps: int = option(
+      1, "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.", minimum=1)
+  freeze_embeddings: bool = option(False, "Leave the embeddings as they are.")
+  freeze_layers: int = option(0, "Leave the embeddings and so many of the lowest layers as they are.", minimum=0)
+  profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
+
+  # Scripts with a flag --do_eval or --do_predict make fields of these.
+  do_eval = False
+  do_predict = False
+
+  def check(self) -> None:
+    super().check()
+    if self.profile_steps is None:
+      return
+    if len(self.profile_steps) != 2:
+      raise UserError(f"--profile_steps={','.join(map(str, self.profile_steps))}: two steps are expected, e.g. "
+                      "--profile_steps=20,30")
+    first, last = self.profile_steps
+    if not 0 < first < last:
+      raise UserError(f"--profile_steps={first},{last}: the first step must be positive and less than the last")
+
+  @property
+  def predicts(self) -> bool:
+    """Whether the run ends with predictions."""
+    return self.do_predict
+
+  def combinations(self) -> list["TrainingOptions"]:
+    """One set of options for each combination of a sweep, each with a directory of its own where there are several."""
+    if not self.sweep:
+      return [self]
+    values = {one.name: self.sweep.get(one.name, (getattr(self, one.name),))
+              for one in declared_options(type(self)) if one.declaration.sweep}
+    chosen = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, _folder(one)), **one) for one in chosen]
+
+  def paths(self) -> tuple[str, ...]:
+    """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
+    return tuple(path for name in ("output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "data_dir",
+                                   "input_file", "eval_file", "train_file", "dev_file", "test_file", "predict_file")
+                 if (path := getattr(self, name, None)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(TrainingOptions):
+  """Fine-tuning."""
+
+  do_predict: bool = option(False, "Predict.")
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, sweep=True)
+  warmup_proportion: float = option(
+      0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
+  eval_steps: int | None = option(
+      None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
+  predict_batch_size: int = option(
+      64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
+      minimum=1)
+  pad_to_max_length: bool = option(
+      False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
+      "TPUs.")
+
+  def steps_per_epoch(self, num_examples: int) -> int:
+    """The last batch of an epoch may be smaller; it is not dropped."""
+    return -(-num_examples // self.train_batch_size)
+
+  def num_train_steps(self, num_examples: int) -> int:
+    """Updates of a whole run."""
+    return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
+
+
+def _folder(values: dict[str, object]) -> str:
+  """Name of a combination's directory, e.g. lr2e-05_bs32_ep3_seed1."""
+  short = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
+  return "_".join(f"{label}{values[name]:g}" if isinstance(values[name], float) else f"{label}{values[name]}"
+                  for name, label in short.items() if name in values)

@@ -1,0 +1,47 @@
+"""The options of `run_pretraining.py`."""
+
+import dataclasses
+
+from common.errors import UserError
+from common.options import option
+from tasks.options import TrainingOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingOptions(TrainingOptions):
+  """Pre-training."""
+
+  input_file: str = option(None, "Records to train on: comma-separated paths and globs.", required=True)
+  eval_file: str | None = option(
+      None, "Held-out records to evaluate on; without it evaluation reads --input_file.")
+  max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
+  max_predictions_per_seq: int = option(
+      20, "Masked positions of an example; must be that of the records.", minimum=1)
+  do_eval: bool = option(False, "Evaluate at the end.")
+  eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
+  num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1)
+  num_warmup_steps: int = option(10_000, "Steps over which the learning rate rises.", minimum=0)
+  eval_steps: int = option(0, "Steps between evaluations while training; 0 for none.", minimum=0)
+  max_eval_steps: int | None = option(
+      None, "Batches of an evaluation.", minimum=1, default_text="all of --eval_file; 100 where there is none")
+  next_sentence_prediction: bool = option(
+      True, "Train the next-sentence task too; false for records made without.")
+
+  @property
+  def losses(self) -> tuple[str, ...]:
+    """Names of the parts of the loss."""
+    return ("masked_lm", "next_sentence") if self.next_sentence_prediction else ("masked_lm",)
+
+  @property
+  def evaluation_batches(self) -> int | None:
+    """Batches of an evaluation; None for all there are."""
+    # The original's default where evaluation reads the training data.
+    return self.max_eval_steps if self.max_eval_steps or self.eval_file else 100
+
+  def check(self) -> None:
+    super().check()
+    if not (self.do_train or self.do_eval):
+      raise UserError("nothing to do: give --do_train, --do_eval or both")
+    if self.profile_steps and self.profile_steps[1] > self.num_train_steps:
+      raise UserError(f"--profile_steps={self.profile_steps[0]},{self.profile_steps[1]} goes beyond the end of "
+                      f"training, --num_train_steps={self.num_train_steps}")

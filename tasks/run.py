@@ -1,0 +1,292 @@
+"""The way of every run: check → devices → model → restore or initialise → train → evaluate → predict → write.
+
+Input: a task (`tasks/task.py`) and its options. Output: a run directory. `training/loop.py` has the steps in between.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from common.options import flags_table
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
+from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.checkpoints.weights import original_names
+from tasks import selection
+from tasks.options import DeviceOptions, TrainingOptions
+from tasks.task import Task, count_parameters
+from training import run_directory
+from training.devices import Devices, TpuOptions, set_up
+from training.examples import Examples
+from training.loop import train
+from training.optimization import AdamWeightDecay
+from training.prediction import Prediction
+from training.reports import EVAL, TRAIN, Reports, printer
+from training.signals import Interrupted, StopSignal
+from training.step import StepOptions, TrainingState, TrainingStep
+
+
+def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
+  """Checks everything, then trains, evaluates and predicts; several values of an option are a selection.
+
+  Args:
+    make_task: options → the task, with its data read and checked.
+    options: of the run.
+
+  Returns:
+    the process's exit status: 0, also when it was interrupted and can be resumed.
+
+  Raises:
+    UserError: see the task and `training`.
+  """
+  options.check()
+  combinations = options.combinations()
+  task = make_task(options)
+  if len(combinations) > 1:
+    selection.check(task)
+  if not task.prints_only:
+    files.make_output_directory(options.output_dir, "output_dir")
+  devices = set_up_devices(options, options.paths())
+  tasks = [task.with_options(combination) for combination in combinations]
+  for one in tasks:
+    one.check_devices(devices)
+  log = printer(devices.is_chief)
+  for note in task.notes:
+    log(note)
+  try:
+    if len(tasks) == 1:
+      run_once(tasks[0], devices, log)
+    else:
+      selection.select(make_task, task, tasks, devices, log, run_once)
+  except Interrupted as interruption:
+    what = f"saved in {options.output_dir}; " if options.do_train else ""
+    log(f"{interruption}: {what}run the same command again{' to resume' if options.do_train else ''}")
+  except tf.errors.OpError as error:
+    if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
+      raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
+                      "machines to resume from the last checkpoint") from None
+    task.explain(error, log)
+    raise
+  return 0
+
+
+def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
+  """The devices that the options ask for, see `devices.set_up`."""
+  tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
+  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths)
+
+
+def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
+  """One run, from its options to its files."""
+  options = task.options
+  if options.do_train:
+    for change in run_directory.changed_flags(options.output_dir, options.values()):
+      log(f"changed since the last run in {options.output_dir}: {change}")
+  one = Run(task, devices, log)
+  if options.do_train:
+    one.train()
+  with one.stop.listening(log):
+    if options.do_eval:
+      metrics = one.evaluation()
+      if devices.is_chief:
+        task.write_evaluation(one, metrics)
+    if options.predicts:
+      task.predict(one)
+  return one
+
+
+class Run:
+  """A model in its run directory: restored, or initialised from a checkpoint.
+
+  Attributes:
+    model: with its weights.
+    devices: what it runs on.
+    stop: the signals.
+    weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
+    metrics: of the last evaluation; None before the first.
+
+  Raises:
+    UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
+  """
+
+  def __init__(self, task: Task, devices: Devices, log: Callable[[str], None]):
+    options = task.options
+    self.task, self.devices, self.log = task, devices, log
+    self.stop = StopSignal()
+    self.metrics: dict[str, float] | None = None
+    self._evaluated_step: int | None = None
+    self._state = TrainingState()
+    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
+    self._note = (lambda line: None) if task.prints_only else log
+    if options.output_dir:
+      run_directory.check_same_model(options.output_dir, task.config)
+    with devices.strategy.scope():
+      self.model = task.make_model(devices.dtype)
+      self.model.build_weights()
+      _freeze(self.model, options)
+      restored = self._restore() if options.do_train else None
+      if restored:
+        self._note(f"resuming from {restored}, step {self.step}")
+      elif task.start is not None:
+        self._load_start()
+      elif options.do_train:
+        self._note("no --init_checkpoint: all weights are random")
+    if not options.do_train:
+      self._state.step.assign(task.start_step)
+    self.weights_step = self.step
+    if devices.is_chief and options.do_train:
+      self._describe(options.output_dir)
+
+  @property
+  def step(self) -> int:
+    """Updates made."""
+    return self._state.step_number
+
+  @property
+  def examples(self) -> int:
+    """Training examples seen: the place in their stream."""
+    return int(self._state.examples.numpy())
+
+  @property
+  def reports(self) -> Reports:
+    """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
+    if self._reports is None:
+      self._reports = Reports(self.task.options.output_dir, self.devices.is_chief, self.step, self.log)
+    return self._reports
+
+  def train(self) -> None:
+    """Trains to the end and takes the best weights, where evaluations have chosen some.
+
+    Raises:
+      Interrupted: a signal came; what was trained is saved.
+      UserError: see `loop.train`.
+    """
+    task, options, devices = self.task, self.task.options, self.devices
+    loop_options = task.loop_options()
+    if task.main_metric is not None:
+      self._best = run_directory.BestCheckpoint(
+          options.output_dir, self.model, self._state, task.main_metric, self._describe)
+    schedule = task.schedule()
+    training_step = TrainingStep(
+        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
+        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    gradient_accumulation_steps=options.gradient_accumulation_steps))
+    is_finished = self.step >= loop_options.num_train_steps
+    self.log(task.finished(self) if is_finished else task.plan(self))
+    self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
+    train(training_step, task.training_data(self), self._state, devices, loop_options,
+          self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+          self.evaluate if loop_options.eval_steps else None)
+    self.weights_step = self.step
+    if not is_finished:
+      self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
+    self._load_best()
+
+  def evaluate(self) -> dict[str, float]:
+    """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
+    self.metrics = self.task.evaluate(self)
+    self._evaluated_step = self.step
+    if self.devices.is_chief:
+      if self._best is not None:
+        self._best.update(self.metrics)
+      with self.reports.writer(EVAL).as_default(self.step):
+        self.task.show_evaluation(self)
+    self.reports.evaluation(self.step, self.metrics)
+    return self.metrics
+
+  def evaluation(self) -> dict[str, float]:
+    """Metrics of the weights as they are: those of the last evaluation where it was of the same weights."""
+    if self._evaluated_step != self.weights_step:
+      self.metrics = self.task.evaluate(self)
+      self._evaluated_step = self.weights_step
+    return self.metrics
+
+  @property
+  def is_evaluated(self) -> bool:
+    """Whether the last evaluation was of these weights."""
+    return self._evaluated_step == self.weights_step
+
+  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+    if self._prediction is None:
+      task = self.task
+      self._prediction = Prediction(
+          lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
+          task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
+          self.check_stop)
+    return self._prediction(examples, advance)
+
+  def check_stop(self) -> None:
+    """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
+    if self.devices.num_workers == 1:
+      self.stop.check()
+
+  def describe_model(self) -> str:
+    """Sizes and parameters."""
+    config, variables = self.task.config, original_names(self.model)
+    frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
+    return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+            f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
+
+  def _restore(self) -> str | None:
+    options = self.task.options
+    trained = {name: one.value for name, one in original_names(self.model).items() if one.trainable}
+    self._optimizer = AdamWeightDecay(trained, bias_correction=options.optimizer_bias_correction)
+    self._checkpoints = run_directory.CheckpointManager(
+        run_directory.checkpoint_of(self.model, self._state, self._optimizer), options.output_dir, self._state.step,
+        options.save_checkpoints_steps, options.keep_checkpoint_max)
+    return self._checkpoints.restore_or_initialize()
+
+  def _load_start(self) -> None:
+    task = self.task
+    heads = [name for name in original_names(self.model) if not name.startswith("bert/")]
+    start = task.start
+    if task.head_mismatch is not None:
+      start = dataclasses.replace(
+          start, tensors={name: shape for name, shape in start.tensors.items() if name not in heads})
+    report = load_weights(self.model, start)
+    self._note(report.describe())
+    if task.head_mismatch is not None:
+      self._note(f"the head is newly initialised: {task.head_mismatch}")
+    if not task.options.do_train and any(name in heads for name in report.newly_initialised):
+      raise UserError(f"{start.description} is not a trained model for this task"
+                      f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "
+                      "of one")
+
+  def _load_best(self) -> None:
+    directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
+    record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+    if not record:
+      return
+    if record["step"] != self.step:
+      with self.devices.strategy.scope():
+        load_weights(self.model, read_checkpoint(directory))
+    self.weights_step = record["step"]
+    self.task.best_loaded(self)
+    self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
+             f"{directory}")
+
+  def _describe(self, directory: str) -> None:
+    task = self.task
+    run_directory.write_description(
+        directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
+        task.description)
+
+
+def _freeze(model, options: TrainingOptions) -> None:
+  """Marks what --freeze_embeddings and --freeze_layers leave as it is.
+
+  Raises:
+    UserError: there are not so many layers.
+  """
+  layers = model.encoder.layers
+  if options.freeze_layers > len(layers):
+    raise UserError(f"--freeze_layers={options.freeze_layers}: the model has {len(layers)} layers")
+  if options.freeze_embeddings or options.freeze_layers:
+    model.encoder.embeddings.trainable = False
+  for layer in layers[:options.freeze_layers]:
+    layer.trainable = False

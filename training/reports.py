@@ -1,0 +1,116 @@
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard.
+
+One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+
+import tensorflow as tf
+
+from common.progress import Progress
+from training.run_directory import MetricsLog, read_metrics
+
+TRAIN, EVAL = "train", "eval"
+
+
+class Reports:
+  """Takes reports of training and evaluation.
+
+  Args:
+    directory: the run directory.
+    is_chief: whether this process writes.
+    step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
+    log: prints a line.
+  """
+
+  def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None]):
+    self.directory = directory
+    self._is_chief = is_chief
+    self._log = log
+    self._metrics = MetricsLog(directory, step) if is_chief else None
+    self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
+    self._writers: dict[str, tf.summary.SummaryWriter] = {}
+    self._progress: Progress | None = None
+
+  def log(self, line: str) -> None:
+    """Prints a line of its own, also while there is a progress bar."""
+    if self._progress is not None:
+      self._progress.write(line)
+    else:
+      self._log(line)
+
+  def text(self, split: str, name: str, markdown: str, step: int) -> None:
+    """Shows a text in TensorBoard."""
+    if self._is_chief:
+      with self.writer(split).as_default(step):
+        tf.summary.text(name, markdown)
+
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str) -> None:
+    """The report of an inner loop of `steps` steps that ended at `step`."""
+    self._write(TRAIN, step, metrics)
+    self._progress.advance(
+        steps, loss=f"{metrics['loss']:.4f}",
+        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"},
+        examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{metrics['tokens_per_second']:.0f}")
+
+  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+    """The report of an evaluation; made when everything that belongs to it is written."""
+    self._write(EVAL, step, metrics)
+    self._evaluated.add(step)
+    if self._progress is not None:
+      shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
+      self.log(f"step {step}: evaluation: {shown}")
+
+  def has_evaluation(self, step: int) -> bool:
+    """Whether an evaluation of this step was reported, by this or an earlier process."""
+    return step in self._evaluated
+
+  def writer(self, split: str) -> tf.summary.SummaryWriter:
+    """The TensorBoard writer of `TRAIN` or `EVAL`."""
+    if not self._is_chief:
+      return tf.summary.create_noop_writer()
+    if split not in self._writers:
+      self._writers[split] = tf.summary.create_file_writer(os.path.join(self.directory, split))
+    return self._writers[split]
+
+  @contextlib.contextmanager
+  def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
+    """A progress bar from `step` to `steps` while the block runs; none where nothing is left to do."""
+    if step < steps:
+      self._progress = Progress(what, steps, "step", initial=step)
+    try:
+      yield
+    finally:
+      if self._progress is not None:
+        self._progress.close()
+        self._progress = None
+      for writer in self._writers.values():
+        writer.flush()
+
+  def restart_clock(self) -> None:
+    """Leaves the time since the last report out of the rate."""
+    self._progress.restart_clock()
+
+  def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
+    if not self._is_chief:
+      return
+    with self.writer(split).as_default(step):
+      for name, value in metrics.items():
+        tf.summary.scalar(name, value)
+    self.writer(split).flush()
+    self._metrics.append(step, split, metrics)
+
+
+def printer(is_chief: bool) -> Callable[[str], None]:
+  """`print` for the process that reports, nothing for the others."""
+  return (lambda text: print(text, flush=True)) if is_chief else (lambda text: None)
+
+
+def duration(seconds: float) -> str:
+  """Seconds in words: "40 s", "12 min", "3.5 h", "2.1 days"."""
+  for size, unit, digits in ((86400, "days", 1), (3600, "h", 1), (60, "min", 0)):
+    if seconds >= 1.5 * size:
+      return f"{seconds / size:.{digits}f} {unit}"
+  return f"{seconds:.0f} s"
