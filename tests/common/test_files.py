@@ -7,7 +7,6 @@ import pytest
 from common import files
 from common.errors import UserError
 
-
 _NUMBERS = itertools.count()
 
 
