@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.reference_squad import reference_features
 from common.errors import UserError
 from data_gen.labelled import squad_features, squad_spans
-from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
-from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import WindowOptions, make_windows
 from data_gen.labelled.squad_spans import find_token_words
 from data_gen.tokenization.tokenizer import Tokenizer
