@@ -53,8 +53,8 @@ def main(options: ServingOptions) -> None:
       file.writelines(f"{line}\n" for line in lines)
     _export(options, directory)
     print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
-          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} "
-          "cores")
+          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on "
+          f"{os.cpu_count()} cores")
     print(f"{'texts':>5} {'program':14} {'median ms':>10} {'90 % below':>11} {'export is faster by':>20}")
     for batch_size in options.batch_size:
       commands = interleaved.worker_commands(

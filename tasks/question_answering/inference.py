@@ -45,7 +45,7 @@ class AnswerInference(TaskInference):
     self._top_k = settings.top_k
     self.model = BertForQuestionAnswering(loaded.config)
     self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, ("cls/squad/",), "head for answers")
+    self.load_report = load_with_head(self.model, loaded, "span")
 
   def examples(self, inputs: list[tuple[str, str]]) -> Examples:
     """The windows of all questions; none of those whose context has no token."""

@@ -51,9 +51,9 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   assert (account.newly_initialised, account.unused) == ([], [])
 
 
-def test_the_optimizers_slots_of_the_original_are_left_aside(golden):
-  source = read_checkpoint(str(golden / "optimizer"))
-  expected = arrays(golden / "optimizer/pretrain_final_weights.npz")
+def test_the_optimizers_slots_of_the_original_are_left_aside(full_golden):
+  source = read_checkpoint(str(full_golden / "optimizer"))
+  expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")
   assert set(source.tensors) == set(expected)
   model = build(source.config)
   account = load_weights(model, source)
