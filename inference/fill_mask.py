@@ -146,7 +146,7 @@ def run(options: FillMaskOptions) -> None:
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.
   """
-  texts = options.texts or [line.strip() for line in sys.stdin if line.strip()]
+  texts = options.sentences or [line.strip() for line in sys.stdin if line.strip()]
   if not texts:
     raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
   for text in texts:
