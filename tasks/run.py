@@ -35,7 +35,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
 
   Args:
     make_task: options → the task, with its data read and checked.
-    options: checked each by itself.
+    options: of the run.
 
   Returns:
     the process's exit status: 0, also when it was interrupted and can be resumed.
@@ -43,6 +43,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   Raises:
     UserError: see the task and `training`.
   """
+  options.check()
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:

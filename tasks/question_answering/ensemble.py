@@ -39,6 +39,7 @@ def predict_together(options: SquadOptions) -> int:
   Raises:
     UserError: see `open_ensemble`.
   """
+  options.check()
   ensemble = open_ensemble(options.ensemble, options.given_settings, options.do_lower_case)
   if options.output_dir:
     ensemble = ensemble.with_kept_threshold(options.output_dir)

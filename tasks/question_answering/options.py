@@ -39,8 +39,10 @@ class SquadOptions(SquadSettings, FineTuningOptions):
 
   @property
   def given_settings(self) -> Mapping[str, object]:
-    """The settings that were on the command line; the others are those of the run, or the defaults."""
-    return {name: getattr(self, name) for name in SETTINGS if name in self.given}
+    """The settings that were chosen, on the command line or in Python; the others are those of the run."""
+    defaults = SquadSettings()
+    return {name: getattr(self, name) for name in SETTINGS
+            if name in self.given or getattr(self, name) != getattr(defaults, name)}
 
   def check(self) -> None:
     super().check()

@@ -1,4 +1,4 @@
-"""The original's steps through the training step: twenty of pre-training, ten of fine-tuning."""
+"""The original's steps through the trainer: twenty of pre-training, ten of fine-tuning."""
 
 import json
 
@@ -13,11 +13,10 @@ from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from modeling.task_heads import ClassificationHead
 from tasks.classification import task as classification
-from tasks.pretraining import task as pretraining
 from tests.golden.values import assert_close
 from tests.modeling.common import arrays
+from tests.training.common import batches, make_trainer, train
 from training.optimization import AdamWeightDecay, LearningRateSchedule
-from training.step import StepOptions, TrainingState, TrainingStep
 
 # Largest differences of a loss, of the gradient norm (relative) and of a final weight: see tests/golden/README.md.
 LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
@@ -25,50 +24,54 @@ LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
 
 @pytest.fixture(params=[("golden", False, 1), ("golden", True, 4), ("full_golden", False, 1)], ids=str)
 def way(request):
-  """(folder of the values, how a step is computed)"""
+  """(folder of the values, jit_compile, gradient_accumulation_steps)"""
   values, jit_compile, parts = request.param
-  return (request.getfixturevalue(values) / "optimizer",
-          StepOptions(jit_compile=jit_compile, gradient_accumulation_steps=parts))
+  return request.getfixturevalue(values), jit_compile, parts
 
 
 def test_twenty_steps_of_the_original(golden, way):
-  folder, options = way
+  values, jit_compile, parts = way
+  folder = values / "optimizer"
   expected = json.loads((folder / "pretrain_steps.json").read_text())
   model = BertForPreTraining(BertConfig.from_file(str(folder / "bert_config.json")))
   model.build_weights()
   load_weights(model, read_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
-  step = training_step(model, pretraining.make_objective(model), expected, options)
-  batches = iter(dataset(arrays(folder / "pretrain_batches.npz")))
-  reports = [step.run(batches, 1) for _ in range(2)]
+  trainer = make_trainer(model, batches(arrays(folder / "pretrain_batches.npz")), 8, schedule_of(expected),
+                         jit_compile=jit_compile, gradient_accumulation_steps=parts)
+  reports = train(trainer, 2)
   assert_close(raw_variables(model), folder / "pretrain_weights_after_step2.npz", 5e-6)
-  reports += [step.run(batches, 1) for _ in range(18)]
+  reports += train(trainer, 18)
+  assert len(reports) == int(trainer.state.step.numpy()) == 20
   assert_reports(reports, expected["steps"], "total_loss")
   assert_close(raw_variables(model), folder / "pretrain_final_weights.npz", WEIGHT)
 
 
 def test_ten_steps_of_the_originals_fine_tuning(golden, way):
   """As on TPUs: there the clip norm is that of the summed gradient."""
-  folder, options = way
+  values, jit_compile, parts = way
+  folder = values / "optimizer"
   expected = json.loads((folder / "finetune_onehot_steps.json").read_text())
   model, features = fine_tuning(golden, folder)
   # As in fine-tuning, the graph does not know how long a batch is.
-  batches = iter(dataset(features).map(lambda batch: {
+  dataset = batches(features).map(lambda batch: {
       name: value if name == "label_ids" else tf.compat.v1.placeholder_with_default(value, [8, None])
-      for name, value in batch.items()}))
-  step = training_step(model, classification.make_objective(model), expected, options)
-  assert_reports([step.run(batches, 1) for _ in range(10)], expected["steps"], "loss")
+      for name, value in batch.items()})
+  trainer = make_trainer(model, dataset, 8, schedule_of(expected), objective=classification.make_objective(model),
+                         jit_compile=jit_compile, gradient_accumulation_steps=parts)
+  reports = train(trainer, 10)
+  assert_reports(reports, expected["steps"], "loss")
   assert_close(raw_variables(model), folder / "finetune_onehot_final_weights.npz", WEIGHT)
 
 
 def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_only(golden, golden_set):
-  """There the norm counts the rows of the word embeddings' gradient one by one, before those of a word are summed."""
+  """There the norm counts the rows of the word embeddings' gradient one by one, before equal words are summed."""
   folder = golden_set / "optimizer"
   expected = json.loads((folder / "finetune_steps.json").read_text())
   model, features = fine_tuning(golden, folder)
   objective, schedule = classification.make_objective(model), schedule_of(expected)
   optimizer = AdamWeightDecay(raw_variables(model), clip_norm=None)
   reports, summed_norms = [], []
-  for number, batch in enumerate(dataset(features)):
+  for step, batch in enumerate(batches(features)):
     with tf.GradientTape() as tape:
       sums = objective.sums(batch, None)
       loss = sums["classification_loss_sum"] / sums["classification_count"]
@@ -79,9 +82,9 @@ def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_onl
     norm = tf.linalg.global_norm(gradients)
     gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
     summed_norms.append(float(tf.linalg.global_norm(gradients)))
-    number = tf.constant(number, tf.int64)
-    optimizer.update([gradient / tf.maximum(norm, 1.0) for gradient in gradients], schedule(number), number)
-    reports.append({"loss": float(loss), "gradient_norm": float(norm), "learning_rate": float(schedule(number))})
+    rate = schedule(tf.constant(step, tf.int64))
+    optimizer.update([gradient / tf.maximum(norm, 1.0) for gradient in gradients], rate, tf.constant(step, tf.int64))
+    reports.append({"loss": float(loss), "gradient_norm": float(norm), "learning_rate": float(rate)})
   assert_reports(reports, expected["steps"], "loss", norm_tolerance=5e-4)
   wanted = [step["global_norm_if_slices_were_summed"] for step in expected["steps"]]
   np.testing.assert_allclose(summed_norms, wanted, rtol=5e-4)
@@ -103,18 +106,8 @@ def fine_tuning(golden, folder) -> tuple[BertForClassification, dict]:
   return model, features
 
 
-def dataset(features: dict[str, np.ndarray]) -> tf.data.Dataset:
-  """Arrays [step, batch, ...] as batches of static shape."""
-  return tf.data.Dataset.from_tensor_slices({name: tf.constant(value) for name, value in features.items()})
-
-
 def schedule_of(expected) -> LearningRateSchedule:
   return LearningRateSchedule(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"])
-
-
-def training_step(model, objective, expected, options) -> TrainingStep:
-  return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), schedule_of(expected), TrainingState(),
-                      tf.distribute.get_strategy(), 8, options)
 
 
 def assert_reports(reports, steps, loss, norm_tolerance=NORM):
