@@ -37,8 +37,8 @@ DIFFERENCES = [
 
 
 @pytest.fixture(params=squad_golden.CASES, ids=str)
-def case(request):
-  return squad_golden.load(request, request.param)
+def case(request, golden):
+  return squad_golden.load(request, golden, request.param)
 
 
 def texts_and_logits(candidates):
