@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from common import files
 from common.errors import UserError
-from data_gen.text.docstring_text import docstring_paragraphs
-from data_gen.text.docstrings import find_source_files, read_docstrings
+from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
 # Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
 _SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,

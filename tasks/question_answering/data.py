@@ -1,6 +1,6 @@
 """The files of a SQuAD run as windows for the network, with what the user should know about them.
 
-After `data_gen/labelled/squad.py`, `data_gen/labelled/squad_check.py` and `data_gen/labelled/squad_features.py`; used by `tasks/question_answering/task.py`.
+After `data_gen/labelled/squad.py` and `data_gen/labelled/squad_features.py`; used by `tasks/question_answering/task.py`.
 """
 
 import dataclasses
@@ -10,8 +10,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from data_gen.labelled.squad import Question, SquadData, read_squad
-from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tasks.question_answering.settings import SquadSettings
