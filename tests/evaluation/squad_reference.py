@@ -85,7 +85,7 @@ def best_indexes(logits, count):
 
 def slice_text(context, tokenizer, contexts, first, last):
   """What stands between the first and the last character of the tokens `first` and `last`."""
-  (start, end), (other_start, other_end) = contexts.spans[[first, last]].tolist()
+  (start, end), (other_start, other_end) = contexts.offsets[[first, last]].tolist()
   return context[min(start, other_start):max(end, other_end)]
 
 
@@ -99,7 +99,7 @@ def original_text(context, tokenizer, contexts, first, last):
 def words_of(context, contexts, first, last):
   """The words that the tokens are in, joined by blanks."""
   words, starts = split_words(context)
-  in_words = [bisect.bisect_right(starts, int(contexts.spans[token, 0])) - 1 for token in (first, last)]
+  in_words = [bisect.bisect_right(starts, int(contexts.offsets[token, 0])) - 1 for token in (first, last)]
   return " ".join(words[in_words[0]:in_words[1] + 1])
 
 

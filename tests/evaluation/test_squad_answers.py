@@ -245,7 +245,7 @@ def test_a_context_longer_than_any_window():
   row_starts = np.cumsum(windows.row_lengths) - windows.row_lengths
   holds = ((windows.question_index == 1) & (position >= windows.doc_token_start)
            & (position < windows.row_lengths - 1))
-  assert holds.sum() > 1 and context[slice(*contexts.spans[place])] == "mask"
+  assert holds.sum() > 1 and context[slice(*contexts.offsets[place])] == "mask"
   logits = np.zeros(windows.row_lengths.sum(), np.float32)
   logits[(row_starts + position)[holds]] = 4
   one = find_answers(data, contexts, windows, logits, logits, AnswerOptions())[1]

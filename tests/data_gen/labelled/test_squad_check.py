@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
-from data_gen.labelled.squad_check import REPAIR_REACH, check_training
+from data_gen.labelled.squad import REPAIR_REACH, Answer, Question, SquadData, check_training, read_squad
 
 CONTEXT = "Winter came in. The inn at the harbour closed in May,  when rain came."
 
@@ -70,7 +69,7 @@ def test_a_question_without_a_usable_answer(answer, reason):
   data = data_of(("May", 49), answer)
   with pytest.raises(UserError) as error:
     check_training(data, version_2_with_negative=False)
-  assert str(error.value) == (f"train.json: 1 of 2 questions have no usable answer: q1 ({reason}); mend them, or leave "
+  assert str(error.value) == (f"train.json: 1 of 2 questions have no usable answer: q1 ({reason}); fix them, or leave "
                               "them out with --skip_bad_answers")
   checked = check_training(data, version_2_with_negative=False, skip_bad_answers=True)
   assert [question.id for question in checked.data.questions] == ["q0"] and checked.skipped_ids == ("q1",)
@@ -78,7 +77,7 @@ def test_a_question_without_a_usable_answer(answer, reason):
 
 
 def test_many_bad_answers_are_counted_and_some_are_named():
-  with pytest.raises(UserError, match=r"8 of 8 questions .* q4 \(it has no answer\) and 3 more; mend"):
+  with pytest.raises(UserError, match=r"8 of 8 questions .* q4 \(it has no answer\) and 3 more; fix"):
     check_training(data_of(*[None] * 8), version_2_with_negative=False)
   with pytest.raises(UserError, match="nothing is left to train on"):
     check_training(data_of(*[None] * 8), version_2_with_negative=False, skip_bad_answers=True)

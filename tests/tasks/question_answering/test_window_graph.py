@@ -94,7 +94,7 @@ def test_answers_are_those_of_the_plain_loops(seed, negative):
   # Few different numbers, so that there are ties.
   start_logits, end_logits = rng.integers(-3, 4, (2, *windows.is_best.shape)).astype(np.float32)
   found = choose_answers(windows, tf.constant(start_logits), tf.constant(end_logits), tokens, settings)
-  expected = plain_answers(windows, start_logits, end_logits, context_tokens.spans, settings, len(contexts))
+  expected = plain_answers(windows, start_logits, end_logits, context_tokens.offsets, settings, len(contexts))
   assert list(zip(*(values.numpy().tolist() for values in found), strict=True)) == expected
   starts = [start for start, *_ in expected]
   assert any(start < 0 for start in starts) and any(start > 0 for start in starts)
