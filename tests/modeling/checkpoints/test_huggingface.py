@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
-from modeling.task_heads import ClassificationHead
+from modeling.classification import ClassificationHead
 from tests.modeling.checkpoints.common import (
   HEADS,
   assert_refused,

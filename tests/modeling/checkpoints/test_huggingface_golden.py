@@ -5,9 +5,11 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.losses import softmax_cross_entropy
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import load_into
 from tests.modeling.common import arrays
 

@@ -11,8 +11,10 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints import model_garden_process
 from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, arrays, random_features
