@@ -18,10 +18,13 @@ from modeling.checkpoints.weights import (
   original_names,
   weight_values,
 )
+from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
+from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import CLASSES, WithHeads, random_weights
 from tests.modeling.checkpoints.common import HEADS as ANNOUNCED
 from tests.modeling.common import SMALL
