@@ -30,9 +30,9 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
 
   from modeling.checkpoints.weights import raw_variables
   from modeling.classification import BertForClassification
-  from tasks.classification.task import make_task
-  from training.loop import StepOptions, Trainer, TrainingState
+  from tasks.classification.task import make_objective
   from training.optimization import AdamWeightDecay, LearningRateSchedule
+  from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForClassification(config, 2)
   model.build_weights()
@@ -47,11 +47,12 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
       dataset = batch.concatenate(dataset)
     return dataset
 
-  trainer = Trainer(make_task(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6),
-                    TrainingState(), make_dataset, tf.distribute.get_strategy(), batch_size,
-                    StepOptions(jit_compile=False))
-  trainer.train(tf.constant(len(_row_of_each_length(examples.row_lengths, lengths))))
-  return lambda steps: trainer.train(tf.constant(steps))
+  step = TrainingStep(
+      make_objective(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6), TrainingState(),
+      tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=False))
+  iterator = iter(make_dataset())
+  step.run(iterator, len(_row_of_each_length(examples.row_lengths, lengths)))
+  return lambda steps: step.run(iterator, steps)
 
 
 def _row_of_each_length(row_lengths: np.ndarray, lengths: np.ndarray) -> np.ndarray:

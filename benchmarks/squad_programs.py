@@ -18,9 +18,9 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.question_answering import BertForQuestionAnswering
   from tasks.question_answering.data import read_predicted
-  from tasks.question_answering.ensemble import predict_spans, span_outputs
   from tasks.question_answering.results import answer_questions, write
   from tasks.question_answering.settings import SquadSettings
+  from tasks.question_answering.task import OUTPUTS
   from training.devices import set_up
   from training.examples import lengths_for
   from training.prediction import Prediction
@@ -29,13 +29,14 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
   model = BertForQuestionAnswering(config)
   model.build_weights()
   devices = set_up("none")
-  outputs, token_outputs = span_outputs(model)
-  network = Prediction(outputs, batch_size, lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy,
-                       devices.jit_compile, token_outputs)
+  logits_of = Prediction(
+      lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
+      lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
     split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))
-    answered = answer_questions(split, predict_spans(network, split, "predicting"), settings, tune=False)
+    logits = logits_of(split.examples)
+    answered = answer_questions(split, tuple(logits[name] for name in OUTPUTS), settings, tune=False)
     write(output_dir, answered, 0)
     return len(split.windows)
 
