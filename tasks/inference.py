@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_weights, load_with_head
+from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import pack
 from training.examples import Examples, lengths_for
@@ -48,8 +49,9 @@ class InferenceSettings(Protocol):
 class TaskInference(abc.ABC):
   """A model loaded for a task, with what predictions and exports need.
 
-  A subclass fills in the class attributes, loads `model` in its `__init__`, and implements `model_outputs` and
-  `predict`. What its inputs need beyond texts and pairs of texts, it overrides.
+  A subclass fills in the class attributes, makes its model in `__init__` and passes it to `load`, and implements
+  `model_outputs` and `predict`. Where its inputs are not texts or pairs of texts, it overrides `examples`; where an
+  export gives more than `model_outputs`, or takes something else, `serve_token_ids` or `serve_texts`.
 
   Attributes:
     head: the head that the task needs, a key of `model.heads`; None for the encoder alone.
@@ -77,7 +79,7 @@ class TaskInference(abc.ABC):
   token_outputs: tuple[str, ...] = ()
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
-    """Settles what all tasks have in common; the subclass sets `model` and `load_report`.
+    """Settles what all tasks have in common. A subclass goes on with its settings and `load`.
 
     Raises:
       UserError: the inputs are to be longer than the model has positions, or too short for any token; the checkpoint
@@ -90,6 +92,24 @@ class TaskInference(abc.ABC):
     self.truncated = 0
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
+
+  def load(self, loaded: LoadedCheckpoint, model) -> None:
+    """Sets `model`, with the weights of the checkpoint, and `load_report`.
+
+    Args:
+      loaded: the checkpoint.
+      model: of the checkpoint's configuration, with the head of the task.
+
+    Raises:
+      UserError: the weights can't be read or do not fit; the head or the pooler that it stands on is not whole.
+    """
+    source = loaded.source
+    if self.head and HEADS[self.head].reads == "pooled_output" and POOLER[0].original not in source.tensors:
+      raise UserError(f"{source.description} has no pooler ({POOLER[0].original}), which a {HEADS[self.head].title} "
+                      "stands on")
+    model.build_weights()
+    self.model = model
+    self.load_report = load_with_head(model, loaded, self.head) if self.head else load_weights(model, source)
 
   @property
   def takes_pairs(self) -> bool:
