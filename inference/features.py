@@ -42,7 +42,7 @@ class FeatureInference(TaskInference):
     self.model.build_weights()
     self.load_report = load_weights(self.model, loaded.source)
     self._layer_outputs = layer_outputs(self.model, (settings.layer,), settings.pooling)
-    self._has_pooler = POOLER[0] in loaded.source.tensors
+    self._has_pooler = POOLER[0].original in loaded.source.tensors
     if not self._has_pooler:
       self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 

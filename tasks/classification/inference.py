@@ -27,8 +27,8 @@ class ClassifierInference(TaskInference):
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    if POOLER[0] not in loaded.source.tensors:
-      raise UserError(f"{loaded.source.description} has no pooler ({POOLER[0]}), which a classifier stands on")
+    if POOLER[0].original not in loaded.source.tensors:
+      raise UserError(f"{loaded.source.description} has no pooler ({POOLER[0].original}), which a classifier stands on")
     task = loaded.task or {}
     self.labels = class_labels(loaded)
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
