@@ -204,6 +204,8 @@ class Run:
   def evaluation(self) -> dict[str, float]:
     """Metrics of the weights as they are: those of the last evaluation where it was of the same weights."""
     if self._evaluated_step != self.weights_step:
+      if self.task.reports_every_evaluation:
+        return self.evaluate()
       self.metrics = self.task.evaluate(self)
       self._evaluated_step = self.weights_step
     return self.metrics
