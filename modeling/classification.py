@@ -68,7 +68,7 @@ class BertForClassification(WithClasses, BertTaskModel):
   def compile_defaults(self) -> dict:
     """Cross-entropy of y int [B]; with one class the mean squared error of y float [B]."""
     if self.classes == 1:
-      return {"loss": keras.losses.MeanSquaredError(),
+      return {"loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
               "weighted_metrics": [keras.metrics.MeanAbsoluteError("mean_absolute_error")]}
     return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
 

@@ -106,6 +106,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, lora: Mapping | None = None,
                frozen: tuple[str, ...] = (), **kwargs):
+    trainable = kwargs.pop("trainable", True)
     # Keras must not round ids that come as floats.
     super().__init__(autocast=False, **kwargs)
     check_policy(self.dtype_policy)
@@ -126,7 +127,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       self.enable_lora(**lora)
     for part in frozen:
       getattr(self, part).trainable = False
-    if not self.trainable:
+    if not trainable:
       self.trainable = False
 
   def build(self, input_shape=None):

@@ -48,7 +48,7 @@ def derived_seed(seed: int, name: str) -> int:
 
 @register
 class Dense(keras.layers.Dense):
-  """Keras' dense layer; LoRA matrices survive saving.
+  """Keras' dense layer without activation, as one product of two matrices; LoRA matrices survive saving.
 
   Keras' own saves the merged kernel only, and after loading both LoRA matrices are zero and stay so for ever, as the
   gradient of each is a product with the other. Here they are saved beside the merged kernel, which a layer
@@ -67,6 +67,14 @@ class Dense(keras.layers.Dense):
     """
     super().enable_lora(rank, lora_alpha=lora_alpha, **kwargs)
     self.bias.trainable = False
+
+  def call(self, inputs, training: bool | None = None):
+    """[..., inputs] → [..., outputs]."""
+    # Keras' own adds the bias to what is reshaped already, so that TensorFlow can't join product, bias and activation
+    # in inference; in training both take the same time.
+    units = ops.shape(inputs)[-1]
+    flat = add_bias(ops.matmul(ops.reshape(inputs, (-1, units)), self.kernel), self.bias)
+    return ops.reshape(flat, (*ops.shape(inputs)[:-1], self.units))
 
   def save_own_variables(self, store) -> None:
     super().save_own_variables(store)

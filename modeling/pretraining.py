@@ -121,9 +121,19 @@ class BertForPreTraining(BertTaskModel):
 
   def compile_defaults(self) -> dict:
     """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
-    heads = ("masked_lm", "next_sentence")
-    return {"loss": {f"{head}_logits": CrossEntropy(f"{head}_loss") for head in heads},
-            "weighted_metrics": {f"{head}_logits": [Accuracy(f"{head}_accuracy")] for head in heads}}
+    return {"loss": {head: CrossEntropy(f"{head}_loss") for head in self.heads},
+            "weighted_metrics": {head: [Accuracy("accuracy")] for head in self.heads}}
+
+  def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    """As in Keras; losses are given by the names of the heads, for the logits only."""
+    return super().compute_loss(x, y, self._logits(y_pred), sample_weight, training)
+
+  def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    """As in Keras; metrics are given by the names of the heads, for the logits only."""
+    return super().compute_metrics(x, y, self._logits(y_pred), sample_weight)
+
+  def _logits(self, outputs: dict) -> dict:
+    return {head: outputs[f"{head}_logits"] for head in self.heads}
 
   @staticmethod
   def fit_batch(features: dict) -> tuple[dict, dict, dict]:
@@ -133,12 +143,14 @@ class BertForPreTraining(BertTaskModel):
       features: as for `pretraining_sums`, and the inputs of the model.
 
     Returns:
-      inputs, labels and weights; the last two by the names of the outputs.
+      inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
     token_weights, sentence_weights = _weights(features)
-    labels = {"masked_lm_logits": features["masked_lm_ids"],
-              "next_sentence_logits": ops.reshape(features["next_sentence_labels"], (-1,))}
-    return features, labels, {"masked_lm_logits": token_weights, "next_sentence_logits": sentence_weights}
+    labels = {"masked_lm": features["masked_lm_ids"],
+              "next_sentence": ops.reshape(features["next_sentence_labels"], (-1,))}
+    return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
+
+
 def pretraining_sums(outputs: dict, features: dict) -> dict:
   """What the losses and metrics of a batch add up to.
 

@@ -38,11 +38,13 @@ class BertTaskModel(Checkpointed, keras.Model):
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, encoder: BertEncoder | None = None,
                **kwargs):
+    trainable = kwargs.pop("trainable", True)
     # Keras must not round ids and labels that come as floats.
     super().__init__(autocast=False, **kwargs)
     self.config = config
     self.seed = seed
     self.causal = causal
+    self._made_trainable = trainable
     self.encoder = encoder or BertEncoder(
         config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy)
 
@@ -64,8 +66,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     """Creates all variables, without data; does nothing where they exist. Constructors end with it."""
     if not self.built:
       self.build()
-      if not self.trainable:
-        # Variables that are made before this are told, too.
+      if not self._made_trainable:
         self.trainable = False
 
   def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
