@@ -8,6 +8,7 @@ printed before it runs and can be typed as it is. At the end: a report and a pic
 """
 
 import collections
+import dataclasses
 import os
 import shlex
 import subprocess
@@ -17,15 +18,9 @@ import time
 ROOT = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, ROOT)
 
-from absl import flags
-
 from common import cli, files
 from common.errors import UserError
-
-FLAGS = flags.FLAGS
-flags.DEFINE_string("output_dir", "demo_output", "Where everything goes.")
-flags.DEFINE_integer("num_train_steps", 0, "Training steps; 0 for as many as take about five minutes here.",
-                     lower_bound=0)
+from common.options import Options, option
 
 VOCAB_SIZE = 8000
 # Docstrings are short: in 64 tokens there is little padding.
@@ -33,7 +28,7 @@ SEQUENCE_LENGTH, PREDICTIONS, BATCH_SIZE = 64, 10, 32
 LEARNING_RATE = 1e-3
 # Aimed at where --num_train_steps is 0: seconds of training, and how many steps are worth it.
 TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS = 300, 1000, 6000
-# Share of the matrix-multiply rate that so small a network reaches in training on two cores.
+# Share of the matrix-multiply rate that so small a model reaches in training on two cores.
 UTILISATION = 0.3
 SENTENCES = (
     "The [MASK] of the array is returned.",
@@ -42,10 +37,17 @@ SENTENCES = (
 )
 
 
-def main(argv) -> None:
-  cli.refuse_arguments(argv)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+  """Options of the demo."""
+
+  output_dir: str = option("demo_output", "Where everything goes.", required=True)
+  num_train_steps: int = option(0, "Training steps; 0 for as many as take about five minutes here.", minimum=0)
+
+
+def main(options: DemoOptions) -> None:
   began = time.perf_counter()
-  directory = FLAGS.output_dir
+  directory = options.output_dir
   files.make_output_directory(directory, "output_dir")
   text, vocab, run = (os.path.join(directory, name) for name in ("text", "vocab", "run"))
   for path in (text, vocab):
@@ -65,7 +67,7 @@ def main(argv) -> None:
          "data_gen/create_pretraining_data.py", f"--input_file={text}/{name}.txt",
          f"--output_file={text}/{name}.tfrecord{shards}", f"--vocab_file={vocab}/vocab.txt",
          f"--dupe_factor={dupe_factor}", *sizes)
-  steps = FLAGS.num_train_steps or affordable_steps(f"{vocab}/bert_config.json")
+  steps = options.num_train_steps or affordable_steps(f"{vocab}/bert_config.json")
   step("5. Pre-training (the same command resumes it after an interruption)",
        "run_pretraining.py", "--do_train", "--do_eval", f"--input_file={text}/corpus.tfrecord-*-of-*",
        f"--eval_file={text}/held_out.tfrecord", f"--bert_config_file={vocab}/bert_config.json", f"--output_dir={run}",
@@ -136,7 +138,7 @@ waiting for input
     print(f"  {label:24}{first[name]:12.4f} {last[name]:12.4f} {held_out[name]:20.4f}")
   print(f"""
   Always guessing {token!r}, the most frequent hidden token, is right in {share:.2%} of the held-out masks;
-  this network is in {held_out['masked_lm_accuracy']:.2%}.
+  this model is in {held_out['masked_lm_accuracy']:.2%}.
 
 checkpoint   {latest_checkpoint(run)}
 picture      {picture}
@@ -185,4 +187,4 @@ def draw(training: list[dict], evaluations: list[dict], guessing: float, path: s
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(DemoOptions, main)

@@ -9,26 +9,30 @@ another search. The peer's time leaves out its import of TensorFlow and the coun
 most of them the peer's.
 """
 
+import dataclasses
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
-from absl import flags
-
 from common import cli, files, parallel
+from common.options import Options, option
 from vocab import word_counts, wordpiece_learner
 
-_INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "A prepared corpus. Default: the docstrings of the installed packages.")
-_MEGABYTES = flags.DEFINE_float("megabytes", 40, "Text used of the corpus, if it has as much.")
-_VOCAB_SIZE = flags.DEFINE_integer("vocab_size", 8000, "Tokens wanted.")
-_NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes. Default: all cores.", lower_bound=1)
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildVocabOptions(Options):
+  """Options of the benchmark."""
+
+  input_file: str | None = option(
+      None, "A prepared corpus.", default_text="the docstrings of the installed packages")
+  megabytes: float = option(40, "Text used of the corpus, if it has as much.", above=0)
+  vocab_size: int = option(8000, "Tokens of the vocabulary.", minimum=1)
+  num_workers: int | None = option(None, "Processes.", minimum=1, default_text="all cores")
 
 
 def timed(*command: str) -> float:
@@ -48,11 +52,10 @@ def cut(source: str, target: str, num_bytes: int) -> int:
   return len(data)
 
 
-def main(argv: Sequence[str]) -> None:
-  cli.refuse_arguments(argv)
-  workers = f"--num_workers={_NUM_WORKERS.value or parallel.default_num_workers()}"
+def main(options: BuildVocabOptions) -> None:
+  workers = f"--num_workers={options.num_workers or parallel.default_num_workers()}"
   with tempfile.TemporaryDirectory() as folder:
-    corpus = _INPUT_FILE.value and files.check_readable(_INPUT_FILE.value, "input_file")
+    corpus = options.input_file and files.check_readable(options.input_file, "input_file")
     if not corpus:
       docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "corpus.txt")
       seconds = timed("data_gen/extract_docstrings.py", f"--output_file={docstrings}", workers)
@@ -60,8 +63,8 @@ def main(argv: Sequence[str]) -> None:
       seconds = timed("data_gen/prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}", workers)
       print(f"prepare_corpus.py      {seconds:6.1f} s   {os.path.getsize(docstrings) / 1e6 / seconds:.1f} MB/s")
     text = os.path.join(folder, "text")
-    size = cut(corpus, text, int(_MEGABYTES.value * 1e6))
-    ours = timed("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={_VOCAB_SIZE.value}",
+    size = cut(corpus, text, int(options.megabytes * 1e6))
+    ours = timed("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={options.vocab_size}",
                  f"--output_dir={folder}", "--held_out_fraction=0", workers)
     with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
       tokens = len(file.readlines())
@@ -70,11 +73,11 @@ def main(argv: Sequence[str]) -> None:
     words = word_counts.count_words([text], True, 1, 5_000_000).words
     learner = wordpiece_learner.load_learner()
     start = time.perf_counter()
-    found = learner.learn(words, _VOCAB_SIZE.value, wordpiece_learner.special_tokens(0))
+    found = learner.learn(words, options.vocab_size, wordpiece_learner.special_tokens(0))
     peer = time.perf_counter() - start
     print(f"tensorflow_text learn  {peer:6.1f} s   → {len(found):,} tokens, learning only")
     print(f"ours is {peer / ours:.1f} times as fast")
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(BuildVocabOptions, main)

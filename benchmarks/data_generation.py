@@ -14,6 +14,7 @@ seconds of CPU time say more than those of the clock: both are shown.
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import multiprocessing
 import os
 import statistics
@@ -27,26 +28,32 @@ from typing import NamedTuple
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
-from absl import flags
-
+from benchmarks import texts
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
+from common.options import Options, option
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate, load_tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 
-_CORPUS_FILE = flags.DEFINE_string("corpus_file", None, "A sentence a line, a blank line between documents.")
-_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")
-_CORPUS_MB = flags.DEFINE_float("corpus_mb", 20, "Text used of the corpus.")
-_REFERENCE_MB = flags.DEFINE_float("reference_mb", None, "Text given to the reference, if less than all.")
-_REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Timed runs of ours.", lower_bound=1)
-_MEMORY_FACTOR = flags.DEFINE_integer(
-    "memory_factor", 10, "Memory is also measured on this many times the text; 0: not at all.")
-
-_READY_VOCABULARY = os.path.join(PROJECT, "vocab", "english_uncased", "vocab.txt")
 _DUPE_FACTOR = 5
 _MAX_SEQ_LENGTH, _MAX_PREDICTIONS_PER_SEQ = 128, 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataGenerationOptions(Options):
+  """Options of the benchmark."""
+
+  corpus_file: str | None = option(
+      None, "A sentence a line, a blank line between documents.",
+      default_text="the docstrings of the installed packages")
+  vocab_file: str = option(texts.READY_VOCABULARY, "WordPiece vocabulary, uncased.",
+                           default_text="vocab/english_uncased/vocab.txt")
+  corpus_mb: float = option(20, "Text used of the corpus.", above=0)
+  reference_mb: float | None = option(None, "Text given to the reference, if less than all.", above=0)
+  repetitions: int = option(3, "Timed runs of ours.", minimum=1)
+  memory_factor: int = option(10, "Memory is also measured on this many times the text; 0: not at all.", minimum=0)
 
 
 def cut(source: str, target: str, megabytes: float) -> int:
@@ -142,24 +149,23 @@ def repeat(source: str, target: str, times: int) -> int:
   return (len(data) + 2) * times
 
 
-def main(argv: Sequence[str]) -> None:
-  cli.refuse_arguments(argv)
-  vocab_file = files.check_readable(_VOCAB_FILE.value or _READY_VOCABULARY, "vocab_file")
+def main(options: DataGenerationOptions) -> None:
+  vocab_file = files.check_readable(options.vocab_file, "vocab_file")
   with tempfile.TemporaryDirectory() as folder:
     corpus, output = os.path.join(folder, "corpus.txt"), os.path.join(folder, "records.tfrecord")
-    source = _CORPUS_FILE.value and files.check_readable(_CORPUS_FILE.value, "corpus_file")
-    size = cut(source or make_docstring_corpus(folder), corpus, _CORPUS_MB.value)
+    source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
+    size = cut(source or make_docstring_corpus(folder), corpus, options.corpus_mb)
     print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, "
           f"{Vocabulary.from_file(vocab_file).size:,} word pieces, {_MAX_SEQ_LENGTH} tokens, "
           f"{_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, {parallel.default_num_workers()} cores")
     reference_corpus = os.path.join(folder, "reference.txt")
-    reference_size = cut(corpus, reference_corpus, _REFERENCE_MB.value or size / 1e6 + 1)
+    reference_size = cut(corpus, reference_corpus, options.reference_mb or size / 1e6 + 1)
     worker_counts = sorted({1, 2, parallel.default_num_workers()})
     timed: dict[int, list[Timing]] = {workers: [] for workers in worker_counts}
     reference = None
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
-      for repetition in range(_REPETITIONS.value):
-        if repetition == _REPETITIONS.value // 2:
+      for repetition in range(options.repetitions):
+        if repetition == options.repetitions // 2:
           reference = apart.submit(time_reference, reference_corpus, vocab_file, output).result()
         for workers in worker_counts:
           timed[workers].append(time_ours(corpus, vocab_file, output, workers))
@@ -169,7 +175,7 @@ def main(argv: Sequence[str]) -> None:
     print(_format("original algorithm", reference_size, [reference], rates))
     for workers, timings in timed.items():
       print(_format(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, rates))
-    for line in _measure_memory(folder, corpus, size, vocab_file, output):
+    for line in _measure_memory(folder, corpus, size, vocab_file, output, options.memory_factor):
       print(line)
 
 
@@ -182,11 +188,11 @@ def _format(name: str, size: int, timings: Sequence[Timing], rates: tuple[float,
           f"{size / cpu_seconds / rates[1]:11.1f}{several}")
 
 
-def _measure_memory(folder: str, corpus: str, size: int, vocab_file: str, output: str) -> Iterator[str]:
-  if not _MEMORY_FACTOR.value:
+def _measure_memory(folder: str, corpus: str, size: int, vocab_file: str, output: str, factor: int) -> Iterator[str]:
+  if not factor:
     return
   larger = os.path.join(folder, "larger.txt")
-  larger_size = repeat(corpus, larger, _MEMORY_FACTOR.value)
+  larger_size = repeat(corpus, larger, factor)
   for path, text_bytes in ((corpus, size), (larger, larger_size)):
     peak = peak_mib(path, vocab_file, output, 2)
     yield f"peak memory of a process, {text_bytes / 1e6:6.1f} MB of text, 2 workers: {peak:.0f} MiB"
@@ -199,4 +205,4 @@ def _quiet() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(DataGenerationOptions, main)

@@ -15,6 +15,7 @@ features (exit status 1 otherwise).
 """
 
 import csv
+import dataclasses
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -29,28 +30,33 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 import numpy as np
-from absl import flags
 
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
+from common.options import Options, option
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 
-_TEXT_FILE = flags.DEFINE_string("text_file", None, "English text; comma-separated patterns.")
-_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "Default: the one in vocab/english_uncased.")
-_PAIRS = flags.DEFINE_integer("pairs", 400_000, "Number of pairs; MNLI has 392,702.", lower_bound=100)
-_REFERENCE_PAIRS = flags.DEFINE_integer("reference_pairs", 3_000, "The first of them go through the reference.",
-                                        lower_bound=1)
-_REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Runs of ours with each number of workers.", lower_bound=1)
-_MAX_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "Longer pairs are truncated.", lower_bound=3)
-
-_READY_VOCABULARY = os.path.join(PROJECT, "vocab", "english_uncased", "vocab.txt")
 _MNLI = find_task("mnli")
 # Of the words a sentence has: median and spread of a log-normal distribution like that of MNLI's lengths.
 _PREMISE, _HYPOTHESIS = (19, 0.6), (9, 0.4)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeaturizationOptions(Options):
+  """Options of the benchmark."""
+
+  text_file: str | None = option(None, "English text; comma-separated patterns.",
+                                 default_text="the docstrings of the installed packages")
+  vocab_file: str = option(texts.READY_VOCABULARY, "WordPiece vocabulary, uncased.",
+                           default_text="vocab/english_uncased/vocab.txt")
+  pairs: int = option(400_000, "Number of pairs; MNLI has 392,702.", minimum=100)
+  reference_pairs: int = option(3_000, "The first of them go through the reference.", minimum=1)
+  repetitions: int = option(3, "Repetitions of ours with each number of workers.", minimum=1)
+  max_seq_length: int = option(128, "Longer pairs are truncated.", minimum=3)
 
 
 def write_pairs(path: str, lines: list[str], pairs: int, seed: int = 0) -> None:
@@ -120,35 +126,34 @@ def same_features(directory: str, vocab_file: str, max_seq_length: int, ids: lis
           and ours.segment_ids.tolist() == sum(segments, []))
 
 
-def main(argv: Sequence[str]) -> int:
-  cli.refuse_arguments(argv)
-  vocab_file = files.check_readable(_VOCAB_FILE.value or _READY_VOCABULARY, "vocab_file")
-  limit = _MAX_SEQ_LENGTH.value
+def main(options: FeaturizationOptions) -> int:
+  vocab_file = files.check_readable(options.vocab_file, "vocab_file")
+  limit = options.max_seq_length
   spawn = multiprocessing.get_context("spawn")
   with tempfile.TemporaryDirectory() as directory:
     path = os.path.join(directory, "train.tsv")
     # In processes of their own, too: what they leave behind must not count.
-    _apart(spawn, _write, _TEXT_FILE.value, path, _PAIRS.value)
-    print(f"{_PAIRS.value:,} pairs in a TSV of {os.path.getsize(path) / 1e6:.0f} MB, at most {limit} tokens each; "
+    _apart(spawn, _write, options.text_file, path, options.pairs)
+    print(f"{options.pairs:,} pairs in a TSV of {os.path.getsize(path) / 1e6:.0f} MB, at most {limit} tokens each; "
           f"{parallel.default_num_workers()} cores; load {_load()}")
     worker_counts = sorted({1, parallel.default_num_workers()})
     runs: dict[int, list[dict]] = {workers: [] for workers in worker_counts}
-    for _ in range(_REPETITIONS.value):
+    for _ in range(options.repetitions):
       for workers in worker_counts:
         runs[workers].append(_apart(spawn, run_ours, directory, vocab_file, limit, workers))
     start = time.perf_counter()
-    ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, _REFERENCE_PAIRS.value, limit)
+    ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, options.reference_pairs, limit)
     reference_rate = len(ids) / (time.perf_counter() - start)
     exact = same_features(directory, vocab_file, limit, ids, segments)
   facts = runs[1][0]
-  print(f"{facts['tokens']:,} tokens, {facts['tokens'] / _PAIRS.value:.1f} a pair, {facts['truncated']:,} pairs "
+  print(f"{facts['tokens']:,} tokens, {facts['tokens'] / options.pairs:.1f} a pair, {facts['truncated']:,} pairs "
         f"truncated, {facts['array_mib']:.0f} MiB of features")
   print(f"{'':<20}{'seconds':>9}{'reading':>9}{'pairs/s':>10}{'ratio':>8}{'peak MiB':>10}{'of a worker':>13}")
-  print(f"{'plain Python':<20}{_PAIRS.value / reference_rate:>9.0f}{'':>9}{reference_rate:>10,.0f}{1:>8}"
+  print(f"{'plain Python':<20}{options.pairs / reference_rate:>9.0f}{'':>9}{reference_rate:>10,.0f}{1:>8}"
         f"   (from {len(ids):,} pairs)")
   for workers, results in runs.items():
     seconds, reading = (statistics.median(result[name] for result in results) for name in ("seconds", "reading"))
-    rate = _PAIRS.value / seconds
+    rate = options.pairs / seconds
     worker_mib = f"{max(result['worker_mib'] for result in results):.0f}" if workers > 1 else "-"
     print(f"{f'ours, {workers} process' + 'es' * (workers > 1):<20}{seconds:>9.2f}{reading:>9.2f}{rate:>10,.0f}"
           f"{rate / reference_rate:>8.0f}{max(result['peak_mib'] for result in results):>10.0f}{worker_mib:>13}")
@@ -191,4 +196,4 @@ def _load() -> str:
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(FeaturizationOptions, main)

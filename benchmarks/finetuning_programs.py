@@ -28,7 +28,7 @@ def ours_padded(config, examples: Examples, batch_size: int, limit: int) -> Call
 def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
   import tensorflow as tf
 
-  from modeling.checkpoints.names import raw_variables
+  from modeling.checkpoints.weights import raw_variables
   from modeling.classification import BertForClassification
   from tasks.classification.task import make_task
   from training.loop import StepOptions, Trainer, TrainingState

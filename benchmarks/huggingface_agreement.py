@@ -6,27 +6,29 @@ Each of the first --count lines goes through both tokenizers and both encoders, 
 Printed: lines with the same ids, and the largest difference in any output. Needs requirements-peers.txt.
 """
 
+import dataclasses
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from absl import flags
-
 from common import cli, files
 from common.errors import UserError
-
-FLAGS = flags.FLAGS
-flags.DEFINE_string("model", None, "Hugging Face directory with model.safetensors.")
-flags.DEFINE_string("input_file", None, "Text, a sentence a line.")
-flags.DEFINE_integer("count", 100, "Lines that are compared; empty ones do not count.")
+from common.options import Options, option
 
 
-def main(argv) -> None:
-  cli.refuse_arguments(argv)
-  cli.require_flags(model=FLAGS.model, input_file=FLAGS.input_file)
-  with open(files.check_readable(FLAGS.input_file, "input_file"), encoding="utf-8") as file:
-    lines = [line.strip() for line in file if line.strip()][:FLAGS.count]
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AgreementOptions(Options):
+  """Options of the comparison."""
+
+  model: str = option(None, "Hugging Face directory with model.safetensors.", required=True)
+  input_file: str = option(None, "Text, a sentence a line.", required=True)
+  count: int = option(100, "Lines that are compared; empty ones do not count.", minimum=1)
+
+
+def main(options: AgreementOptions) -> None:
+  with open(files.check_readable(options.input_file, "input_file"), encoding="utf-8") as file:
+    lines = [line.strip() for line in file if line.strip()][:options.count]
   os.environ.setdefault("HF_HUB_OFFLINE", "1")
   try:
     import torch
@@ -39,15 +41,15 @@ def main(argv) -> None:
   from modeling.checkpoints.load import load_weights, read_checkpoint
   from modeling.encoder import BertEncoder
 
-  source = read_checkpoint(FLAGS.model)
+  source = read_checkpoint(options.model)
   if source.config is None or source.vocab_file is None:
-    raise UserError(f"--model: {FLAGS.model} has no config.json or no vocabulary")
+    raise UserError(f"--model: {options.model} has no config.json or no vocabulary")
   encoder = BertEncoder(source.config)
   encoder.build_weights()
   print(load_weights(encoder, source).describe())
   tokenizer = Tokenizer.from_file(source.vocab_file, source.do_lower_case is not False)
-  their_tokenizer = transformers.AutoTokenizer.from_pretrained(FLAGS.model)
-  their_encoder = transformers.AutoModel.from_pretrained(FLAGS.model).eval()
+  their_tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
+  their_encoder = transformers.AutoModel.from_pretrained(options.model).eval()
 
   same, tokens, largest = 0, 0, {"sequence_output": 0.0, "pooled_output": 0.0}
   for line in lines:
@@ -66,4 +68,4 @@ def main(argv) -> None:
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(AgreementOptions, main)

@@ -4,12 +4,43 @@ Turns matter on a shared machine: whatever slows it down meets all programs alik
 seconds are not. A program that waits for its turn blocks on its standard input and uses no processor.
 """
 
+import dataclasses
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+
+from common.options import Options, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TurnsOptions(Options):
+  """Options of the processes, given by the benchmark itself."""
+
+  worker: str | None = option(None, "The program that this process measures.")
+  directory: str | None = option(None, "Where the benchmark has put what the programs share.")
+
+
+def worker_commands(script: str, options: TurnsOptions, programs: Sequence[str]) -> dict[str, list[str]]:
+  """Name → command line of the script as a worker with the same options, for each of the programs.
+
+  Args:
+    script: path of the benchmark.
+    options: its options; one that is None is left out.
+    programs: names for `--worker`.
+  """
+  flags = []
+  for name, value in options.values().items():
+    if isinstance(value, bool):
+      flags.append(f"--{name}" if value else f"--no{name}")
+    elif isinstance(value, list):
+      flags.append(f"--{name}={','.join(map(str, value))}")
+    elif value is not None and name != "worker":
+      flags.append(f"--{name}={value}")
+  return {program: [sys.executable, os.path.abspath(script), *flags, f"--worker={program}"] for program in programs}
 
 
 def serve(measure: Callable[[], None]) -> None:
@@ -37,7 +68,7 @@ def take_turns(commands: Mapping[str, Sequence[str]], repetitions: int) -> dict[
   """
   processes = {}
   for name, command in commands.items():
-    # One after the other: building one program must not slow down another's warm-up.
+    # One at a time: building one program must not slow down another's warm-up.
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if _answer(process) is None:
@@ -62,7 +93,7 @@ def median_ratio(slower: Sequence[float], faster: Sequence[float]) -> float:
 
 
 def _answer(process: subprocess.Popen) -> dict | None:
-  """The next line of JSON; None at the end. Whatever else a library prints is passed over."""
+  """The next line of JSON; None at the end. Whatever else a library prints is ignored."""
   for line in process.stdout:
     if line.startswith("{"):
       return json.loads(line)

@@ -23,7 +23,7 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
   """This project's training step, as `run_pretraining.py` runs it."""
   import tensorflow as tf
 
-  from modeling.checkpoints.names import raw_variables
+  from modeling.checkpoints.weights import raw_variables
   from modeling.pretraining import BertForPreTraining
   from tasks.pretraining.task import make_task
   from training.loop import StepOptions, Trainer, TrainingState

@@ -6,12 +6,13 @@
 Every program is given the same texts and returns one vector for each, the mean over its tokens:
 
   export        the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
-  python        tokenizer in plain Python, the same network as a Keras model, padded to --max_seq_length
+  python        tokenizer in plain Python, the same model in Keras, padded to --max_seq_length
   transformers  AutoTokenizer and AutoModel on PyTorch, padded to the longest (requirements-peers.txt)
 
 A process for each, taking turns, one request a turn.
 """
 
+import dataclasses
 import os
 import statistics
 import sys
@@ -19,47 +20,46 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from absl import flags
-
 from benchmarks import interleaved, texts
 from common import cli
-
-FLAGS = flags.FLAGS
-flags.DEFINE_string("init_checkpoint", None, "The checkpoint; without one, random weights of --size.")
-flags.DEFINE_string("size", "L6-H384", "L<layers>-H<hidden> of the network with random weights.")
-flags.DEFINE_string("vocab_file", os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                               "vocab/english_uncased/vocab.txt"), "Its vocabulary.")
-flags.DEFINE_string("text_file", None, "Text, one a line. Default: the docstrings of the installed packages.")
-flags.DEFINE_integer("max_characters", 250, "Longer texts are left out.", lower_bound=1)
-flags.DEFINE_integer("max_seq_length", 128, "Most tokens of a text, for all programs.", lower_bound=3)
-flags.DEFINE_multi_integer("batch_size", [1, 32], "Texts of a request.")
-flags.DEFINE_integer("repetitions", 100, "Requests to each program.", lower_bound=1)
-flags.DEFINE_list("programs", ["export", "python", "transformers"], "What is measured.")
-flags.DEFINE_string("worker", None, "Used by the benchmark itself.")
-flags.DEFINE_string("directory", None, "Used by the benchmark itself.")
+from common.options import option
 
 _WARM_UP = 10
+_PROGRAMS = ("export", "python", "transformers")
 
 
-def main(argv) -> None:
-  cli.refuse_arguments(argv)
-  if FLAGS.worker:
-    return _work()
-  lines = texts.read_lines(FLAGS.text_file, "text_file") if FLAGS.text_file else texts.docstring_lines()
-  lines, _ = texts.split([line for line in lines if len(line) <= FLAGS.max_characters], 100_000)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServingOptions(interleaved.TurnsOptions):
+  """Options of the benchmark."""
+
+  init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")
+  size: str = option("L6-H384", "L<layers>-H<hidden> of the model with random weights.")
+  vocab_file: str = option(texts.READY_VOCABULARY, "Its vocabulary.", default_text="vocab/english_uncased/vocab.txt")
+  text_file: str | None = option(None, "Text, one a line.", default_text="the docstrings of the installed packages")
+  max_characters: int = option(250, "Longer texts are left out.", minimum=1)
+  max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
+  batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
+  repetitions: int = option(100, "Requests to each program.", minimum=1)
+  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=_PROGRAMS)
+
+
+def main(options: ServingOptions) -> None:
+  if options.worker:
+    return _work(options)
+  lines = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
+  lines, _ = texts.split([line for line in lines if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
     with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
       file.writelines(f"{line}\n" for line in lines)
-    _export(directory)
+    _export(options, directory)
     print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
-          f"{FLAGS.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} "
-          "cores")
+          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on "
+          f"{os.cpu_count()} cores")
     print(f"{'texts':>5} {'program':14} {'median ms':>10} {'90 % below':>11} {'export is faster by':>20}")
-    for batch_size in FLAGS.batch_size:
-      common = [f"--directory={directory}", f"--batch_size={batch_size}", f"--max_seq_length={FLAGS.max_seq_length}"]
-      seconds = interleaved.take_turns(
-          {name: [sys.executable, os.path.abspath(__file__), f"--worker={name}", *common] for name in FLAGS.programs},
-          FLAGS.repetitions)
+    for batch_size in options.batch_size:
+      commands = interleaved.worker_commands(
+          __file__, options.replace(directory=directory, batch_size=(batch_size,)), options.programs)
+      seconds = interleaved.take_turns(commands, options.repetitions)
       for name, turns in seconds.items():
         ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x" if "export" in seconds else ""
         print(f"{batch_size:5} {name:14} {statistics.median(turns) * 1e3:10.1f} "
@@ -67,35 +67,37 @@ def main(argv) -> None:
   return None
 
 
-def _export(directory: str) -> None:
-  """Exports the network for every task that it has a head for, and converts it for the peers."""
-  from inference.export import ExportOptions, export
+def _export(options: ServingOptions, directory: str) -> None:
+  """Exports the model for every task that it has a head for, and converts it for the peers."""
+  from inference.export import export
+  from inference.options import ExportOptions
+  from inference.tasks import TASKS, task_class
   from modeling.checkpoints.convert import convert
   from modeling.checkpoints.load import read_checkpoint
-  from modeling.checkpoints.shapes import heads_of
+  from modeling.checkpoints.weights import heads_of
 
-  checkpoint = FLAGS.init_checkpoint or _random_network(os.path.join(directory, "random"))
+  checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
   convert(checkpoint, "native", os.path.join(directory, "network"))
   heads = heads_of(read_checkpoint(checkpoint).tensors)
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
-  for task, head in {"features": None, "classifier": "classifier", "squad": "span", "fill_mask": "masked_lm"}.items():
-    if head is None or head in heads:
+  for task in TASKS:
+    if task_class(task).head in [None, *heads]:
       path = os.path.join(directory, task)
-      options = ExportOptions(task, FLAGS.max_seq_length, spans={"doc_stride": 32, "max_query_length": 32})
-      export(checkpoint, path, options)
+      export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, task=task, max_query_length=32, doc_stride=32,
+                           max_seq_length=options.max_seq_length))
       size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
       print(f"{task:12} {size / 1e6:7.1f} {os.path.getsize(os.path.join(path, 'saved_model.pb')) / 1e6:26.1f}")
 
 
-def _random_network(path: str) -> str:
+def _random_model(options: ServingOptions, path: str) -> str:
   import numpy as np
 
-  from modeling.checkpoints.shapes import encoder_shapes, head_shapes
+  from modeling.checkpoints.weights import encoder_shapes, head_shapes
   from modeling.checkpoints.write import write_checkpoint
   from modeling.config import BertConfig
 
-  layers, hidden = (int(part[1:]) for part in FLAGS.size.split("-"))
-  with open(FLAGS.vocab_file, encoding="utf-8") as file:
+  layers, hidden = (int(part[1:]) for part in options.size.split("-"))
+  with open(options.vocab_file, encoding="utf-8") as file:
     vocab_size = sum(1 for _ in file)
   config = BertConfig(vocab_size=vocab_size, hidden_size=hidden, num_hidden_layers=layers,
                       num_attention_heads=max(hidden // 32, 1), intermediate_size=4 * hidden)
@@ -104,16 +106,16 @@ def _random_network(path: str) -> str:
   weights = {name: (0.02 * rng.standard_normal(shape)).astype(np.float32)
              for name, shape in (encoder_shapes(config) | head_shapes(config, announced)).items()}
   os.makedirs(path)
-  write_checkpoint("native", path, weights, config, FLAGS.vocab_file, True)
+  write_checkpoint("native", path, weights, config, options.vocab_file, True)
   return path
 
 
-def _work() -> None:
-  with open(os.path.join(FLAGS.directory, "lines.txt"), encoding="utf-8") as file:
+def _work(options: ServingOptions) -> None:
+  with open(os.path.join(options.directory, "lines.txt"), encoding="utf-8") as file:
     lines = [line.rstrip("\n") for line in file]
-  size = FLAGS.batch_size[0]
+  size = options.batch_size[0]
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[FLAGS.worker]()
+  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[options.worker](options)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
   number = 0
@@ -126,28 +128,27 @@ def _work() -> None:
   interleaved.serve(measure)
 
 
-def _exported():
+def _exported(options: ServingOptions):
   import tensorflow as tf
   import tensorflow_text  # noqa: F401 (its operations)
 
-  function = tf.saved_model.load(os.path.join(FLAGS.directory, "features")).signatures["serving_default"]
+  function = tf.saved_model.load(os.path.join(options.directory, "features")).signatures["serving_default"]
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
 
 
-def _plain():
+def _plain(options: ServingOptions):
   import numpy as np
   import tensorflow as tf
 
   from benchmarks.reference_tokenizer import ReferenceTokenizer
-  from modeling.checkpoints.load import load_weights
-  from modeling.checkpoints.open import open_checkpoint
+  from modeling.checkpoints.load import load_weights, open_checkpoint
   from modeling.encoder import BertEncoder
 
-  opened = open_checkpoint(os.path.join(FLAGS.directory, "network"))
+  opened = open_checkpoint(os.path.join(options.directory, "network"))
   model = BertEncoder(opened.config)
   model.build()
   load_weights(model, opened.source)
-  vocabulary, length = opened.tokenizer.vocabulary, FLAGS.max_seq_length
+  vocabulary, length = opened.tokenizer.vocabulary, options.max_seq_length
   tokenizer = ReferenceTokenizer(vocabulary.tokens, opened.tokenizer.do_lower_case)
 
   @tf.function
@@ -166,21 +167,21 @@ def _plain():
   return vectors_of
 
 
-def _transformers():
+def _transformers(options: ServingOptions):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
 
   from modeling.checkpoints.convert import convert
 
-  path = os.path.join(FLAGS.directory, "huggingface")
+  path = os.path.join(options.directory, "huggingface")
   if not os.path.exists(path):
-    convert(os.path.join(FLAGS.directory, "network"), "huggingface", path)
+    convert(os.path.join(options.directory, "network"), "huggingface", path)
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   model = transformers.AutoModel.from_pretrained(path).eval()
 
   def vectors_of(request):
-    batch = tokenizer(request, padding=True, truncation=True, max_length=FLAGS.max_seq_length, return_tensors="pt")
+    batch = tokenizer(request, padding=True, truncation=True, max_length=options.max_seq_length, return_tensors="pt")
     with torch.inference_mode():
       weights = batch["attention_mask"][:, :, None].float()
       return ((model(**batch).last_hidden_state * weights).sum(1) / weights.sum(1)).numpy()
@@ -189,4 +190,4 @@ def _transformers():
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(ServingOptions, main)

@@ -11,6 +11,7 @@ Python way (benchmarks/reference_squad.py) does a sample of the questions, and t
 (exit status 1 otherwise).
 """
 
+import dataclasses
 import os
 import random
 import resource
@@ -18,27 +19,20 @@ import statistics
 import string
 import sys
 import time
-from collections.abc import Sequence
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
-from absl import flags
 
 from benchmarks import texts
 from benchmarks.reference_squad import reference_features
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli
+from common.options import Options, option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-
-_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "WordPiece vocabulary, uncased.")
-_INPUT_FILE = flags.DEFINE_string("input_file", None, "SQuAD file. Default: docstrings of the installed packages.")
-_NUM_QUESTIONS = flags.DEFINE_integer("num_questions", 88_000, "Questions to make windows of.", lower_bound=1)
-_SAMPLE = flags.DEFINE_integer("sample", 500, "Questions that the plain Python way does.", lower_bound=1)
-_REPETITIONS = flags.DEFINE_integer("repetitions", 3, "Timed runs of ours; the median counts.", lower_bound=1)
 
 _LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 # Of docstrings: about what SQuAD has.
@@ -48,6 +42,17 @@ _NEW_WORDS = 0.01
 
 # (contexts, [(context, question)])
 Base = tuple[list[str], list[tuple[int, str]]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadFeaturizationOptions(Options):
+  """Options of the benchmark."""
+
+  vocab_file: str = option(None, "WordPiece vocabulary, uncased.", required=True)
+  input_file: str | None = option(None, "SQuAD file.", default_text="docstrings of the installed packages")
+  num_questions: int = option(88_000, "Questions to make windows of.", minimum=1)
+  sample: int = option(500, "Questions that the plain Python way does.", minimum=1)
+  repetitions: int = option(3, "Timed repetitions of ours; the median counts.", minimum=1)
 
 
 def squad_base(path: str) -> Base:
@@ -110,16 +115,14 @@ def is_equal(features: list[dict], contexts: ContextTokens, windows: Windows, vo
     and [feature["end_position"] for feature in features] == windows.end_positions.tolist())
 
 
-def main(argv: Sequence[str]) -> int:
-  cli.refuse_arguments(argv)
-  cli.require_flags(vocab_file=_VOCAB_FILE.value)
-  vocabulary = Vocabulary.from_file(_VOCAB_FILE.value)
-  data = make_data(squad_base(_INPUT_FILE.value) if _INPUT_FILE.value else docstring_base(), _NUM_QUESTIONS.value)
+def main(options: SquadFeaturizationOptions) -> int:
+  vocabulary = Vocabulary.from_file(options.vocab_file)
+  data = make_data(squad_base(options.input_file) if options.input_file else docstring_base(), options.num_questions)
   print(f"{len(data.questions):,} questions about {len(data.contexts):,} contexts of "
         f"{statistics.mean(len(context.split()) for context in data.contexts):.0f} words, "
         f"{', '.join(f'{name} {value}' for name, value in _LENGTHS.items())}")
   seconds, cpu_seconds, before = [], [], peak_mib()
-  for _ in range(_REPETITIONS.value):
+  for _ in range(options.repetitions):
     # Its caches hold the words of what it has seen.
     tokenizer = Tokenizer(vocabulary)
     contexts = windows = None
@@ -136,7 +139,7 @@ def main(argv: Sequence[str]) -> int:
         f"contexts take {kept / 2**20:.0f} MiB)")
 
   # Spread over everything, so that contexts share nothing.
-  chosen = data.questions[::max(len(data.questions) // _SAMPLE.value, 1)][:_SAMPLE.value]
+  chosen = data.questions[::max(len(data.questions) // options.sample, 1)][:options.sample]
   sample = SquadData(data.path, data.contexts, chosen, True, False)
   reference = ReferenceTokenizer(vocabulary.tokens)
   begin = time.perf_counter(), time.process_time()
@@ -152,4 +155,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(SquadFeaturizationOptions, main)

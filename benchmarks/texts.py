@@ -1,6 +1,7 @@
 """Texts that every machine with this project's environment holds, for benchmarks that were given no file."""
 
 import os
+import pathlib
 import random
 import string
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from common import files
 from common.errors import UserError
 from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
+# The project's own vocabulary, for benchmarks that were given none.
+READY_VOCABULARY = str(pathlib.Path(__file__).resolve().parent.parent / "vocab" / "english_uncased" / "vocab.txt")
 # Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
 _SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,
             "Thai": 0xE01, "Georgian": 0x10D0, "Hangul": 0xAC00, "accented": 0xE0, "ideographs": 0x4E00}

@@ -13,12 +13,13 @@ ours must be equal everywhere (exit status 1 otherwise); for the others the numb
   again   it has tokenized this very text before
 """
 
+import dataclasses
 import importlib.metadata
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 # Before `tokenizers` is imported.
 os.environ["RAYON_NUM_THREADS"] = "1"
@@ -26,30 +27,32 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
-from absl import flags
 
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli
+from common.options import Options, option
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _BATCH = 1000  # lines; for those that take batches. The others would only wait for memory with more.
 
-_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "WordPiece vocabulary, one token a line.")
-_DO_LOWER_CASE = flags.DEFINE_bool("do_lower_case", True, "False for a cased vocabulary.")
-_TEXT_FILE = flags.DEFINE_string(
-    "text_file", None, "English text, a paragraph a line; comma-separated patterns. Default: the docstrings of the "
-    "installed packages.")
-_MIXED_FILE = flags.DEFINE_string(
-    "mixed_file", None, "Text of many languages. Default: the English text with most lines in other scripts.")
-_PEERS = flags.DEFINE_bool("peers", True, "Measure the other packages, too, where they are installed.")
-_MEGABYTES = flags.DEFINE_float("megabytes", 8, "Millions of characters to measure with, and to warm up with.",
-                                lower_bound=0.01)
-_REPETITIONS = flags.DEFINE_integer("repetitions", 5, "Rounds; the slow ones take part in the first three.",
-                                    lower_bound=1)
-
 Rows = list[list[int]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenizationOptions(Options):
+  """Options of the benchmark."""
+
+  vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)
+  do_lower_case: bool = option(True, "False for a cased vocabulary.")
+  text_file: str | None = option(None, "English text, a paragraph a line; comma-separated patterns.",
+                                 default_text="the docstrings of the installed packages")
+  mixed_file: str | None = option(None, "Text of many languages.",
+                                  default_text="the English text with most lines in other scripts")
+  peers: bool = option(True, "Measure the other packages, too, where they are installed.")
+  megabytes: float = option(8, "Millions of characters to measure with, and to warm up with.", minimum=0.01)
+  repetitions: int = option(5, "Rounds; the slow ones take part in the first three.", minimum=1)
 
 
 def batches(lines: list[str]) -> list[list[str]]:
@@ -163,18 +166,19 @@ def measure(candidates: list, lines: list[str], repetitions: int) -> dict[str, f
   return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabulary, others: list) -> bool:
+def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabulary, others: list,
+           options: TokenizationOptions) -> bool:
   """Prints the table of one text; returns whether ours is equal to plain Python on every line."""
-  ours = [Ours(vocabulary, _DO_LOWER_CASE.value, state, warm_up) for state in ("cold", "warm", "again")]
-  offsets = Ours(vocabulary, _DO_LOWER_CASE.value, "warm", warm_up, offsets=True)
-  python = PlainPython(vocabulary, _DO_LOWER_CASE.value)
+  ours = [Ours(vocabulary, options.do_lower_case, state, warm_up) for state in ("cold", "warm", "again")]
+  with_offsets = Ours(vocabulary, options.do_lower_case, "warm", warm_up, offsets=True)
+  python = PlainPython(vocabulary, options.do_lower_case)
   expected = python.rows(lines)
   tokens = sum(map(len, expected))
   print(f"\n{what}: {sum(map(len, lines)) / 1e6:.1f} million characters "
         f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
         f"{tokens:,} tokens")
-  candidates = [python, *ours, offsets, *others]
-  seconds = measure(candidates, lines, _REPETITIONS.value)
+  candidates = [python, *ours, with_offsets, *others]
+  seconds = measure(candidates, lines, options.repetitions)
   rust = [seconds[other.name] for other in others if isinstance(other, RustTokenizers)]
   print(f"{'':<44} {'tokens/s':>11} {'x Python':>9} {'x tokenizers':>13} {'lines that differ':>18}")
   for candidate in candidates:
@@ -187,20 +191,18 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
   return True
 
 
-def main(argv: Sequence[str]) -> int:
-  cli.refuse_arguments(argv)
-  cli.require_flags(vocab_file=_VOCAB_FILE.value)
-  vocabulary = Vocabulary.from_file(_VOCAB_FILE.value)
-  characters = int(_MEGABYTES.value * 1e6)
-  english = texts.read_lines(_TEXT_FILE.value, "text_file") if _TEXT_FILE.value else texts.docstring_lines()
-  mixed = texts.read_lines(_MIXED_FILE.value, "mixed_file") if _MIXED_FILE.value else texts.mixed_lines(english)
+def main(options: TokenizationOptions) -> int:
+  vocabulary = Vocabulary.from_file(options.vocab_file)
+  characters = int(options.megabytes * 1e6)
+  english = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
+  mixed = texts.read_lines(options.mixed_file, "mixed_file") if options.mixed_file else texts.mixed_lines(english)
   samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
   del english, mixed
-  others = peers(_VOCAB_FILE.value, vocabulary, _DO_LOWER_CASE.value) if _PEERS.value else []
+  others = peers(options.vocab_file, vocabulary, options.do_lower_case) if options.peers else []
   core = texts.pin_to_one_core()
   print(f"processor time on {'one core' if core is None else f'core {core}'}; the column 'x tokenizers' compares with "
         "the faster of its methods")
-  exact = [report(what, lines, warm_up, vocabulary, others) for what, (warm_up, lines) in samples.items()]
+  exact = [report(what, lines, warm_up, vocabulary, others, options) for what, (warm_up, lines) in samples.items()]
   if not all(exact):
     print("\nNOT EXACT: a line differs from the plain algorithm")
     return 1
@@ -208,4 +210,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-  cli.run(main)
+  cli.run(TokenizationOptions, main)

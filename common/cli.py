@@ -4,7 +4,8 @@
       cli.run(MyOptions, "tasks.my_task.task:run")
 
 makes flags of the options (`common/options.py`), answers `--help` and wrong flags before anything slow is imported,
-checks the values, and calls `tasks.my_task.task.run(options)`.
+checks the values, and calls `tasks.my_task.task.run(options)`. Work that is in the script itself is given as a
+function: `cli.run(MyOptions, main)`.
 
 Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
 save, 1 a bug (with its traceback).
@@ -14,6 +15,7 @@ import importlib
 import os
 import sys
 import textwrap
+from collections.abc import Callable
 
 from absl import app, flags, logging
 
@@ -23,20 +25,20 @@ from common.options import DeclaredOption, Options, declared_options, from_texts
 _WIDTH = 100
 
 
-def run(options: type[Options], target: str, positional: str | None = None) -> None:
+def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
   """Makes the flags, parses them, and calls the target with the checked options.
 
   Args:
     options: the script's options.
-    target: "module:function"; the module is imported when the options are checked. The function takes the options and
-      returns an exit status or None.
+    target: "module:function", whose module is imported when the options are checked; or a function of the script. It
+      takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
   # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   for one in declared_options(options):
     _define(one)
-  if any(word in ("--help", "-help", "--helpshort", "-h") for word in sys.argv[1:]):
+  if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
     print(help_text(options))
     raise SystemExit(0)
   app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
@@ -52,13 +54,15 @@ def help_text(options: type[Options]) -> str:
       lines += ["", group]
     facts = [*([f"default: {one.default_text()}"] if one.default_text() else []),
              *([one.range_text()] if one.range_text() else []),
-             *(["required"] if one.declaration.required else [])]
+             *(["required"] if one.declaration.required else []),
+             *(f"also --{alias}" for alias in one.declaration.aliases)]
     name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
     if one.declaration.choices:
       name += f"=<{'|'.join(one.declaration.choices)}>"
     text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
-    lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ")]
-  return "\n".join([*lines, "", "--helpfull lists the flags of the libraries; --flagfile=FILE reads flags from a file."])
+    lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
+                                   break_long_words=False, break_on_hyphens=False)]
+  return "\n".join([*lines, "", "--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file."])
 
 
 def fail(error: UserError) -> int:
@@ -70,7 +74,7 @@ def fail(error: UserError) -> int:
 def _define(one: DeclaredOption) -> None:
   """The flag of an option, as one of the running script's own."""
   is_text = one.is_list or one.declaration.sweep
-  default = None if one.is_list else one.default_text() if one.declaration.sweep else one.default
+  default = None if one.is_list or one.default is None else str(one.default) if is_text else one.default
   help = one.declaration.help
   if one.kind is bool:
     flag = flags.BooleanFlag(one.name, default, help)
@@ -85,7 +89,7 @@ def _define(one: DeclaredOption) -> None:
     flags.DEFINE_alias(alias, one.name)
 
 
-def _call(options: type[Options], target: str, positional: str | None, words: list[str]) -> int:
+def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
   try:
     if words and positional is None:
       raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
@@ -93,11 +97,13 @@ def _call(options: type[Options], target: str, positional: str | None, words: li
     fields = {} if positional is None else {positional: tuple(words)}
     parsed = from_texts(
         options, {name: flags.FLAGS[name].value for name in names},
-        [name for name in names if flags.FLAGS[name].present or _given_by_alias(options, name)],
+        [name for name in names if flags.FLAGS[name].present],
         script=os.path.basename(sys.argv[0]), **fields)
     parsed.check()
-    module, _, function = target.partition(":")
-    return getattr(importlib.import_module(module), function)(parsed) or 0
+    if isinstance(target, str):
+      module, _, function = target.partition(":")
+      target = getattr(importlib.import_module(module), function)
+    return target(parsed) or 0
   except UserError as error:
     return fail(error)
   except KeyboardInterrupt:
@@ -109,11 +115,6 @@ def _call(options: type[Options], target: str, positional: str | None, words: li
     return 0
 
 
-def _given_by_alias(options: type[Options], name: str) -> bool:
-  declared = next(one for one in declared_options(options) if one.name == name)
-  return any(flags.FLAGS[alias].present for alias in declared.declaration.aliases)
-
-
 def _parse_flags(argv: list[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
@@ -122,6 +123,7 @@ def _parse_flags(argv: list[str]) -> list[str]:
       # TensorFlow and Keras log through absl.
       logging.set_verbosity(logging.WARNING)
     return rest
-  except flags.Error as error:
+  except (flags.Error, UnicodeDecodeError) as error:
+    # The latter: a --flagfile that is not UTF-8.
     message = " ".join(str(error).split())
     raise SystemExit(fail(UserError(f"{message} (--help lists the flags)"))) from None

@@ -1,7 +1,7 @@
 """Files on any file system: found by pattern, read, and written whole.
 
-A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported for
-such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported
+for such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
 """
 
 import contextlib
@@ -39,6 +39,15 @@ def _remote(path: str) -> Iterator:
     raise OSError(5, " ".join(error.message.split())[:200], path) from error
 
 
+@contextlib.contextmanager
+def _user_error(what: str) -> Iterator[None]:
+  """An `OSError` becomes a `UserError` that begins with `what`: a file system that is unknown or can't be reached."""
+  try:
+    yield
+  except OSError as error:
+    raise UserError(f"{what}: {error.strerror}") from None
+
+
 class _RemoteFile(io.RawIOBase):
   """A `GFile` as one of Python's own files."""
 
@@ -46,9 +55,11 @@ class _RemoteFile(io.RawIOBase):
     self._path, self._mode = path, mode
     with _remote(path) as gfile:
       self._file = gfile.GFile(path, mode)
+      # Opened lazily: as with `open`, a missing file must be an error here, and an empty one must be made.
       if mode == "rb":
-        # Opened lazily: a missing file must be an error here, as with `open`.
         self._file.size()
+      else:
+        self._file.write(b"")
 
   def readable(self) -> bool:
     return self._mode == "rb"
@@ -150,6 +161,14 @@ def escape_pattern(path: str) -> str:
   return glob.escape(path)
 
 
+def parent_directory(path: str) -> str:
+  """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
+  if not is_remote(path):
+    return os.path.dirname(os.path.abspath(path))
+  parent = path.rstrip("/").rpartition("/")[0]
+  return parent if is_remote(parent) else f"{parent}/"
+
+
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
   if not is_remote(path):
@@ -224,11 +243,12 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     flag: name of the flag the patterns came from, for errors.
 
   Raises:
-    UserError: no pattern at all, a pattern matches nothing, or it names a directory.
+    UserError: no pattern at all, a pattern matches nothing, it names a directory, or its file system can't be read.
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
-    matches = [pattern] if exists(pattern) else glob_files(pattern)
+    with _user_error(f"--{flag}: can't read {pattern}"):
+      matches = [pattern] if exists(pattern) else glob_files(pattern)
     if not matches:
       raise UserError(f"--{flag}: no file matches {pattern!r}")
     paths = [match for match in matches if not is_directory(match)]
@@ -246,7 +266,9 @@ def check_readable(path: str, flag: str) -> str:
   Raises:
     UserError: it is missing, a directory or not readable.
   """
-  if not exists(path):
+  with _user_error(f"--{flag}: can't read {path}"):
+    is_there = exists(path)
+  if not is_there:
     raise UserError(f"--{flag}: {path} does not exist")
   if is_directory(path):
     raise UserError(f"--{flag}: {path} is a directory, a file is expected")
@@ -267,7 +289,7 @@ def make_output_directory(path: str, flag: str) -> str:
   Raises:
     UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
   """
-  try:
+  with _user_error(f"--{flag}: can't write in {path}"):
     make_directories(path)
     if is_remote(path):
       probe = os.path.join(path, f".probe.{os.getpid()}")
@@ -277,8 +299,6 @@ def make_output_directory(path: str, flag: str) -> str:
     else:
       with tempfile.TemporaryFile(dir=path):
         pass
-  except OSError as error:
-    raise UserError(f"--{flag}: can't write in {path}: {error.strerror}") from None
   return path
 
 
@@ -298,13 +318,12 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   temporary = None
   try:
     if is_remote(path):
-      directory, _, name = path.rpartition("/")
-      temporary = f"{directory}/.{name}.{os.getpid()}.tmp"
+      temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
       with open_file(temporary, mode, newline="") as file:
         yield file
     else:
-      directory, name = os.path.split(os.path.abspath(path))
-      descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+      descriptor, temporary = tempfile.mkstemp(
+          prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=parent_directory(path))
       text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
       with os.fdopen(descriptor, mode, **text) as file:
         yield file
@@ -335,35 +354,43 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   Raises:
     UserError: something is there, or the place can't be written.
   """
+  path = path.rstrip("/") or path
   refuse_existing(path, flag)
-  if is_remote(path):
-    parent, name = None, "remote"
-    make_output_directory(path.rpartition("/")[0], flag)
-  else:
-    parent, name = os.path.split(os.path.abspath(path))
-    make_output_directory(parent, flag)
-  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=parent)
+  parent = make_output_directory(parent_directory(path), flag)
+  temporary = tempfile.mkdtemp(
+      prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=None if is_remote(path) else parent)
   try:
-    yield temporary
-    os.chmod(temporary, 0o777 & ~current_umask())
-    refuse_existing(path, flag)
-    if is_remote(path):
-      copy_tree(temporary, path)
-    else:
-      os.rename(temporary, path)
-  except OSError as error:
-    raise UserError(f"--{flag}: can't write {path}: {error.strerror}") from None
+    with _user_error(f"--{flag}: can't write {path}"):
+      yield temporary
+      os.chmod(temporary, 0o777 & ~current_umask())
+      refuse_existing(path, flag)
+      if is_remote(path):
+        _copy_whole(temporary, path)
+      else:
+        os.rename(temporary, path)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _copy_whole(source: str, target: str) -> None:
+  """`copy_tree` that leaves nothing behind where it fails."""
+  try:
+    copy_tree(source, target)
+  except BaseException:
+    with contextlib.suppress(OSError):
+      remove_tree(target)
+    raise
 
 
 def refuse_existing(path: str, flag: str) -> None:
   """For outputs that must not replace anything.
 
   Raises:
-    UserError: something is there.
+    UserError: something is there, or the place can't be reached.
   """
-  if exists(path) if is_remote(path) else os.path.lexists(path):
+  with _user_error(f"--{flag}: can't write {path}"):
+    is_there = exists(path) if is_remote(path) else os.path.lexists(path)
+  if is_there:
     raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
 
 
@@ -403,8 +430,9 @@ def read_json_object(path: str) -> dict:
   Raises:
     UserError: as for `read_json`, or it holds something else.
   """
-  if not exists(path):
-    return {}
+  with _user_error(f"can't read {path}"):
+    if not exists(path):
+      return {}
   value = read_json(path)
   if not isinstance(value, dict):
     raise UserError(f"{path}: a JSON object is expected")

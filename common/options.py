@@ -16,6 +16,7 @@ command line.
 """
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -25,6 +26,8 @@ from common.errors import UserError
 
 _KEY = "option"
 _LARGEST_INT = 2**63 - 1
+# Type of a value → what messages call one.
+_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Declaration:
     choices: the values there are.
     required: it must be given.
     default_text: what `--help` shows as default where that is found out by the program.
-    sweep: several values may be given, separated by commas: one run for each combination.
+    sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
     aliases: other names of the flag.
   """
 
@@ -83,16 +86,15 @@ class DeclaredOption:
     """The values of a list with commas.
 
     Raises:
-      UserError: one of them is no value of the option's type, or there are none or the same twice.
+      UserError: one of them is no value of the option's type, there are none, or a sweep has one twice.
     """
-    what = {int: "whole number", float: "number", str: "value"}[self.kind]
     try:
       values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
       values = ()
     if not values:
-      raise UserError(f"--{self.name}={text}: a {what} is expected, or several separated by commas")
-    if len(set(values)) < len(values):
+      raise UserError(f"--{self.name}={text}: a {_KINDS[self.kind]} is expected, or several separated by commas")
+    if self.declaration.sweep and len(set(values)) < len(values):
       raise UserError(f"--{self.name}={text}: a value is there twice")
     return values
 
@@ -109,7 +111,7 @@ class DeclaredOption:
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
     declared = self.declaration
-    return ", ".join(f"{words} {value:g}" for words, value in (
+    return ", ".join(f"{words} {_shown(value)}" for words, value in (
         ("at least", declared.minimum), ("above", declared.above), ("at most", declared.maximum),
         ("below", declared.below)) if value is not None)
 
@@ -125,18 +127,18 @@ class DeclaredOption:
 
   def _range_problem(self, value: float) -> str | None:
     declared = self.declaration
-    if not math.isfinite(value):
-      return "a finite number is expected"
     if isinstance(value, int) and abs(value) > _LARGEST_INT:
       return "it does not fit into 64 bits"
+    if not math.isfinite(value):
+      return "a finite number is expected"
     if declared.minimum is not None and value < declared.minimum:
-      return "it must not be negative" if declared.minimum == 0 else f"it must be at least {declared.minimum:g}"
+      return "it must not be negative" if declared.minimum == 0 else f"it must be at least {_shown(declared.minimum)}"
     if declared.above is not None and value <= declared.above:
-      return "it must be positive" if declared.above == 0 else f"it must be above {declared.above:g}"
+      return "it must be positive" if declared.above == 0 else f"it must be above {_shown(declared.above)}"
     if declared.maximum is not None and value > declared.maximum:
-      return f"it must be at most {declared.maximum:g}"
+      return f"it must be at most {_shown(declared.maximum)}"
     if declared.below is not None and value >= declared.below:
-      return f"it must be below {declared.below:g}"
+      return f"it must be below {_shown(declared.below)}"
     return None
 
 
@@ -161,7 +163,7 @@ class Options:
       UserError: names the first option that is wrong, or all required ones that are missing.
     """
     declared = declared_options(type(self))
-    missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "")]
+    missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
     if missing:
       raise UserError(f"{', '.join(missing)} must be given (--help explains)")
     for one in declared:
@@ -183,7 +185,8 @@ class Options:
     return dataclasses.replace(self, **changes)
 
 
-def declared_options(cls: type[Options]) -> list[DeclaredOption]:
+@functools.cache
+def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   """The options of a class and its bases, in the order of their declaration, the class's own first."""
   hints = typing.get_type_hints(cls)
   found = {}
@@ -195,7 +198,7 @@ def declared_options(cls: type[Options]) -> list[DeclaredOption]:
     group = (owner.__doc__ or "").strip().split("\n")[0]
     found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
         field.name, kind, is_list, field.default, field.metadata[_KEY], group))
-  return [declared for _, declared in sorted(found.values(), key=lambda pair: pair[0])]
+  return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
 
 
 def flags_table(values: Mapping[str, object]) -> str:
@@ -224,7 +227,7 @@ def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[
     value = texts[one.name]
     if one.is_list:
       value = one.default if value is None else one.parse(value) if value else ()
-    elif one.declaration.sweep:
+    elif one.declaration.sweep and value is not None:
       several = one.parse(value)
       value = several[0]
       if len(several) > 1:
@@ -235,8 +238,16 @@ def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[
 
 def _kind(hint: object) -> tuple[type, bool]:
   """(type of a value, whether the field is a tuple of them) of a field's annotation."""
-  if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-    hint = next(part for part in typing.get_args(hint) if part is not type(None))
-  if typing.get_origin(hint) is tuple:
-    return typing.get_args(hint)[0], True
-  return hint, False
+  kind, is_list = hint, False
+  if isinstance(kind, types.UnionType):
+    kind = next(part for part in typing.get_args(kind) if part is not type(None))
+  if typing.get_origin(kind) is tuple:
+    kind, is_list = typing.get_args(kind)[0], True
+  if kind not in _KINDS or is_list and kind is bool:
+    raise TypeError(f"{hint} can't be the type of an option")
+  return kind, is_list
+
+
+def _shown(number: float) -> str:
+  """Without an exponent where it is a large whole number."""
+  return f"{number:.15g}"

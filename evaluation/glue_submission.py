@@ -14,6 +14,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from common.options import Options, option
 
 _HEADER = "index\tprediction"
 _BINARY = ("0", "1")
@@ -53,6 +54,18 @@ SUBMISSION_FILES: dict[str, SubmissionFile] = {
     "WNLI.tsv": SubmissionFile(146, _BINARY, "0"),
     "AX.tsv": SubmissionFile(1104, _THREE_WAY, "entailment"),
 }
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SubmissionOptions(Options):
+  """Options of the submission."""
+
+  input_dir: tuple[str, ...] = option(
+      None, "Directories to look in, with everything below them; a task may be found once.", required=True)
+  output_file: str = option(None, "The zip file; replaced if it exists.", required=True)
+  fill_missing: bool = option(
+      False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
+      "server takes only complete submissions. Their scores mean nothing.")
+
 
 _NAMES_OF_SPLITS = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}
 
@@ -107,6 +120,21 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
   with files.atomic_write(path) as file:
     file.write(f"{_HEADER}\n")
     file.writelines(f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True))
+
+
+def run(options: SubmissionOptions) -> None:
+  """What `make_glue_submission.py` does: writes the zip file and prints what is in it.
+
+  Raises:
+    UserError: see `make_submission`; or the zip file can't be written.
+  """
+  files.make_output_directory(files.parent_directory(options.output_file), "output_file")
+  entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
+  print(describe_submission(entries))
+  missing = [entry.name for entry in entries if not entry.predictions]
+  if missing:
+    print(f"missing: {', '.join(missing)}; the server takes only complete submissions (--fill_missing)")
+  print(f"wrote {options.output_file}")
 
 
 def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.checks import check_at_least
 from common.errors import UserError
+from common.options import Options, option
 from data_gen.labelled.squad import SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows
 
@@ -32,27 +32,18 @@ _WINDOWS_AT_ONCE = 1024
 _NO_SPAN = "empty"
 
 
-@dataclasses.dataclass(frozen=True)
-class AnswerOptions:
-  """How answers are chosen; names and defaults are those of the flags of `run_squad.py`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerOptions(Options):
+  """Choice of answers; where one is not given, a trained model's own is used for predicting."""
 
-  Attributes:
-    n_best_size: K, and how many different answers of a question are kept.
-    max_answer_length: tokens of the longest answer.
-    version_2_with_negative: "no answer" is a candidate, too.
-    null_score_diff_threshold: "no answer" is chosen if its score is more than this above that of the best span.
-
-  Raises:
-    UserError: a number below 1.
-  """
-
-  n_best_size: int = 20
-  max_answer_length: int = 30
-  version_2_with_negative: bool = False
-  null_score_diff_threshold: float = 0.0
-
-  def __post_init__(self):
-    check_at_least(self, 1, "n_best_size", "max_answer_length")
+  n_best_size: int = option(
+      20, "How many answers of a question are kept, and how many starts and ends of each window are considered.",
+      minimum=1)
+  max_answer_length: int = option(30, "Most tokens of an answer.", minimum=1)
+  version_2_with_negative: bool = option(False, "There may be no answer, as in SQuAD v2.0.")
+  null_score_diff_threshold: float = option(
+      0.0, "There is no answer if its score minus that of the best answer is above this. Where it is not given, it is "
+      "tuned on a --predict_file with answers, and kept.")
 
 
 class Candidate(NamedTuple):

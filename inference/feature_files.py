@@ -1,13 +1,18 @@
-"""Where features go: the original's JSON lines, or an .npz that grows on disk, not in memory.
+"""The files of feature extraction: lines in; the original's JSON lines out, or an .npz that grows on disk only.
 
-Comes after `inference/feature_extraction.py`. Letters: E lines, T tokens, H hidden.
+Input: a file with a text or a pair a line. Output: the vectors that `inference/features.py` computes of them.
+
+Letters: E lines, T tokens, H hidden.
 """
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
+import re
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,11 +21,69 @@ from typing import IO, Protocol
 import numpy as np
 
 from common import files
+from common.errors import UserError
 from data_gen.tokenization.vocabulary import Vocabulary
+
+# Lines read and sorted by length together.
+_LINES_AT_ONCE = 4096
+_PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
+
+
+@contextlib.contextmanager
+def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
+  """A file, or standard input for "-", and its size in bytes; None where that is not known.
+
+  Raises:
+    UserError: it can't be read.
+  """
+  if path == "-":
+    yield sys.stdin.buffer, None
+    return
+  try:
+    # A pipe has no size.
+    size = files.file_size(path) or None
+    file = files.open_file(path, "rb")
+  except OSError as error:
+    raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
+  with file:
+    yield file, size
+
+
+def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[str], int]]:
+  """Chunks of some thousand lines: first texts, second texts ("" where there is none) and the number of bytes.
+
+  Args:
+    file: of `open_input`.
+    path: of the file, for errors.
+
+  Raises:
+    UserError: it can't be read, or a line is not UTF-8.
+  """
+  number = 0
+  while True:
+    try:
+      chunk = list(itertools.islice(file, _LINES_AT_ONCE))
+    except OSError as error:
+      raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
+    if not chunk:
+      return
+    pairs = []
+    for line in chunk:
+      number += 1
+      try:
+        text = line.decode("utf-8").strip()
+      except UnicodeDecodeError as error:
+        where = "standard input" if path == "-" else path
+        raise UserError(f"{where}:{number}: not UTF-8 at byte {error.start + 1} of the line "
+                        f"(0x{line[error.start]:02x}): convert the file first") from None
+      pair = _PAIR.match(text)
+      pairs.append(pair.groups() if pair else (text, ""))
+    text_a, text_b = map(list, zip(*pairs, strict=True))
+    yield text_a, text_b, sum(map(len, chunk))
 
 
 @dataclasses.dataclass(frozen=True)
-class FeaturePiece:
+class FeatureChunk:
   """Features of some lines that follow each other.
 
   Attributes:
@@ -37,10 +100,10 @@ class FeaturePiece:
 
 
 class FeatureWriter(Protocol):
-  """Takes the pieces in order."""
+  """Takes the chunks in order."""
 
-  def write(self, piece: FeaturePiece) -> None:
-    """Appends a piece."""
+  def write(self, chunk: FeatureChunk) -> None:
+    """Appends a chunk."""
 
 
 @contextlib.contextmanager
@@ -60,7 +123,9 @@ def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled:
   """
   if path.endswith(".npz"):
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
-      writer = _NpzWriter(stack, os.path.dirname(os.path.abspath(path)), layers, hidden_size, pooled)
+      # Beside the output, where there is room for it; what is written over a network is collected on this machine.
+      directory = None if files.is_remote(path) else os.path.dirname(os.path.abspath(path))
+      writer = _NpzWriter(stack, directory, layers, hidden_size, pooled)
       yield writer
       writer.finish(file)
   else:
@@ -76,16 +141,16 @@ class _JsonWriter:
     self._pooled = pooled
     self._tokens = vocabulary.tokens
 
-  def write(self, piece: FeaturePiece) -> None:
-    ends = np.cumsum(piece.row_lengths)
-    for row, (length, end) in enumerate(zip(piece.row_lengths.tolist(), ends.tolist(), strict=True)):
-      line = {"linex_index": piece.first + row}
+  def write(self, chunk: FeatureChunk) -> None:
+    ends = np.cumsum(chunk.row_lengths)
+    for row, (length, end) in enumerate(zip(chunk.row_lengths.tolist(), ends.tolist(), strict=True)):
+      line = {"linex_index": chunk.first + row}
       if self._pooled:
-        line["layers"] = _layers({index: values[row] for index, values in piece.layers.items()})
+        line["layers"] = _layers({index: values[row] for index, values in chunk.layers.items()})
       else:
         line["features"] = [
-            {"token": self._tokens[piece.input_ids[position]],
-             "layers": _layers({index: values[position] for index, values in piece.layers.items()})}
+            {"token": self._tokens[chunk.input_ids[position]],
+             "layers": _layers({index: values[position] for index, values in chunk.layers.items()})}
             for position in range(end - length, end)]
       self._file.write(json.dumps(line) + "\n")
 
@@ -99,8 +164,8 @@ def _layers(vectors: Mapping[int, np.ndarray]) -> list[dict]:
 class _NpzWriter:
   """An .npz, whose members are files without names until their lengths are known, which an .npy begins with."""
 
-  def __init__(self, stack: contextlib.ExitStack, directory: str, layers: tuple[int, ...], hidden_size: int,
-               pooled: bool):
+  def __init__(self, stack: contextlib.ExitStack, directory: str | None, layers: tuple[int, ...],
+               hidden_size: int, pooled: bool):
     self._pooled = pooled
     # Member → (its file, its dtype, the shape of one row).
     self._members = {_member(index): (np.dtype(np.float32), (hidden_size,)) for index in layers}
@@ -109,11 +174,11 @@ class _NpzWriter:
       self._members["input_ids"] = (np.dtype(np.int32), ())
     self._files = {name: stack.enter_context(tempfile.TemporaryFile(dir=directory)) for name in self._members}
 
-  def write(self, piece: FeaturePiece) -> None:
-    arrays = {_member(index): values for index, values in piece.layers.items()}
-    arrays["row_lengths"] = piece.row_lengths
+  def write(self, chunk: FeatureChunk) -> None:
+    arrays = {_member(index): values for index, values in chunk.layers.items()}
+    arrays["row_lengths"] = chunk.row_lengths
     if not self._pooled:
-      arrays["input_ids"] = piece.input_ids
+      arrays["input_ids"] = chunk.input_ids
     for name, values in arrays.items():
       dtype, _ = self._members[name]
       self._files[name].write(np.ascontiguousarray(values, dtype).data)

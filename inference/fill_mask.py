@@ -1,113 +1,175 @@
-"""Fills [MASK]s in sentences with the masked-LM head of any checkpoint that has one.
+"""Fills [MASK]s in texts with the masked-LM head of any checkpoint that has one: predictions, exports, `fill_mask.py`.
 
-`fill_mask.py` and `inference/predictor.py` make these calls.
+Input: texts with masks. Output: for each mask the most probable tokens.
 """
 
-import dataclasses
+import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.open import LoadedCheckpoint, load_with_head, open_checkpoint
+from inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
+from modeling.checkpoints.load import LoadedCheckpoint, load_with_head, open_checkpoint
 from modeling.pretraining import BertForPreTraining
-from training.examples import Examples, lengths_for
-from training.prediction import LocalPrediction
+from tasks.inference import TaskInference, to_json
+from training.examples import Examples
 
-_MASK = "[MASK]"
 # Masks whose scores of the whole vocabulary are in memory together.
 _MASKS_AT_ONCE = 128
 
 
-@dataclasses.dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
   """A token for a masked position, with its probability."""
 
   token: str
   probability: float
 
 
-class MaskFiller:
-  """A network loaded once, to fill masks again and again.
+class MaskInference(TaskInference):
+  """{"text": …, "masks": [[{"token": …, "probability": …}, …], …]} of a text, a list for each of its masks."""
 
-  Args:
-    opened: from `open_checkpoint`, with a source.
-    batch_size: most texts of a batch.
+  head = "masked_lm"
+  layouts = (("text",),)
+  special_tokens = True
+  token_outputs = ("sequence_output",)
 
-  Raises:
-    UserError: the checkpoint has no masked-LM head, or can't be read.
-  """
+  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+    super().__init__(loaded, settings)
+    self._config = loaded.config
+    self._top_k = min(settings.top_k, len(self.vocabulary))
+    self.model = BertForPreTraining(loaded.config)
+    self.model.build_weights()
+    self.load_report = load_with_head(self.model, loaded, "masked_lm")
 
-  def __init__(self, opened: LoadedCheckpoint, batch_size: int = 32):
-    self.config, self.tokenizer = opened.config, opened.tokenizer
-    self._model = BertForPreTraining(self.config)
-    self._model.build_weights()
-    self.account = load_with_head(self._model, opened, ("cls/predictions/",), "masked-LM head")
-    self._encode = LocalPrediction(
-        lambda features: {"sequence_output": self._model.encode(features)["sequence_output"]}, batch_size,
-        lengths_for(self.config.max_position_embeddings, jit_compile=False), ("sequence_output",))
+  def check(self, value: object) -> tuple[str, np.ndarray]:
+    """The text and the ids of its tokens, int32 [S], truncated."""
+    (text,) = super().check(value)
+    ids = self._token_ids(text)
+    kept = ids
+    if len(ids) > self.max_seq_length:
+      kept = np.concatenate([ids[:self.max_seq_length - 1], ids[-1:]])
+      self.truncated += 1
+    if self.vocabulary.mask_id not in kept:
+      within = "" if kept is ids else f" within its first {self.max_seq_length - 2} tokens"
+      raise UserError(f"there is no {MASK} in the text{within}")
+    return text, kept
 
-  @classmethod
-  def from_checkpoint(cls, checkpoint: str, vocab_file: str | None = None,
-                      do_lower_case: bool | None = None) -> "MaskFiller":
-    """Opens the checkpoint first, see `open_checkpoint`."""
-    return cls(open_checkpoint(checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case))
+  def examples(self, inputs: list[tuple[str, np.ndarray]]) -> Examples:
+    ids = np.concatenate([ids for _, ids in inputs])
+    return Examples({"input_ids": ids, "segment_ids": np.zeros_like(ids)}, np.array([len(ids) for _, ids in inputs]))
 
-  def token_ids(self, text: str) -> np.ndarray:
-    """[CLS] text [SEP], int32 [S], where "[MASK]" in the text is that token; of any length."""
-    vocabulary = self.tokenizer.vocabulary
-    ids = self.tokenizer.encode(text, special_tokens=True)
-    return np.concatenate([[vocabulary.cls_id], ids, [vocabulary.sep_id]]).astype(np.int32)
+  def model_outputs(self, features: dict) -> dict:
+    """float32 "sequence_output" [B, S, H]: the scores of a vocabulary for every token would be many."""
+    return {"sequence_output": self.model.encode(features)["sequence_output"]}
 
-  def fill(self, text: str, top_k: int = 5) -> list[list[Candidate]]:
-    """The likeliest tokens for every [MASK] of a text.
+  def predict(self, inputs: list[tuple[str, np.ndarray]]) -> list[dict]:
+    filled = self._fill(self.examples(inputs))
+    return [{"text": text, "masks": [
+        [{"token": candidate.token, "probability": to_json(candidate.probability)} for candidate in candidates]
+        for candidates in masks]} for (text, _), masks in zip(inputs, filled, strict=True)]
+
+  def fill(self, text: str) -> list[list[Candidate]]:
+    """The most probable tokens for every [MASK] of a text.
 
     Args:
       text: one or two sentences with at least one [MASK].
-      top_k: candidates for each mask.
 
     Returns:
-      for each mask, from left to right, `top_k` candidates, the likeliest first.
+      for each mask, from left to right, `top_k` candidates, the most probable first.
 
     Raises:
       UserError: there is no [MASK] in the text, or it has more tokens than the position table.
     """
-    ids = self.token_ids(text)
-    if self.tokenizer.vocabulary.mask_id not in ids:
-      raise UserError(f"there is no {_MASK} in {text!r}")
-    self.config.check_sequence_length(len(ids), "the text's number of tokens")
-    return self.fill_many([ids], top_k)[0]
+    check_masks(text)
+    ids = self._token_ids(text)
+    self._config.check_sequence_length(len(ids), "the text's number of tokens")
+    return self._fill(self.examples([(text, ids)]))[0]
 
-  def fill_many(self, texts: Sequence[np.ndarray], top_k: int = 5) -> list[list[list[Candidate]]]:
-    """As `fill`, for the ids of several texts, none longer than the position table."""
-    ids = np.concatenate(texts)
-    row_lengths = np.array([len(text) for text in texts])
-    outputs = self._encode(Examples({"input_ids": ids, "segment_ids": np.zeros_like(ids)}, row_lengths))
-    is_mask = ids == self.tokenizer.vocabulary.mask_id
-    masked = outputs["sequence_output"][is_mask]  # [masks, H]
+  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+    """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
+    probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
+    "mask_count" [B]."""
+    features = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
+    is_mask = tf.equal(input_ids, self.vocabulary.mask_id) & (input_mask > 0)
+    counts = tf.math.count_nonzero(is_mask, 1, dtype=tf.int64)
+    columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
+    positions = columns.to_tensor()  # [B, P]
+    exists = tf.ones_like(columns, tf.bool).to_tensor()[:, :, None]
+    best = self._best_tokens(self.model.encode(features)["sequence_output"], positions)  # [B, P, top_k]
+    return {"tokens": tf.where(exists, tf.gather(tf.constant(self.vocabulary.tokens), best.indices), ""),
+            "probabilities": tf.where(exists, best.values, 0.0), "mask_count": tf.cast(counts, tf.int32)}
+
+  def _token_ids(self, text: str) -> np.ndarray:
+    """[CLS] text [SEP], int32 [S], of any length."""
+    ids = self.tokenizer.encode(text, special_tokens=True)
+    return np.concatenate([[self.vocabulary.cls_id], ids, [self.vocabulary.sep_id]]).astype(np.int32)
+
+  def _fill(self, examples: Examples) -> list[list[list[Candidate]]]:
+    """For each example, for each of its masks the candidates."""
+    is_mask = examples.tokens["input_ids"] == self.vocabulary.mask_id
+    masked = self.run(examples)["sequence_output"][is_mask]  # [masks, H]
     candidates = []
     for start in range(0, len(masked), _MASKS_AT_ONCE):
-      candidates += self._candidates(masked[start:start + _MASKS_AT_ONCE], top_k)
-    masks_before = np.concatenate([[0], np.cumsum(is_mask)])[np.concatenate([[0], np.cumsum(row_lengths)])]
+      vectors = masked[start:start + _MASKS_AT_ONCE]
+      best = self._best_tokens(tf.constant(vectors[None]), tf.range(len(vectors))[None])
+      candidates += [[Candidate(self.vocabulary.token_of(int(token)), float(probability))
+                      for token, probability in zip(tokens, probabilities, strict=True)]
+                     for tokens, probabilities in zip(best.indices[0].numpy(), best.values[0].numpy(), strict=True)]
+    masks_before = np.concatenate([[0], np.cumsum(is_mask)])[np.concatenate([[0], np.cumsum(examples.row_lengths)])]
     return [candidates[first:last] for first, last in zip(masks_before[:-1], masks_before[1:], strict=True)]
 
-  def _candidates(self, masked: np.ndarray, top_k: int) -> list[list[Candidate]]:
-    """For each of the masks, float32 [masks, H], its candidates."""
-    vocabulary = self.tokenizer.vocabulary
-    embeddings = tf.convert_to_tensor(self._model.encoder.embeddings.word_embeddings)
-    logits = self._model.masked_lm(tf.constant(masked[None]), tf.range(len(masked))[None], embeddings)[0]
-    best = tf.math.top_k(tf.nn.softmax(logits), min(top_k, len(vocabulary)))  # [masks, k]
-    return [[Candidate(vocabulary.token_of(int(token)), float(probability))
-             for token, probability in zip(tokens, probabilities, strict=True)]
-            for tokens, probabilities in zip(best.indices.numpy(), best.values.numpy(), strict=True)]
+  def _best_tokens(self, sequence_output, positions):
+    """float32 [B, S, H], int [B, P] → the `top_k` most probable tokens there: values and indices [B, P, top_k]."""
+    logits = self.model.masked_lm(sequence_output, positions,
+                                  tf.convert_to_tensor(self.model.encoder.embeddings.word_embeddings))
+    return tf.math.top_k(tf.nn.softmax(logits), self._top_k)
+
+
+def load_mask_filler(options: FillMaskOptions) -> MaskInference:
+  """The masked-LM head of a checkpoint, for `MaskInference.fill`.
+
+  Raises:
+    UserError: the checkpoint has no such head, or can't be read.
+  """
+  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
+                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  return MaskInference(loaded, InferenceSettings(
+      top_k=options.top_k, max_seq_length=loaded.config.max_position_embeddings))
+
+
+def run(options: FillMaskOptions) -> None:
+  """What `fill_mask.py` does: prints the candidates for every mask, and the texts with the best ones.
+
+  Raises:
+    UserError: there is no text, or one without a mask; see `load_mask_filler`.
+  """
+  texts = options.texts or [line.strip() for line in sys.stdin if line.strip()]
+  if not texts:
+    raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
+  for text in texts:
+    check_masks(text)
+  filler = load_mask_filler(options)
+  for number, text in enumerate(texts):
+    masks = filler.fill(text)
+    if number:
+      print()
+    print(text)
+    for index, candidates in enumerate(masks):
+      if len(masks) > 1:
+        print(f"  mask {index + 1}")
+      for candidate in candidates:
+        print(f"  {candidate.probability:7.1%}  {candidate.token}")
+    print(f"  → {filled(text, [candidates[0].token for candidates in masks])}")
 
 
 def filled(text: str, tokens: Sequence[str]) -> str:
   """The text with its masks replaced, a ## piece joined to the word before it."""
   for token in tokens:
-    if token.startswith("##") and f" {_MASK}" in text:
-      text = text.replace(f" {_MASK}", token.removeprefix("##"), 1)
+    if token.startswith("##") and f" {MASK}" in text:
+      text = text.replace(f" {MASK}", token.removeprefix("##"), 1)
     else:
-      text = text.replace(_MASK, token, 1)
+      text = text.replace(MASK, token, 1)
   return text

@@ -1,32 +1,29 @@
-"""Predictions from texts with a network that is loaded once.
+"""Predictions from texts with a model that is loaded once.
 
     predictor = Predictor.from_checkpoint("out")                 # of run_classifier.py, say
     predictor(["A text.", ("or a pair", "of texts")])            # [{"label": "1", "probabilities": {...}}, ...]
 
-`predict.py` serves one on lines of JSON. The tasks themselves are in `inference/task_predictors.py`.
+Input: texts, pairs of texts and objects from Python, or lines of them (`predict.py`). Output: a result for each, in
+their order. What is read of a checkpoint and how an input is answered is in the class of the task.
 """
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
+from common import files
 from common.errors import UserError
-from inference.heads import choose_task
-from inference.inputs import id_of, parse_line
-from inference.task_predictors import (
-  AnswerPredictor,
-  ClassPredictor,
-  MaskPredictor,
-  PredictorSettings,
-  TaskPredictor,
-  VectorPredictor,
-)
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint
+from data_gen.text.lines import looks_like_json
+from inference.options import InferenceSettings, PredictOptions
+from inference.tasks import choose_task, load_task
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from tasks.inference import check_text
 
-_PREDICTORS: dict[str, Callable[[LoadedCheckpoint, PredictorSettings], TaskPredictor]] = {
-    "classifier": ClassPredictor, "squad": AnswerPredictor, "fill_mask": MaskPredictor, "features": VectorPredictor}
-
+# Key of an object that is given back with the result.
+_ID = "id"
 # Inputs whose outputs are in memory together, and which are sorted by length together.
 _INPUTS_AT_ONCE = 256
 # What is read of a file at a time; of a pipe what is there.
@@ -34,16 +31,17 @@ _BYTES_AT_ONCE = 1 << 16
 
 
 class Predictor:
-  """A network, ready to be asked again and again.
+  """A model, ready to predict again and again.
 
   Attributes:
     task: "classifier", "squad", "fill_mask" or "features".
-    network: see `TaskPredictor`; its `account` tells of the weights, `truncated` of inputs that were too long.
+    inference: see `TaskInference`; its `load_report` tells of the weights, `truncated` of inputs that were too long.
   """
 
-  def __init__(self, opened: LoadedCheckpoint, task: str | None = None, settings: PredictorSettings = PredictorSettings()):  # noqa: B008
-    self.task = choose_task(opened, task)
-    self.network = _PREDICTORS[self.task](opened, settings)
+  def __init__(self, loaded: LoadedCheckpoint, task: str | None = None, settings: InferenceSettings | None = None):
+    self.task = choose_task(loaded, task)
+    self.inference = load_task(loaded, self.task, settings or InferenceSettings())
+    self.inference.prepare()
 
   @classmethod
   def from_checkpoint(cls, checkpoint: str, task: str | None = None, *, bert_config_file: str | None = None,
@@ -53,17 +51,19 @@ class Predictor:
 
     Args:
       checkpoint: whatever `read_checkpoint` reads.
-      task: None where the checkpoint has one head only.
+      task: None where the checkpoint or its `task.json` tells.
       bert_config_file, vocab_file, do_lower_case: None where they are found beside the checkpoint.
-      **settings: see `PredictorSettings`.
+      **settings: see `InferenceSettings`.
 
     Raises:
       UserError: the checkpoint can't be read, its configuration, vocabulary or head is missing or does not fit, there
         is no such task, or a setting does not fit.
     """
-    opened = open_checkpoint(checkpoint, bert_config_file=bert_config_file, vocab_file=vocab_file,
-                          do_lower_case=do_lower_case)
-    return cls(opened, task, PredictorSettings(**settings))
+    chosen = InferenceSettings(**settings, given=frozenset(settings))
+    chosen.check()
+    loaded = open_checkpoint(checkpoint, bert_config_file=bert_config_file, vocab_file=vocab_file,
+                             do_lower_case=do_lower_case)
+    return cls(loaded, task, chosen)
 
   def __call__(self, inputs: Iterable[object]) -> list[dict]:
     """Results in the order of the inputs.
@@ -73,17 +73,17 @@ class Predictor:
         "id" if that is to be in the result.
 
     Returns:
-      a dict for each input, see the classes in `inference/task_predictors.py`.
+      a dict for each input, see the classes of the tasks.
 
     Raises:
       UserError: names the first input that can't be used, counted from 0.
     """
     if isinstance(inputs, str):
-      raise UserError("a list of inputs is wanted, not one text")
+      raise UserError("a list of inputs is expected, not one text")
     checked = []
     for number, value in enumerate(inputs):
       try:
-        checked.append((id_of(value), self.network.check(value)))
+        checked.append(self._check(value))
       except UserError as error:
         raise UserError(f"input {number}: {error}") from None
     return self._predict(checked)
@@ -99,21 +99,69 @@ class Predictor:
     checked = []
     for number, line in enumerate(lines, first):
       try:
-        value = parse_line(line, self.network.takes_pairs)
-        checked.append((id_of(value), self.network.check(value)))
+        checked.append(self._check(parse_line(line, self.inference.takes_pairs)))
         results.append({})
       except UserError as error:
         results.append({"line": number, "error": str(error)})
     predicted = iter(self._predict(checked))
     return [result or next(predicted) for result in results]
 
+  def _check(self, value: object) -> tuple[dict, object]:
+    """{"id": ...} or {}, and the input as the task takes it."""
+    id, value = take_id(value)
+    return id, self.inference.check(value)
+
   def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
     results = []
     for start in range(0, len(checked), _INPUTS_AT_ONCE):
       part = checked[start:start + _INPUTS_AT_ONCE]
-      predicted = self.network.predict([value for _, value in part])
+      predicted = self.inference.predict([value for _, value in part])
       results += [id | result for (id, _), result in zip(part, predicted, strict=True)]
     return results
+
+
+def parse_line(line: bytes, pairs: bool) -> object:
+  """A line as it would be given from Python: a JSON object, "first TAB second" where pairs are known, else a text.
+
+  Args:
+    line: without its line end.
+    pairs: whether a tab separates two texts; else it is white space.
+
+  Raises:
+    UserError: not UTF-8, JSON that can't be read, or several tabs.
+  """
+  try:
+    text = line.decode("utf-8")
+  except UnicodeDecodeError as error:
+    raise UserError(f"not UTF-8 at byte {error.start + 1} (0x{line[error.start]:02x})") from None
+  if looks_like_json(text):
+    try:
+      return json.loads(text)
+    except json.JSONDecodeError as error:
+      raise UserError(f"not JSON: {error.msg} at column {error.colno}") from None
+    except (ValueError, RecursionError):
+      raise UserError("no JSON that can be read: nested too deeply, or a number has thousands of digits") from None
+  if not pairs or "\t" not in text:
+    return text
+  texts = tuple(text.split("\t"))
+  if len(texts) > 2:
+    raise UserError(f"{len(texts)} texts with tabs between them: one or two are expected")
+  return texts
+
+
+def take_id(value: object) -> tuple[dict[str, str | int], object]:
+  """({"id": ...}, the rest) of a mapping with that key; ({}, `value`) of anything else.
+
+  Raises:
+    UserError: the id is neither a text nor a whole number.
+  """
+  if not isinstance(value, Mapping) or _ID not in value:
+    return {}, value
+  id = value[_ID]
+  if not isinstance(id, str | int):
+    raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
+  check_text(str(id))
+  return {_ID: id}, {key: part for key, part in value.items() if key != _ID}
 
 
 @dataclasses.dataclass
@@ -125,7 +173,7 @@ class Served:
   first_error: str = ""
 
 
-def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], None]) -> Served:
+def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> Served:
   """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together.
 
   Args:
@@ -146,6 +194,37 @@ def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], None
     done.lines += len(lines)
     write("".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results).encode())
   return done
+
+
+def run(options: PredictOptions) -> None:
+  """What `predict.py` does: answers the lines of a file, or of standard input as they come.
+
+  Raises:
+    UserError: see `Predictor`; a file can't be read or written; or lines could not be used, which is told at the end.
+  """
+  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
+                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  predictor = Predictor(loaded, options.task, options)
+  _log(predictor.inference.load_report.describe())
+  _log(f"ready: {predictor.task}")
+  with contextlib.ExitStack() as stack:
+    from_file, to_file = options.input_file != "-", options.output_file != "-"
+    source = stack.enter_context(files.open_file(options.input_file, "rb")) if from_file else sys.stdin.buffer
+    write = stack.enter_context(files.atomic_write(options.output_file, "wb")).write if to_file else _write_at_once
+    done = serve(predictor, source, write)
+  if truncated := predictor.inference.truncated:
+    _log(f"{truncated:,} of {done.lines:,} inputs were longer than the model takes and were truncated")
+  if done.errors:
+    raise UserError(f"{done.errors:,} of {done.lines:,} lines could not be used; the first is {done.first_error}")
+
+
+def _write_at_once(lines: bytes) -> None:
+  sys.stdout.buffer.write(lines)
+  sys.stdout.buffer.flush()
+
+
+def _log(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
 
 
 def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:

@@ -17,8 +17,8 @@ class CheckpointOptions(Options):
   """Checkpoint."""
 
   init_checkpoint: str | None = option(
-      None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a Hugging "
-      "Face directory or .safetensors file, or a checkpoint of the Model Garden.")
+      None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
+      "Hugging Face directory or .safetensors file, or a checkpoint of the Model Garden.")
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
   vocab_file: str | None = option(
@@ -32,7 +32,8 @@ class DeviceOptions(Options):
   """Devices and precision."""
 
   distribution_strategy: str = option(
-      "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG is set, all GPUs.",
+      "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG is set, all "
+      "GPUs.",
       choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
   precision: str = option(
       "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32.",
@@ -94,6 +95,11 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     if not 0 < first < last:
       raise UserError(f"--profile_steps={first},{last}: the first step must be positive and less than the last")
 
+  @property
+  def predicts(self) -> bool:
+    """Whether the run ends with predictions."""
+    return self.do_predict
+
   def combinations(self) -> list["TrainingOptions"]:
     """One set of options for each combination of a sweep, each with a directory of its own where there are several."""
     if not self.sweep:
@@ -121,7 +127,8 @@ class FineTuningOptions(TrainingOptions):
   eval_steps: int | None = option(
       None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
   predict_batch_size: int = option(
-      64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1)
+      64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
+      minimum=1)
   pad_to_max_length: bool = option(
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")

@@ -7,6 +7,7 @@ import dataclasses
 import os
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from common import files
@@ -14,12 +15,13 @@ from common.errors import UserError
 from common.options import flags_table
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from tasks import selection
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters
 from training import run_directory
 from training.devices import Devices, TpuOptions, set_up
+from training.examples import Examples
 from training.loop import train
 from training.optimization import AdamWeightDecay
 from training.prediction import Prediction
@@ -33,7 +35,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
 
   Args:
     make_task: options → the task, with its data read and checked.
-    options: checked each by itself.
+    options: of the run.
 
   Returns:
     the process's exit status: 0, also when it was interrupted and can be resumed.
@@ -41,11 +43,12 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   Raises:
     UserError: see the task and `training`.
   """
+  options.check()
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:
     selection.check(task)
-  if options.output_dir:
+  if not task.prints_only:
     files.make_output_directory(options.output_dir, "output_dir")
   devices = set_up_devices(options, options.paths())
   tasks = [task.with_options(combination) for combination in combinations]
@@ -91,7 +94,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
       metrics = one.evaluation()
       if devices.is_chief:
         task.write_evaluation(one, metrics)
-    if options.do_predict:
+    if options.predicts:
       task.predict(one)
   return one
 
@@ -117,7 +120,8 @@ class Run:
     self.metrics: dict[str, float] | None = None
     self._evaluated_step: int | None = None
     self._state = TrainingState()
-    self._checkpoints = self._optimizer = self._reports = self._best = None
+    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
+    self._note = (lambda line: None) if task.prints_only else log
     if options.output_dir:
       run_directory.check_same_model(options.output_dir, task.config)
     with devices.strategy.scope():
@@ -126,11 +130,11 @@ class Run:
       _freeze(self.model, options)
       restored = self._restore() if options.do_train else None
       if restored:
-        log(f"resuming from {restored}, step {self.step}")
+        self._note(f"resuming from {restored}, step {self.step}")
       elif task.start is not None:
         self._load_start()
       elif options.do_train:
-        log("no --init_checkpoint: all weights are random")
+        self._note("no --init_checkpoint: all weights are random")
     if not options.do_train:
       self._state.step.assign(task.start_step)
     self.weights_step = self.step
@@ -206,10 +210,15 @@ class Run:
     """Whether the last evaluation was of these weights."""
     return self._evaluated_step == self.weights_step
 
-  def prediction(self, model: Callable[[dict], dict], token_outputs: tuple[str, ...] = ()) -> Prediction:
-    """A pass over examples with the weights as they are, see `Prediction`."""
-    return Prediction(model, self.task.options.predict_batch_size, self.task.padded_lengths(self.devices),
-                      self.devices.strategy, self.devices.jit_compile, token_outputs, self.check_stop)
+  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+    if self._prediction is None:
+      task = self.task
+      self._prediction = Prediction(
+          lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
+          task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
+          self.check_stop)
+    return self._prediction(examples, advance)
 
   def check_stop(self) -> None:
     """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
@@ -240,9 +249,9 @@ class Run:
       start = dataclasses.replace(
           start, tensors={name: shape for name, shape in start.tensors.items() if name not in heads})
     report = load_weights(self.model, start)
-    self.log(report.describe())
+    self._note(report.describe())
     if task.head_mismatch is not None:
-      self.log(f"the head is newly initialised: {task.head_mismatch}")
+      self._note(f"the head is newly initialised: {task.head_mismatch}")
     if not task.options.do_train and any(name in heads for name in report.newly_initialised):
       raise UserError(f"{start.description} is not a trained model for this task"
                       f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "

@@ -14,10 +14,9 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from modeling.checkpoints.bundle import latest_checkpoint
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
-from modeling.checkpoints.open import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
 from tasks.options import FineTuningOptions, TrainingOptions
@@ -47,6 +46,7 @@ class Task(abc.ABC):
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
+    prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
   """
 
   options: TrainingOptions
@@ -60,6 +60,7 @@ class Task(abc.ABC):
   main_metric: str | None = None
   shown_metric: str = "accuracy"
   notes: list[str]
+  prints_only: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
     """The same data under other options; of a selection, those of one combination."""
@@ -101,21 +102,21 @@ class Task(abc.ABC):
   def evaluate(self, run: "Run") -> dict[str, float]:
     """Metrics of the run's model as it is."""
 
-  def show_evaluation(self, run: "Run") -> None:
+  def show_evaluation(self, run: "Run") -> None:  # noqa: B027  (most tasks have nothing to add here)
     """Pictures and texts of the last evaluation, by `tf.summary`; called while training."""
 
   @abc.abstractmethod
   def write_evaluation(self, run: "Run", metrics: Mapping[str, float]) -> None:
     """The files of the final evaluation, and what the user is told; called where `options.do_eval` is set."""
 
-  def predict(self, run: "Run") -> None:
-    """Predictions and their files; called where `options.do_predict` is set."""
+  def predict(self, run: "Run") -> None:  # noqa: B027
+    """Predictions and their files; called where `options.predicts`."""
 
   def is_degenerate(self) -> bool:
     """Whether the last evaluation's predictions were all the same."""
     return False
 
-  def best_loaded(self, run: "Run") -> None:
+  def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""
 
   def check_devices(self, devices: Devices) -> None:
@@ -125,14 +126,14 @@ class Task(abc.ABC):
     if options.do_train and options.train_batch_size % parts:
       accumulated = (f" x {options.gradient_accumulation_steps} gradient accumulation steps"
                      if options.gradient_accumulation_steps > 1 else "")
-      raise UserError(f"--train_batch_size={options.train_batch_size} is the batch of all devices together and can't be "
-                      f"divided by {replicas} replicas{accumulated}: take a multiple of {parts}")
+      raise UserError(f"--train_batch_size={options.train_batch_size} is the batch of all devices together and can't "
+                      f"be divided by {replicas} replicas{accumulated}: take a multiple of {parts}")
 
   def finished(self, run: "Run") -> str:
     """What the user is told where the run is at its last step already."""
     return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().num_train_steps}"
 
-  def explain(self, error: Exception, log: Callable[[str], None]) -> None:
+  def explain(self, error: Exception, log: Callable[[str], None]) -> None:  # noqa: B027
     """Raises a `UserError` where the task knows what a device's error comes from."""
 
 
@@ -141,20 +142,28 @@ class FineTuningTask(Task):
 
   The constructor of a subclass calls this one, then reads its data.
 
+  Args:
+    options: of the run.
+    checkpoint: where the run begins, if it is open already.
+
   Attributes:
     checkpoint: where the run begins, with tokenizer and `task.json`.
+    is_own_checkpoint: whether that is in the run's own directory.
     train_examples: None where nothing is trained.
+    token_outputs: names of the outputs that have one row a token.
   """
 
   options: FineTuningOptions
   train_examples: Examples | None = None
+  token_outputs: tuple[str, ...] = ()
 
-  def __init__(self, options: FineTuningOptions):
+  def __init__(self, options: FineTuningOptions, checkpoint: LoadedCheckpoint | None = None):
     self.options = options
     self.notes = []
     # In a selection each combination starts from the checkpoint, also when another one has been trained already.
-    start = options.init_checkpoint if options.sweep else starting_point(options)
-    self.checkpoint: LoadedCheckpoint = open_checkpoint(
+    start = options.init_checkpoint if options.sweep or checkpoint else starting_point(options)
+    self.is_own_checkpoint = start is not None and start == options.output_dir
+    self.checkpoint = checkpoint or open_checkpoint(
         start, bert_config_file=options.bert_config_file, vocab_file=options.vocab_file,
         do_lower_case=options.do_lower_case)
     self.config = self.checkpoint.config
@@ -166,6 +175,10 @@ class FineTuningTask(Task):
   @abc.abstractmethod
   def max_seq_length(self) -> int:
     """The most tokens of an example."""
+
+  @abc.abstractmethod
+  def outputs(self, model: BertTaskModel, features: dict) -> dict:
+    """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
   def schedule(self) -> LearningRateSchedule:
     steps = self.options.num_train_steps(len(self.train_examples))
@@ -197,8 +210,8 @@ class FineTuningTask(Task):
     super().check_devices(devices)
     options, replicas = self.options, devices.strategy.num_replicas_in_sync
     if options.predict_batch_size % replicas:
-      raise UserError(f"--predict_batch_size={options.predict_batch_size} can't be divided by {replicas} replicas: take "
-                      f"a multiple of {replicas}")
+      raise UserError(f"--predict_batch_size={options.predict_batch_size} can't be divided by {replicas} replicas: "
+                      f"take a multiple of {replicas}")
     if devices.kind == "TPU" and options.tpu_name != "local":
       raise UserError("fine-tuning reads its examples in this process, which a remote TPU can't reach: run the command "
                       "on the TPU VM itself, with --tpu_name=local")

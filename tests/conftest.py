@@ -5,6 +5,8 @@ import pathlib
 
 import pytest
 
+from tests.golden.values import unpack
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
@@ -18,14 +20,28 @@ def project() -> pathlib.Path:
 
 
 @pytest.fixture(scope="session")
-def golden() -> pathlib.Path:
-  """Values made by running the original code; users do not have them."""
+def golden(tmp_path_factory) -> pathlib.Path:
+  """Values made by running the original code: the part that belongs to the project (tests/golden), unpacked."""
+  folder = tmp_path_factory.mktemp("golden")
+  unpack(PROJECT / "tests" / "golden", folder)
+  return folder
+
+
+@pytest.fixture(scope="session")
+def full_golden() -> pathlib.Path:
+  """All values made by running the original code, under the same names; users do not have them."""
   return _shared("golden")
+
+
+@pytest.fixture(scope="session", params=["golden", "full_golden"])
+def golden_set(request) -> pathlib.Path:
+  """The project's values, and once more all of them: for tests that gain from more of the same kind."""
+  return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")
 def real_data() -> pathlib.Path:
-  """Real vocabularies, texts and labelled sets; users do not have them."""
+  """Real texts and labelled sets; users do not have them."""
   return _shared("data")
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from common.errors import UserError
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import FORMATS, write_checkpoint
 from modeling.config import BertConfig
 from modeling.presets import pretraining_parameter_count
@@ -70,22 +70,25 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
               {name: value.view(np.uint32) for name, value in weights.items()})
 
 
-@pytest.mark.parametrize("folder", [
-    "tf1_checkpoint", "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",
-    "hf/question_answering", "hf/token_classification"])
-def test_golden_checkpoints_go_everywhere(golden, tmp_path, folder):
-  expected = read_all(golden / folder)
+@pytest.mark.parametrize("values, folder", [
+    ("golden", "tf1_checkpoint"), ("golden", "hf/question_answering"), *(("full_golden", folder) for folder in (
+        "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",
+        "hf/token_classification"))])
+def test_golden_checkpoints_go_everywhere(request, tmp_path, values, folder):
+  path = request.getfixturevalue(values) / folder
+  expected = read_all(path)
   for output_format in FORMATS:
-    convert(str(golden / folder), output_format, str(tmp_path / output_format))
+    convert(str(path), output_format, str(tmp_path / output_format))
     source = read_checkpoint(str(tmp_path / output_format))
     assert_same({name: source.read(name) for name in source.tensors}, expected)
-    config, original = source.config, read_checkpoint(str(golden / folder)).config
+    config, original = source.config, read_checkpoint(str(path)).config
     assert (config.hidden_act, config.layer_norm_epsilon) == (original.hidden_act, original.layer_norm_epsilon)
     assert config.extra.get("id2label", {}) == original.extra.get("id2label", config.extra.get("id2label", {}))
 
 
 def test_an_original_export_opens_with_the_original_names(golden, tmp_path):
-  convert(str(golden / "hf/pretraining"), "original", str(tmp_path / "original"))
+  convert(str(golden / "tf1_checkpoint"), "huggingface", str(tmp_path / "huggingface"))
+  convert(str(tmp_path / "huggingface"), "original", str(tmp_path / "original"))
   reader = tf.train.load_checkpoint(str(tmp_path / "original/bert_model.ckpt"))
   expected = tf.train.load_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt"))
   assert set(reader.get_variable_to_shape_map()) == set(expected.get_variable_to_shape_map())
@@ -97,7 +100,8 @@ def test_an_original_export_opens_with_the_original_names(golden, tmp_path):
       tf.compat.v1.train.Saver([variable]).restore(session, str(tmp_path / "original/bert_model.ckpt"))
       np.testing.assert_array_equal(session.run(variable), reader.get_tensor(name))
   assert sorted(os.listdir(tmp_path / "original")) == [
-      "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index", "tokenizer_config.json"]
+      "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index", "tokenizer_config.json",
+      "vocab.txt"]
 
 
 def test_a_native_export_is_what_a_run_writes(golden, tmp_path):
@@ -108,17 +112,18 @@ def test_a_native_export_is_what_a_run_writes(golden, tmp_path):
   assert (tmp_path / "run/vocab.txt").read_bytes() == (golden / "tf1_checkpoint/vocab.txt").read_bytes()
 
 
-def test_slots_and_the_step_are_not_carried_and_strangers_are_named(golden, tmp_path):
-  assert not convert(str(golden / "optimizer"), "native", str(tmp_path / "a")).unused
+def test_slots_and_the_step_are_not_carried_and_strangers_are_named(tmp_path):
   weights = random_weights("span")
   prefix = str(tmp_path / "model.ckpt")
-  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*weights, "my/own"], shape_and_slices=[""] * (len(weights) + 1),
-                    tensors=[*weights.values(), np.ones(3, np.float32)])
+  tensors = {**weights, "my/own": np.ones(3, np.float32), "global_step": np.int64(20),
+             **{f"{name}/adam_{slot}": value for name, value in weights.items() for slot in "mv"}}
+  tf.raw_ops.SaveV2(prefix=prefix, tensor_names=[*tensors], shape_and_slices=[""] * len(tensors),
+                    tensors=[*tensors.values()])
   SMALL.to_file(str(tmp_path / "bert_config.json"))
   conversion = convert(prefix, "huggingface", str(tmp_path / "b"))
   assert conversion.unused == ["my/own"]
   text = conversion.describe()
-  assert "left over, not in the output: my/own" in text and "heads: span" in text
+  assert "unused, not in the output: my/own" in text and "heads: span" in text
   assert "note: there is no vocab.txt beside the input" in text and "every bit the same" in text
 
 
@@ -126,7 +131,8 @@ def test_a_missing_pooler_and_what_other_code_would_not_compute_are_said_aloud(g
   text = convert(str(golden / "hf/question_answering"), "original", str(tmp_path / "a")).describe()
   assert "not in the input, so not in the output: bert/pooler/dense/kernel, bert/pooler/dense/bias" in text
   assert "note: hidden_act is gelu_erf: the original's code has only the tanh form" in text
-  text = convert(str(golden / "hf/token_classification"), "model_garden", str(tmp_path / "b")).describe()
+  write_huggingface(tmp_path / "other_epsilon", random_weights("tagging"), layer_norm_eps=1e-5)
+  text = convert(str(tmp_path / "other_epsilon"), "model_garden", str(tmp_path / "b")).describe()
   assert "note: layer_norm_eps is 1e-05: the Model Garden's encoders always take 1e-12" in text
 
 
@@ -176,7 +182,7 @@ def test_bad_input(tmp_path, golden):
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "native")
   refused(tmp_path, "give --bert_config_file", str(golden / "tf1_heads"), "native")
   refused(tmp_path, "--vocab_file: ", run, "native", vocab_file=str(tmp_path / "no.txt"))
-  refused(tmp_path, "has 51 entries, but the network's vocab_size is 50", run, "native", vocab_file=vocab_file)
+  refused(tmp_path, "has 51 entries, but the model's vocab_size is 50", run, "native", vocab_file=vocab_file)
   config_file = str(golden / "tf1_checkpoint/bert_config.json")
   refused(tmp_path, "the configuration contradicts the tensors", run, "native", bert_config_file=config_file)
   os.symlink(tmp_path / "dangling", tmp_path / "link")
@@ -220,7 +226,7 @@ def test_numbers_that_are_no_floats(tmp_path):
   tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(weights), shape_and_slices=[""] * len(weights),
                     tensors=list(weights.values()))
   SMALL.to_file(str(tmp_path / "bert_config.json"))
-  refused(tmp_path, "bert/pooler/dense/bias is of type int64, floats are wanted", prefix, "native")
+  refused(tmp_path, "bert/pooler/dense/bias is of type int64, floats are expected", prefix, "native")
 
 
 def test_half_precision_is_widened(tmp_path):
@@ -243,10 +249,10 @@ def test_the_command(golden, project, tmp_path):
   shutil.copytree(golden / "tf1_checkpoint", tmp_path / "input")
   done = run("--input=input", "--output_format=huggingface", "--output=some/where", "--do_lower_case")
   assert (done.returncode, done.stderr) == (0, "")
-  numbers = pretraining_parameter_count(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
+  parameters = pretraining_parameter_count(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
   assert done.stdout.splitlines() == [
       "read input/bert_model.ckpt (original TensorFlow 1 checkpoint)",
-      f"encoder, heads: masked_lm, next_sentence; 62 tensors, {numbers:,} numbers",
+      f"encoder, heads: masked_lm, next_sentence; 62 tensors, {parameters:,} parameters",
       "wrote some/where (huggingface), read back: every bit the same"]
   assert sorted(os.listdir(tmp_path / "some/where")) == [
       "config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]

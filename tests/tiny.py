@@ -4,7 +4,7 @@ import numpy as np
 
 from common import files
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from modeling.checkpoints.shapes import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import encoder_shapes, head_shapes
 from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 

@@ -47,11 +47,14 @@ class Prediction:
     Returns:
       output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
     """
+    replicas = self._strategy.num_replicas_in_sync
+    # A few examples need not wait for a whole batch.
+    batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
     dataset = self._strategy.distribute_datasets_from_function(
-        lambda context: evaluation_dataset(examples, self._batch_size, self._lengths, context))
+        lambda context: evaluation_dataset(examples, batch_size, self._lengths, context))
     iterator = iter(dataset)
     results: dict[str, np.ndarray] = {}
-    for _ in range(-(-len(examples) // self._batch_size)):
+    for _ in range(-(-len(examples) // batch_size)):
       self._check_stop()
       outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
       rows = outputs.pop("example_index")

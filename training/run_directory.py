@@ -24,11 +24,10 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import write_casing
-from modeling.checkpoints.bundle import latest_checkpoint
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE
-from modeling.checkpoints.names import native_path
 from modeling.checkpoints.native import weights_tree
-from modeling.checkpoints.object_graph import attach
+from modeling.checkpoints.tensorflow_files import attach, latest_checkpoint
+from modeling.checkpoints.weights import native_path
 from modeling.config import BertConfig
 from training.optimization import AdamWeightDecay
 from training.step import TrainingState

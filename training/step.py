@@ -1,7 +1,7 @@
 """The training step and the evaluation pass, for any task, on tf.distribute.
 
-Input: batches of `training/inputs.py` or `training/examples.py`. Output: updated weights, and sums over the global batch
-that losses and metrics are made of. `training/loop.py` runs the steps.
+Input: batches of `training/inputs.py` or `training/examples.py`. Output: updated weights, and sums over the global
+batch that losses and metrics are made of. `training/loop.py` runs the steps.
 
 Each replica computes gradients of its share of the global loss; they are summed over the replicas, clipped by their
 global norm, and applied by every replica to its own copy of the weights. The loss is a ratio of sums over the whole
@@ -198,7 +198,8 @@ class TrainingStep:
     gradients, sums = self._compute_gradients(features, counts, step, first_example, scale)
     gradients, sums = self._sum_over_replicas(replica, (gradients, sums))
     norm = self._apply_gradients(gradients, step)
-    loss = tf.add_n([sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
+    loss = tf.add_n(
+        [sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
     return {**sums, "gradient_norm": norm, "loss_of_step": loss}
 
   def _sum_over_replicas(self, replica, values):

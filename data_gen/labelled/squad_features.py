@@ -28,6 +28,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from common.errors import UserError
+from common.options import Options, option
 from common.parallel import portions
 from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -120,25 +121,33 @@ class Windows:
     return best
 
 
-def check_lengths(*, max_seq_length: int, doc_stride: int, max_query_length: int) -> None:
-  """Checks the flags of these names.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowOptions(Options):
+  """Windows over contexts; where one is not given, a trained model's own is used for predicting."""
 
-  Raises:
-    UserError: no space for context beside the longest question, or windows that leave out text between them.
-  """
-  if max_query_length < 1:
-    raise UserError(f"--max_query_length={max_query_length} must be at least 1")
-  # [CLS] and two [SEP].
-  space = max_seq_length - max_query_length - 3
-  if space < 1:
-    raise UserError(f"--max_query_length={max_query_length} and three special tokens leave no space for context in "
-                    f"--max_seq_length={max_seq_length}: at most {max(max_seq_length - 4, 0)}")
-  if doc_stride < 1:
-    raise UserError(f"--doc_stride={doc_stride} must be at least 1")
-  if doc_stride > space:
-    raise UserError(f"--doc_stride={doc_stride} is more than the {space} tokens of context in a window of "
-                    f"--max_seq_length={max_seq_length} with a question of --max_query_length={max_query_length}: "
-                    f"at most {space}")
+  max_seq_length: int = option(
+      384, "Most tokens of a window: [CLS] question [SEP] part of the context [SEP].", minimum=1)
+  doc_stride: int = option(
+      128, "How many tokens the window slides over a context that does not fit into one.", minimum=1)
+  max_query_length: int = option(64, "Longer questions are truncated to so many tokens.", minimum=1)
+
+  def check_room(self) -> None:
+    """Raises `UserError` for no room for context beside the longest question, or text left out between windows."""
+    # [CLS] and two [SEP].
+    room = self.max_seq_length - self.max_query_length - 3
+    if room < 1:
+      raise UserError(
+          f"--max_query_length={self.max_query_length} and three special tokens leave no room for context in "
+          f"--max_seq_length={self.max_seq_length}: at most {max(self.max_seq_length - 4, 0)}")
+    if self.doc_stride > room:
+      raise UserError(
+          f"--doc_stride={self.doc_stride} is more than the {room} tokens of context in a window of "
+          f"--max_seq_length={self.max_seq_length} with a question of --max_query_length={self.max_query_length}: "
+          f"at most {room}")
+
+  def lengths(self) -> dict[str, int]:
+    """What `make_windows` takes; logits belong to windows of these."""
+    return {name: getattr(self, name) for name in ("max_seq_length", "doc_stride", "max_query_length")}
 
 
 def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, doc_stride: int, max_query_length: int,
@@ -155,9 +164,11 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     training: also find the answers' tokens.
 
   Raises:
-    UserError: see `check_lengths`.
+    UserError: see `WindowOptions`.
   """
-  check_lengths(max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length)
+  lengths = WindowOptions(max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length)
+  lengths.check()
+  lengths.check_room()
   contexts = _tokenize_contexts(data.contexts, tokenizer)
   question_ids, question_lengths, _ = tokenizer.encode_batch([question.text for question in data.questions])
   question_starts = np.cumsum(question_lengths) - question_lengths

@@ -1,6 +1,8 @@
-"""Opening a checkpoint of any format, and loading its weights into a model.
+"""Opening a checkpoint of any format with all that belongs to it, and loading its weights into a model.
 
-A format is one function that looks at what is there and returns a `Checkpoint` or None.
+  read_checkpoint(path)               → Checkpoint: weights by name, and what lies beside them
+  open_checkpoint(path, ...)          → LoadedCheckpoint: configuration, tokenizer and task too, all checked
+  load_weights(model, checkpoint)     → LoadReport
 """
 
 import dataclasses
@@ -8,16 +10,26 @@ import os
 
 import numpy as np
 
+from common import files
 from common.errors import UserError
-from modeling.checkpoints.bundle import Bundle, find_prefix
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, with_companion_files
+from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.companion_files import (
+  BEST_DIRECTORY,
+  BEST_RECORD,
+  CONFIG_FILE,
+  TASK_FILE,
+  VOCAB_FILE,
+  Checkpoint,
+  with_companion_files,
+)
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
+from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.model_garden import read_model_garden
-from modeling.checkpoints.names import original_names
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
-from modeling.checkpoints.shapes import missing_from_encoder, show_shape, some
+from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
+from modeling.checkpoints.weights import HEADS, POOLER, missing_from_encoder, original_names, show_shape, some
+from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
 _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
@@ -30,23 +42,49 @@ class LoadReport:
   Attributes:
     description: of the checkpoint.
     loaded: weights of the model that were read.
-    fresh: weights of the model that the checkpoint does not have; they keep their initial values.
+    newly_initialised: weights of the model that the checkpoint does not have; they keep their initial values.
     unused: weights of the checkpoint that the model does not have.
   """
 
   description: str
   loaded: list[str]
-  fresh: list[str]
+  newly_initialised: list[str]
   unused: list[str]
 
   def describe(self) -> str:
-    """The account as a user reads it, a line for each kind."""
+    """The report as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
-    if self.fresh:
-      lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.fresh)}")
+    if self.newly_initialised:
+      lines.append(f"newly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
     if self.unused:
-      lines.append(f"in the checkpoint, but not in this model: {', '.join(self.unused)}")
+      lines.append(f"unused, not in this model: {', '.join(self.unused)}")
     return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedCheckpoint:
+  """What a task needs to know of a model before it is built.
+
+  Attributes:
+    config: of the model.
+    tokenizer: with the vocabulary and the casing that belong to it.
+    source: the weights; None where the model starts from random ones.
+    task: what a fine-tuned model is for (`task.json`); None for others.
+  """
+
+  config: BertConfig
+  tokenizer: Tokenizer
+  source: Checkpoint | None
+  task: dict | None
+
+  @property
+  def vocab_file(self) -> str:
+    return self.tokenizer.vocabulary.path
+
+  @property
+  def heads(self) -> list[str]:
+    """The heads that the checkpoint has weights of, by the keys of `model.heads`."""
+    return self.source.heads if self.source else []
 
 
 def read_checkpoint(path: str) -> Checkpoint:
@@ -56,13 +94,13 @@ def read_checkpoint(path: str) -> Checkpoint:
     path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
       Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
-      vocabulary and casing are looked for beside it.
+      vocabulary and casing are looked for beside it. On any file system.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
       is unknown, or the configuration beside it contradicts the tensors.
   """
-  if os.path.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
+  if files.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
     path = os.path.join(path, BEST_DIRECTORY)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
@@ -73,61 +111,150 @@ def read_checkpoint(path: str) -> Checkpoint:
     return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
   if prefix is not None:
     return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
-  if not os.path.exists(path):
+  if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
-                  "is wanted")
+                  "is expected")
 
 
-def load_weights(model, source: Checkpoint) -> LoadReport:
+def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
+                    do_lower_case: bool | None = None) -> LoadedCheckpoint:
+  """Opens a checkpoint with all that belongs to it, or describes a model without weights.
+
+  Args:
+    checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
+      vocabulary is found beside it where not given.
+    bert_config_file, vocab_file: None where they are found beside the checkpoint.
+    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where nothing tells.
+
+  Raises:
+    UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, or the casing
+      contradicts the checkpoint.
+  """
+  source = read_checkpoint(checkpoint) if checkpoint else None
+  if bert_config_file:
+    config = read_either_config(bert_config_file)
+  elif source is not None and source.config is not None:
+    config = source.config
+  elif source is None:
+    raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
+  else:
+    raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
+  vocab_file = vocab_file or (source.vocab_file if source else None) or _vocabulary_beside(bert_config_file)
+  if vocab_file is None:
+    where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint" if checkpoint else "there is no vocabulary"
+    raise UserError(f"{where}: give --vocab_file")
+  known_casing = source.do_lower_case if source else None
+  if do_lower_case is not None and known_casing is not None and do_lower_case != known_casing:
+    raise UserError(f"--do_lower_case={str(do_lower_case).lower()} contradicts the checkpoint {checkpoint}, whose "
+                    f"vocabulary is {'of lower-cased' if known_casing else 'of cased'} text: leave the flag out")
+  if do_lower_case is None:
+    do_lower_case = True if known_casing is None else known_casing
+  tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"), do_lower_case)
+  if len(tokenizer.vocabulary) != config.vocab_size:
+    raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
+                    "the model's configuration: give the --vocab_file that belongs to the checkpoint")
+  return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source))
+
+
+def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
   """Reads the weights a model and a checkpoint have in common.
 
   Nothing is changed unless everything fits.
 
   Args:
     model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
-    source: from `read_checkpoint`.
+    checkpoint: from `read_checkpoint`.
 
   Raises:
     UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
   """
   variables = original_names(model)
-  _check_shapes(variables, source)
-  _check_encoder(variables, source)
-  loaded = [name for name in variables if name in source.tensors]
-  values = {name: np.asarray(source.read(name), np.float32) for name in loaded}
+  shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+  _check_shapes(shapes, checkpoint)
+  missing = missing_from_encoder(shapes, checkpoint.tensors)
+  if missing:
+    raise UserError(f"{checkpoint.description} does not hold the whole encoder of this model: "
+                    f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
+  loaded = [name for name in variables if name in checkpoint.tensors]
+  values = {name: np.asarray(checkpoint.read(name), np.float32) for name in loaded}
   for name, value in values.items():
     variables[name].assign(value)
   return LoadReport(
-      description=source.description,
+      description=checkpoint.description,
       loaded=loaded,
-      fresh=[name for name in variables if name not in source.tensors],
-      unused=sorted(name for name in source.tensors if name not in variables))
+      newly_initialised=[name for name in variables if name not in checkpoint.tensors],
+      unused=sorted(name for name in checkpoint.tensors if name not in variables))
+
+
+def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
+  """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
+
+  Args:
+    model: its variables must exist.
+    opened: from `open_checkpoint`, with a source.
+    head: one of `weights.HEADS`.
+
+  Raises:
+    UserError: as `load_weights`, or a weight of the head or of the pooler that it reads is missing.
+  """
+  report = load_weights(model, opened.source)
+  needed = HEADS[head].weights + (POOLER if HEADS[head].reads == "pooled_output" else [])
+  missing = [weight.original for weight in needed if weight.original in report.newly_initialised]
+  if missing:
+    raise UserError(f"{report.description} has no whole {HEADS[head].title} ({missing[0]} is missing): take a "
+                    "checkpoint trained for this")
+  return report
+
+
+def read_task(checkpoint: Checkpoint | None) -> dict | None:
+  """`task.json` of the run directory that the weights are in; None where there is none.
+
+  Raises:
+    UserError: it can't be read, or is no JSON object.
+  """
+  if checkpoint is None or checkpoint.directory is None:
+    return None
+  path = os.path.join(checkpoint.directory, TASK_FILE)
+  return files.read_json_object(path) if files.exists(path) else None
+
+
+def trained_step(opened: LoadedCheckpoint) -> int:
+  """Updates that the weights of a checkpoint have seen; 0 where there are none, or nothing tells."""
+  return step_of(opened.source) if opened.source else 0
+
+
+def step_of(checkpoint: Checkpoint) -> int:
+  """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
+  directory = checkpoint.directory or ""
+  record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+  if record:
+    return int(record["step"])
+  number = (latest_checkpoint(directory) or "").rpartition("-")[2]
+  return int(number) if number.isdigit() else 0
 
 
 def _read_bundle(prefix: str) -> Checkpoint:
   bundle = Bundle(prefix)
   for read_format in _BUNDLE_FORMATS:
-    source = read_format(bundle)
-    if source is not None:
-      return source
+    checkpoint = read_format(bundle)
+    if checkpoint is not None:
+      return checkpoint
   names = ", ".join(sorted(bundle.shapes)[:3])
   raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
                   "original BERT and of the Model Garden can be read")
 
 
-def _check_shapes(variables: dict, source: Checkpoint) -> None:
-  wrong = [f"{name} is {show_shape(source.tensors[name])} there and {show_shape(variable.shape)} here"
-           for name, variable in variables.items()
-           if name in source.tensors and tuple(source.tensors[name]) != tuple(variable.shape)]
+def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
+  wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
+           for name, shape in shapes.items()
+           if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]
   if wrong:
-    raise UserError(f"{source.description} does not fit this network: {some(wrong)}. "
+    raise UserError(f"{checkpoint.description} does not fit this model: {some(wrong)}. "
                     "Use the bert_config.json that belongs to the checkpoint")
 
 
-def _check_encoder(variables: dict, source: Checkpoint) -> None:
-  missing = missing_from_encoder({name: tuple(variable.shape) for name, variable in variables.items()}, source.tensors)
-  if missing:
-    raise UserError(f"{source.description} does not hold the whole encoder of this network: "
-                    f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
+def _vocabulary_beside(bert_config_file: str | None) -> str | None:
+  path = os.path.join(os.path.dirname(bert_config_file or ""), VOCAB_FILE)
+  return path if bert_config_file and files.exists(path) else None

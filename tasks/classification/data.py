@@ -1,7 +1,7 @@
 """From the files of a classification task to examples in memory, and whether the checkpoint fits them.
 
-Comes after `data_gen/labelled/glue.py`, `data_gen/labelled/labelled_files.py` and `data_gen/labelled/pair_features.py`; `tasks/classification/task.py`
-trains on what comes out.
+Input: GLUE's files or one's own (`data_gen/labelled/`). Output: sequences with labels, which
+`tasks/classification/task.py` trains on.
 """
 
 import dataclasses
@@ -14,13 +14,10 @@ from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
 from data_gen.labelled.pair_features import encode_pairs
 from evaluation import classification
-from modeling.checkpoints.open import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.config import BertConfig
+from tasks.classification.options import CUSTOM, ClassificationOptions
 from training.examples import Examples
-
-CUSTOM = "custom"
-# [CLS], a token and [SEP].
-_SHORTEST_LIMIT = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,21 +61,18 @@ class ClassificationData:
     return self.metrics[0]
 
 
-def read_data(options, opened: LoadedCheckpoint) -> ClassificationData:
+def read_data(options: ClassificationOptions, opened: LoadedCheckpoint) -> ClassificationData:
   """Reads what a run needs and makes sequences of it.
 
   Args:
-    options: `ClassificationOptions`.
+    options: of the run.
     opened: the checkpoint: its tokenizer makes the sequences, its label names may fix the order of the classes.
 
   Raises:
     UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
       together.
   """
-  if options.max_seq_length < _SHORTEST_LIMIT:
-    raise UserError(f"--max_seq_length is {options.max_seq_length}, it must be at least {_SHORTEST_LIMIT}")
-  is_custom = options.task_name.lower() == CUSTOM
-  reader = _CustomReader(options, opened) if is_custom else _GlueReader(options, opened)
+  reader = _CustomReader(options, opened) if options.is_custom else _GlueReader(options, opened)
   texts = reader.read()
   notes: list[str] = []
   splits = {name: _make_split(name, split, opened, options.max_seq_length, notes) for name, split in texts.items()}
@@ -122,7 +116,8 @@ def check_head(opened: LoadedCheckpoint, data: ClassificationData, do_train: boo
   return None
 
 
-def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, max_seq_length: int, notes: list[str]) -> Split:
+def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, max_seq_length: int,
+                notes: list[str]) -> Split:
   features = encode_pairs(opened.tokenizer, texts.text_a, texts.text_b, max_seq_length)
   values = {} if texts.labels is None else {"label_ids": texts.labels}
   if texts.num_skipped:
@@ -136,7 +131,7 @@ def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, max_s
 class _GlueReader:
   """Which splits of a task of GLUE a run needs."""
 
-  def __init__(self, options, opened: LoadedCheckpoint):
+  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
     self.task = glue.find_task(options.task_name)
     files_given = [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]
     if files_given:
@@ -181,10 +176,10 @@ class _CustomReader:
 
   task = None
 
-  def __init__(self, options, opened: LoadedCheckpoint):
+  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
     self._options = options
-    wanted = {"train_file": options.do_train, "dev_file": options.do_eval, "test_file": options.do_predict}
-    missing = [f"--{name}" for name, is_needed in wanted.items() if is_needed and not getattr(options, name)]
+    needed = {"train_file": options.do_train, "dev_file": options.do_eval, "test_file": options.do_predict}
+    missing = [f"--{name}" for name, is_needed in needed.items() if is_needed and not getattr(options, name)]
     if missing:
       raise UserError(f"--task_name={CUSTOM}: {', '.join(missing)} must be given")
     if not options.text_a_column:
@@ -214,9 +209,9 @@ class _CustomReader:
 
   def read(self) -> dict[str, LabelledTexts]:
     options = self._options
-    wanted = {"train": options.do_train, "dev": (options.do_train or options.do_eval) and options.dev_file,
+    needed = {"train": options.do_train, "dev": (options.do_train or options.do_eval) and options.dev_file,
               "test": options.do_predict}
-    return {name: self._read(name) for name, is_wanted in wanted.items() if is_wanted}
+    return {name: self._read(name) for name, is_needed in needed.items() if is_needed}
 
   def _read(self, name: str) -> LabelledTexts:
     options = self._options

@@ -1,16 +1,19 @@
 """The files that a run of run_classifier.py leaves beside its checkpoints.
 
-Used by `tasks/` after an evaluation and a prediction; the files for the GLUE server are written by
-`evaluation/glue_submission.py`.
+Input: metrics, and the probabilities or scores of a test set. Output: the original's files, a file for people, and
+the one for the GLUE server (`evaluation/glue_submission.py`).
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from common import files
+from evaluation import glue_submission
 from tasks import eval_results
+from tasks.classification.data import ClassificationData, Split
 
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
@@ -32,6 +35,34 @@ def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) 
     named["loss"] = float(metrics["loss"])
   eval_results.write_eval_results(directory, step, named)
   return named
+
+
+def write_predicted_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray
+                          ) -> list[str]:
+  """All files of a test set.
+
+  Args:
+    directory: of the run.
+    data: the task.
+    name: of the test set, e.g. "test_matched".
+    split: its texts.
+    values: [E, C] probabilities; or [E] scores of a regression.
+
+  Returns:
+    paths of what was written.
+  """
+  suffix = name.removeprefix("test").removeprefix("_")
+  paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
+  write_test_results(paths[0], values)
+  if data.glue is None:
+    paths.append(os.path.join(directory, "predictions.jsonl"))
+    write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
+                      None if data.regression else data.labels, values)
+  else:
+    paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
+    predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
+    glue_submission.write_submission_file(paths[1], split.texts.ids, predictions, data.regression)
+  return paths
 
 
 def write_test_results(path: str, values: np.ndarray) -> None:

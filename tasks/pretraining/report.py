@@ -11,7 +11,6 @@ from modeling.pretraining import BertForPreTraining
 from tasks.pretraining.options import PretrainingOptions
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
-from training.report import duration
 from training.reports import duration
 from training.throughput import matmul_rate, training_flops
 

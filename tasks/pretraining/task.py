@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.bundle import latest_checkpoint
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.companion_files import VOCAB_FILE
+from modeling.checkpoints.companion_files import VOCAB_FILE, Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.open import step_of
+from modeling.checkpoints.load import read_checkpoint, step_of
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import run as driver
@@ -127,8 +125,8 @@ class PretrainingTask(Task):
     super().check_devices(devices)
     replicas = devices.strategy.num_replicas_in_sync
     if self.can_evaluate and self.options.eval_batch_size % replicas:
-      raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take a "
-                      f"multiple of {replicas}")
+      raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
+                      f"a multiple of {replicas}")
 
   def evaluate(self, run: Run) -> dict[str, float]:
     if self._evaluation_pass is None:

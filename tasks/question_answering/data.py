@@ -1,6 +1,6 @@
-"""The files of a SQuAD run as windows for the network, with what the user should know about them.
+"""The files of a SQuAD run as windows for the model, with what the user should know about them.
 
-After `data_gen/labelled/squad.py` and `data_gen/labelled/squad_features.py`; used by `tasks/question_answering/task.py`.
+Input: SQuAD files (`data_gen/labelled/squad.py`). Output: windows (`data_gen/labelled/squad_features.py`).
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class SquadSplit:
   Attributes:
     data: contexts and questions.
     contexts, windows: of `make_windows`.
-    examples: the windows as the network's loops take them.
+    examples: the windows as training and prediction take them.
     is_scorable: the file tells the right answers, so predictions can be scored.
     notes: what the user should know, line by line.
   """
@@ -60,7 +60,7 @@ def read_predicted(path: str, settings: SquadSettings, tokenizer: Tokenizer) -> 
   """The file whose questions are to be answered.
 
   Raises:
-    UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not wanted.
+    UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
   """
   data = read_squad(path, "predict_file")
   if data.has_impossible and not settings.version_2_with_negative:
@@ -83,7 +83,7 @@ def read_context(path: str) -> str:
   """
   files.check_readable(path, "context_file")
   try:
-    with open(path, encoding="utf-8", newline="") as file:
+    with files.open_file(path, newline="") as file:
       return file.read()
   except UnicodeDecodeError as error:
     raise UserError(f"--context_file: {path} is not UTF-8 (byte {error.start})") from None

@@ -1,6 +1,6 @@
 """From logits to answers, scores and files, the same while training and afterwards.
 
-After `tasks/question_answering/data.py` and the network; used by `tasks/question_answering/task.py`.
+Input: windows and their logits. Output: the files of the original, and the official scores.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
     settings: how answers are chosen.
     tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
   """
-  results = find_answers(split.data, split.contexts, split.windows, *logits, settings.answer_options())
+  results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
   if tune and split.is_scorable and settings.version_2_with_negative:
     settings = settings.with_threshold(tune_threshold(split.data, results),
                                        TUNED_ON + os.path.basename(split.data.path))

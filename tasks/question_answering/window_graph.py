@@ -1,13 +1,13 @@
 """Questions and contexts → windows → answers, in a graph: `convert_examples_to_features` and `write_predictions`.
 
-The rules are those of `data_gen/labelled/squad_features.py`. An answer is cut out of its context: from the first character of
-its first token to the last one of its last token.
+Input: tokens of `modeling/preprocessing/graph_tokenizer.py`. Output: the places of the answers in their contexts, from
+the first character of the first token to the last one of the last token. `tasks/question_answering/inference.py` runs
+the model between the two functions. The rules are those of `data_gen/labelled/squad_features.py` and
+`evaluation/squad_answers.py`.
 
-After `modeling/preprocessing/graph_tokenizer.py`; `inference/servers.py` puts the network between the two functions. Letters: B questions,
-W windows, S tokens of the longest window, K the best starts and the best ends that are looked at.
+Letters: B questions, W windows, S tokens of the longest window, K the best starts and the best ends that are tried.
 """
 
-import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -15,33 +15,11 @@ import tensorflow as tf
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import Tokens
 from modeling.preprocessing.packing import column, features, padded
-
-
-@dataclasses.dataclass(frozen=True)
-class SpanSettings:
-  """How contexts are read and answers chosen; names and defaults are those of the original's flags.
-
-  Attributes:
-    max_seq_length: most tokens of a window.
-    doc_stride: tokens from the start of a window to that of the next.
-    max_query_length: longer questions keep this many tokens.
-    n_best_size: starts, and ends, of each window that are looked at.
-    max_answer_length: most tokens of an answer.
-    version_2_with_negative: there may be no answer.
-    null_score_diff_threshold: there is none if its score is better than the best answer's by more than this.
-  """
-
-  max_seq_length: int = 384
-  doc_stride: int = 128
-  max_query_length: int = 64
-  n_best_size: int = 20
-  max_answer_length: int = 30
-  version_2_with_negative: bool = False
-  null_score_diff_threshold: float = 0.0
+from tasks.question_answering.settings import SquadSettings
 
 
 class Windows(NamedTuple):
-  """[CLS] question [SEP] piece of the context [SEP].
+  """[CLS] question [SEP] part of the context [SEP].
 
   Attributes:
     features: int32 "input_ids", "input_mask", "segment_ids", each [W, S].
@@ -72,8 +50,8 @@ class Answers(NamedTuple):
   null_score_diff: tf.Tensor
 
 
-def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings: SpanSettings, vocabulary: Vocabulary
-                 ) -> Windows:
+def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings: SquadSettings,
+                 vocabulary: Vocabulary) -> Windows:
   """The windows of all questions; one without a token of the context where that has none.
 
   Args:
@@ -105,13 +83,13 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
                  placed(is_best, tf.constant(False)))
 
 
-def choose_answers(windows: Windows, start_logits, end_logits, contexts: Tokens, settings: SpanSettings) -> Answers:
+def choose_answers(windows: Windows, start_logits, end_logits, contexts: Tokens, settings: SquadSettings) -> Answers:
   """The best span of each question, `write_predictions` without its list of the n best.
 
   Args:
     windows: of the questions.
     start_logits, end_logits: float32 [W, S].
-    contexts: tokens of the contexts with their places.
+    contexts: tokens of the contexts with their offsets.
     settings: lengths and threshold.
   """
   nothing = tf.float32.min

@@ -14,10 +14,14 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from evaluation.squad_answers import AnswerOptions, find_answers
 from tests.evaluation.squad_reference import nbest_of_questions, original_text
 
-# (questions, max_seq_length, doc_stride, max_query_length, version_2_with_negative)
-CASES = [(name, *lengths, version_2)
-         for name, version_2 in (("v11", False), ("v20", False), ("v20", True), ("corner", False))
-         for lengths in ((384, 128, 64), (128, 32, 24))]
+# (fixture, questions, max_seq_length, doc_stride, max_query_length, version_2_with_negative)
+CASES = [
+  *(("golden", "v20", *lengths, version_2) for version_2 in (False, True)
+    for lengths in ((384, 128, 64), (128, 32, 24))),
+  ("golden", "corner", 128, 32, 24, False),
+  *(("full_golden", name, *lengths, version_2)
+    for name, version_2 in (("v11", False), ("v20", False), ("v20", True), ("corner", False))
+    for lengths in ((384, 128, 64), (128, 32, 24)))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,12 +70,22 @@ def tokenizer_of(vocab_file):
   return Tokenizer.from_file(vocab_file)
 
 
+def load(request, case):
+  """The `Case` of an entry of `CASES`; skips the test where its values are missing.
+
+  Args:
+    request: pytest's, of a test.
+    case: the entry.
+  """
+  vocab_file = str(request.getfixturevalue("golden") / "bert" / "uncased_vocab.txt")
+  return _load(CASES.index(case), request.getfixturevalue(case[0]) / "squad", vocab_file, *case[1:])
+
+
 @functools.cache
-def load(golden, real_data, name, max_seq_length, doc_stride, max_query_length, version_2):
-  folder = golden / "squad"
+def _load(number, folder, vocab_file, name, max_seq_length, doc_stride, max_query_length, version_2):
   full_name = f"{name}_{max_seq_length}_{doc_stride}_{max_query_length}"
   data = read_squad(str(folder / f"squad_{name}_eval.json"), "predict_file")
-  tokenizer = tokenizer_of(str(real_data / "bert" / "uncased_vocab.txt"))
+  tokenizer = tokenizer_of(vocab_file)
   contexts, windows = make_windows(data, tokenizer, max_seq_length=max_seq_length, doc_stride=doc_stride,
                                    max_query_length=max_query_length, training=False)
   options = AnswerOptions(version_2_with_negative=version_2)
@@ -80,7 +94,6 @@ def load(golden, real_data, name, max_seq_length, doc_stride, max_query_length, 
   padded = dataclasses.replace(windows, row_lengths=np.full(len(windows), max_seq_length))
   found = find_answers(data, contexts, padded, start_logits.ravel(), end_logits.ravel(), options)
   golden_nbest = read_json(folder / f"nbest_predictions_{full_name}_v{2 if version_2 else 1}.json.gz")
-  number = CASES.index((name, max_seq_length, doc_stride, max_query_length, version_2))
   return Case(number, folder, full_name, version_2, data, tokenizer, contexts, windows, start_logits, end_logits,
               options, golden_nbest, found)
 

@@ -23,10 +23,11 @@ def read(path):
 
 
 @pytest.mark.parametrize(("number", "mode", "threshold"), [
-  (0, "v1", 0.0), (4, "v2_thr0", 0.0), (4, "v2_thr-1.5", -1.5)])
-def test_files_hold_what_the_originals_hold(tmp_path, golden, real_data, number, mode, threshold):
+  (0, "v1", 0.0), (2, "v2_thr0", 0.0), (2, "v2_thr-1.5", -1.5), (5, "v1", 0.0), (9, "v2_thr0", 0.0),
+  (9, "v2_thr-1.5", -1.5)])
+def test_files_hold_what_the_originals_hold(request, tmp_path, number, mode, threshold):
   """The same entries in the same order; where all texts of a question are slices, the same values."""
-  case = squad_golden.load(golden, real_data, *squad_golden.CASES[number])
+  case = squad_golden.load(request, squad_golden.CASES[number])
   write_predictions(str(tmp_path), case.found, threshold)
   predictions, nbest = read(tmp_path / "predictions.json"), read(tmp_path / "nbest_predictions.json")
   assert list(predictions) == list(nbest) == list(case.golden)
@@ -38,7 +39,7 @@ def test_files_hold_what_the_originals_hold(tmp_path, golden, real_data, number,
       assert nbest[id] == [one | {"probability": pytest.approx(one["probability"], rel=1e-9)} for one in entries]
       assert [list(one) for one in nbest[id]] == [list(one) for one in entries]
       assert predictions[id] == golden_predictions[id]
-  assert same > 240
+  assert same > 0.8 * len(case.golden)
   if case.version_2:
     assert list(read(tmp_path / "null_odds.json").items()) == [(id, case.null_odds[id]) for id in predictions]
   else:
@@ -47,7 +48,7 @@ def test_files_hold_what_the_originals_hold(tmp_path, golden, real_data, number,
   lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
   assert {line["id"]: line["text"] for line in lines} == predictions
   spans = [line for line in lines if line["start"] is not None]
-  assert len(spans) > 100 and all(line["text"] == contexts[line["id"]][line["start"]:line["end"]] for line in spans)
+  assert len(spans) > len(case.golden) / 3 and all(line["text"] == contexts[line["id"]][line["start"]:line["end"]] for line in spans)
 
 
 def test_files_under_a_threshold(tmp_path):

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.pretraining import BertForPreTraining, pretraining_sums
 from tests.modeling.common import SMALL, random_features
 
 _PROGRAM = """
 import sys
 import numpy as np
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining, pretraining_sums
 

@@ -21,7 +21,7 @@ def golden_network(golden, classes, expected) -> BertForClassification:
   model = BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
   model.build_weights()
   account = load_weights(model, read_checkpoint(str(golden / checkpoint)))
-  assert account.fresh == ([] if classes == 3 else ["output_weights", "output_bias"])
+  assert account.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
   if classes != 3:
     model.classifier.output_weights.assign(expected["output_weights"])
     model.classifier.output_bias.assign(expected["output_bias"])

@@ -31,8 +31,8 @@ def test_unknown_keys_survive_reading_and_writing(tmp_path):
   assert BertConfig.from_file(str(after)) == config
 
 
-def test_released_configurations_are_read(real_data):
-  files = sorted((real_data / "bert/configs").glob("*.json"))
+def test_released_configurations_are_read(golden):
+  files = sorted((golden / "bert/configs").glob("*.json"))
   assert files
   for file in files:
     config = BertConfig.from_file(str(file))

@@ -1,6 +1,6 @@
 import pytest
 
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
 from modeling.presets import PRESETS, encoder_parameter_count, pretraining_parameter_count
 from modeling.pretraining import BertForPreTraining
@@ -46,12 +46,12 @@ def test_the_formula_knows_every_size():
   assert model.count_params() == pretraining_parameter_count(config)
 
 
-def test_presets_are_the_released_configurations(real_data):
+def test_presets_are_the_released_configurations(golden):
   for name, file in {"tiny": "bert_tiny_uncased", "mini": "bert_mini_uncased", "small": "bert_small_uncased",
                      "medium": "bert_medium_uncased", "base": "bert_base_uncased",
                      "bert-base-uncased": "bert_base_uncased", "large": "bert_large_uncased",
                      "bert-large-uncased": "bert_large_uncased"}.items():
-    released = BertConfig.from_file(str(real_data / f"bert/configs/{file}.json"))
+    released = BertConfig.from_file(str(golden / f"bert/configs/{file}.json"))
     assert {**PRESETS[name].to_dict(), **released.extra} == released.to_dict(), name
 
 

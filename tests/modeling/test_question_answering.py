@@ -20,7 +20,7 @@ def model(golden, expected):
   model = BertForQuestionAnswering(source.config)
   model.build_weights()
   account = load_weights(model, source)
-  assert account.fresh == ["cls/squad/output_weights", "cls/squad/output_bias"]
+  assert account.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   model.span.output_weights.assign(expected["output_weights"])
   model.span.output_bias.assign(expected["output_bias"])
   return model

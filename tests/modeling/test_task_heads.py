@@ -28,10 +28,10 @@ def test_a_classifier_is_the_originals(golden, classes):
   model, account = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
   head = model.heads["classifier"]
   if classes == 3:
-    assert (account.fresh, account.unused) == ([], [])
+    assert (account.newly_initialised, account.unused) == ([], [])
     np.testing.assert_array_equal(head.output_weights.numpy(), expected["output_weights"])
   else:
-    assert account.fresh == ["output_weights", "output_bias"]
+    assert account.newly_initialised == ["output_weights", "output_bias"]
     head.output_weights.assign(expected["output_weights"])
     head.output_bias.assign(expected["output_bias"])
   with tf.GradientTape() as tape:
@@ -52,7 +52,7 @@ def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
   model, account = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
   head = model.heads["span"]
-  assert account.fresh == ["cls/squad/output_weights", "cls/squad/output_bias"]
+  assert account.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   head.output_weights.assign(expected["output_weights"])
   head.output_bias.assign(expected["output_bias"])
   with tf.GradientTape() as tape:

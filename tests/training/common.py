@@ -1,17 +1,18 @@
 """What the tests of the training side share: tiny records, a tiny network, a trainer without a run directory."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
-from tasks.pretraining.task import make_task
+from tasks.pretraining.task import make_objective
 from training.devices import Devices
-from training.loop import StepOptions, Task, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.step import Objective, StepOptions, TrainingState, TrainingStep
 
 LENGTH = 16
 PREDICTIONS = 3
@@ -71,25 +72,46 @@ def default_devices(jit_compile: bool = True, dtype: str = "float32") -> Devices
                  jit_compile=jit_compile)
 
 
+class Trainer:
+  """A training step with the stream that it reads.
+
+  Attributes:
+    state, optimizer: what it changes.
+    seconds: that the last inner loop took.
+  """
+
+  def __init__(self, training_step: TrainingStep, make_dataset: Callable, state: TrainingState,
+               optimizer: AdamWeightDecay):
+    self.state, self.optimizer, self.seconds = state, optimizer, 0.0
+    self._training_step, self._make_dataset, self._iterator = training_step, make_dataset, None
+
+  def run(self, steps: int) -> dict[str, float]:
+    """The report of an inner loop."""
+    if self._iterator is None:
+      self._iterator = iter(self._make_dataset())
+    report = self._training_step.run(self._iterator, steps)
+    self.seconds = steps / report["steps_per_second"]
+    return report
+
+
 def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
                  strategy: tf.distribute.Strategy | None = None, bias_correction: bool = False,
-                 task: Task | None = None, **step_options) -> Trainer:
-  """A trainer of `model` on global batches of features, those of pre-training unless there is a `task`."""
+                 objective: Objective | None = None, **step_options) -> Trainer:
+  """A trainer of `model` on global batches of features, those of pre-training unless there is an `objective`."""
   strategy = strategy or tf.distribute.get_strategy()
   with strategy.scope():
     model.build_weights()
     state = TrainingState()
     optimizer = AdamWeightDecay(raw_variables(model), bias_correction=bias_correction)
-  trainer = Trainer(
-      task or make_task(model), optimizer, schedule, state, lambda: strategy.experimental_distribute_dataset(dataset),
-      strategy, batch_size, StepOptions(**{"jit_compile": True, **step_options}))
-  trainer.state, trainer.optimizer = state, optimizer
-  return trainer
+  training_step = TrainingStep(
+      objective or make_objective(model), optimizer, schedule, state, strategy, batch_size,
+      StepOptions(**{"jit_compile": True, **step_options}))
+  return Trainer(training_step, lambda: strategy.experimental_distribute_dataset(dataset), state, optimizer)
 
 
 def train(trainer: Trainer, steps: int, steps_per_loop: int = 1) -> list[dict[str, float]]:
   """The reports of inner loops of `steps_per_loop` steps."""
-  return [trainer.train(tf.constant(steps_per_loop)) for _ in range(steps // steps_per_loop)]
+  return [trainer.run(steps_per_loop) for _ in range(steps // steps_per_loop)]
 
 
 def weights(model) -> dict[str, np.ndarray]:

@@ -19,15 +19,15 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from tasks.classification import task as classification
-from tests.training.common import LENGTH, ONE_LAYER, VOCAB, train, weights
+from tests.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
 from training.devices import set_up
 from training.examples import Examples, padded_lengths, training_dataset
-from training.loop import StepOptions, Trainer, TrainingState
 from training.optimization import AdamWeightDecay, LearningRateSchedule
 from training.prediction import Prediction
+from training.step import StepOptions, TrainingState, TrainingStep
 
 # The last batch of an epoch has 5 of 8: the second device gets 1, and 3 that only fill it up.
 EXAMPLES, BATCH, STEPS = 21, 8, 6
@@ -50,18 +50,18 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
     model = BertForClassification(ONE_LAYER, 3)
     model.build_weights()
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
-  trainer = Trainer(
-      classification.make_task(model), optimizer, LearningRateSchedule(1e-2, 100), state,
-      lambda: strategy.distribute_datasets_from_function(
-          lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)),
-      strategy, BATCH, StepOptions(jit_compile=jit_compile, seed=3))
+  training_step = TrainingStep(
+      classification.make_objective(model), optimizer, LearningRateSchedule(1e-2, 100), state, strategy, BATCH,
+      StepOptions(jit_compile=jit_compile, seed=3))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
+      lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)), state, optimizer)
   losses = [report["loss"] for report in train(trainer, STEPS)]
 
-  def network(features):
+  def outputs_of(features):
     outputs = model.encode(features)
     return {"logits": model.classifier(outputs["pooled_output"]), "tokens": outputs["sequence_output"]}
 
-  predict = Prediction(network, 4, lengths, strategy, jit_compile, ("tokens",))
+  predict = Prediction(outputs_of, 4, lengths, strategy, jit_compile, ("tokens",))
   return {**weights(model), "loss": np.array(losses), **predict(examples)}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import golden_model
 from tests.training.common import TINY

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import raw_variables
+from modeling.checkpoints.weights import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.training.common import ONE_LAYER, TINY, weights
 from training import run_directory
@@ -214,7 +214,7 @@ def assert_best(directory, step):
                                        "task.json"]
   model = BertForPreTraining(source.config, seed=5)
   model.build_weights()
-  assert not load_weights(model, source).fresh
+  assert not load_weights(model, source).newly_initialised
   for name, value in weights(model).items():
     np.testing.assert_array_equal(value, step, err_msg=name)
 

@@ -41,8 +41,8 @@ class TestSpecialTokens:
   def test_few_unused(self):
     assert special_tokens(2) == ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-  def test_as_released(self, real_data):
-    released = (real_data / "bert" / "uncased_vocab.txt").read_text().splitlines()
+  def test_as_released(self, golden):
+    released = (golden / "bert" / "uncased_vocab.txt").read_text().splitlines()
     assert special_tokens(994) == released[:999]
 
 

@@ -72,11 +72,11 @@ def test_every_pair_of_lengths():
 
 
 @pytest.mark.parametrize("max_seq_length", [128, 32])
-def test_the_originals_features(golden, real_data, max_seq_length):
-  tokenizer = Tokenizer.from_file(str(real_data / "bert" / "uncased_vocab.txt"))
-  with gzip.open(golden / "classifier_features" / "classifier_features.jsonl.gz") as file:
+def test_the_originals_features(golden, golden_set, max_seq_length):
+  tokenizer = Tokenizer.from_file(str(golden / "bert" / "uncased_vocab.txt"))
+  with gzip.open(golden_set / "classifier_features" / "classifier_features.jsonl.gz") as file:
     examples = [example for line in file if (example := json.loads(line))["text_a"] is not None]
-  assert len(examples) == 214
+  assert len(examples) in (14, 214)
   features = encode_pairs(tokenizer, [example["text_a"] for example in examples],
                           [example["text_b"] or "" for example in examples], max_seq_length)
   expected = [example["features"][str(max_seq_length)] for example in examples]

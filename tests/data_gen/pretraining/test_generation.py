@@ -15,8 +15,8 @@ from data_gen.pretraining.generation import generate
 
 
 @pytest.fixture(scope="module")
-def uncased_vocab(real_data) -> str:
-  return str(real_data / "bert" / "uncased_vocab.txt")
+def uncased_vocab(golden) -> str:
+  return str(golden / "bert" / "uncased_vocab.txt")
 
 
 GOLDEN_SETTINGS = {

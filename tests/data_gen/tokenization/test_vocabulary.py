@@ -143,9 +143,9 @@ def test_tokens_without_a_file_are_checked_too():
     Vocabulary(SPECIAL_TOKENS[:4])
 
 
-def test_released_vocabularies(real_data):
+def test_released_vocabularies(golden):
   for name, size in (("uncased", 30522), ("cased", 28996)):
-    vocabulary = Vocabulary.from_file(str(real_data / "bert" / f"{name}_vocab.txt"))
+    vocabulary = Vocabulary.from_file(str(golden / "bert" / f"{name}_vocab.txt"))
     assert vocabulary.size == size
     assert vocabulary.notes == []
     assert vocabulary.id_of("[CLS]") == vocabulary.cls_id == 101

@@ -107,7 +107,7 @@ def test_what_is_no_weight_of_ours_is_left_over(tmp_path):
   tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
   write_huggingface(tmp_path, weights, tensors=tensors)
   _, account = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.fresh, account.unused) == ([], ["crf.transitions"])
+  assert (account.newly_initialised, account.unused) == ([], ["crf.transitions"])
 
 
 @pytest.mark.parametrize("heads, excused", [
@@ -119,7 +119,7 @@ def test_a_pooler_may_be_missing_where_the_class_has_none(tmp_path, heads, excus
     write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=["BertForSequenceClassification"])
   if excused:
     _, account = load_into(tmp_path)
-    assert account.fresh == ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
+    assert account.newly_initialised == ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
   else:
     assert_refused(tmp_path, "does not hold the whole encoder", "bert/pooler/dense/kernel [12, 12]")
 
@@ -248,7 +248,7 @@ def test_a_tensor_of_another_shape(tmp_path):
   tensors = huggingface_tensors(random_weights())
   tensors["bert.pooler.dense.weight"] = np.ones(144, np.float32)
   write_huggingface(tmp_path / "b", weights, tensors=tensors)
-  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is wanted")
+  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is expected")
 
 
 @pytest.mark.parametrize("key, value, message", [

@@ -35,14 +35,14 @@ def encode(model, values):
 
 
 @pytest.mark.parametrize("folder", ["pretraining", "pretraining_legacy_names"])
-def test_pretraining(golden, folder):
-  source = read_checkpoint(str(golden / "hf" / folder))
+def test_pretraining(full_golden, folder):
+  source = read_checkpoint(str(full_golden / "hf" / folder))
   assert source.config.hidden_act == "gelu_erf"
   model = BertForPreTraining(source.config)
   model.build_weights()
   account = load_weights(model, source)
-  assert (account.fresh, account.unused) == ([], [])
-  expected = arrays(golden / "hf/pretraining/inputs_outputs.npz")
+  assert (account.newly_initialised, account.unused) == ([], [])
+  expected = arrays(full_golden / "hf/pretraining/inputs_outputs.npz")
   batch, length = expected["input_ids"].shape
   outputs = model({
       "input_ids": expected["input_ids"], "input_mask": expected["attention_mask"],
@@ -57,10 +57,10 @@ def test_pretraining(golden, folder):
   assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)
 
 
-def test_sequence_classification(golden):
-  folder = golden / "hf/sequence_classification"
+def test_sequence_classification(full_golden):
+  folder = full_golden / "hf/sequence_classification"
   model, account = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.fresh, account.unused) == ([], [])
+  assert (account.newly_initialised, account.unused) == ([], [])
   assert model.config.hidden_act == "gelu"
   assert model.config.extra["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
   expected = arrays(folder / "inputs_outputs.npz")
@@ -74,8 +74,8 @@ def test_sequence_classification(golden):
 def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
   model, account = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
-  assert (account.fresh, account.unused) == (POOLER, [])
-  assert "freshly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
+  assert (account.newly_initialised, account.unused) == (POOLER, [])
+  assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected)
@@ -86,10 +86,10 @@ def test_question_answering_has_no_pooler(golden):
   assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)
 
 
-def test_token_classification_has_no_pooler_and_another_epsilon(golden):
-  folder = golden / "hf/token_classification"
+def test_token_classification_has_no_pooler_and_another_epsilon(full_golden):
+  folder = full_golden / "hf/token_classification"
   model, account = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})
-  assert (account.fresh, account.unused) == (POOLER, [])
+  assert (account.newly_initialised, account.unused) == (POOLER, [])
   assert (model.config.layer_norm_epsilon, model.config.hidden_act) == (1e-5, "relu")
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)

@@ -6,10 +6,9 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.checkpoint import Checkpoint
-from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.names import original_names
+from modeling.checkpoints.load import Checkpoint, load_weights, read_checkpoint
 from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
@@ -49,16 +48,16 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   account = load_weights(model, source)
   assert account.loaded == list(original_names(model))
   assert len(account.loaded) == 62
-  assert (account.fresh, account.unused) == ([], [])
+  assert (account.newly_initialised, account.unused) == ([], [])
 
 
-def test_the_optimizers_slots_of_the_original_are_left_aside(golden):
-  source = read_checkpoint(str(golden / "optimizer"))
-  expected = arrays(golden / "optimizer/pretrain_final_weights.npz")
+def test_the_optimizers_slots_of_the_original_are_left_aside(full_golden):
+  source = read_checkpoint(str(full_golden / "optimizer"))
+  expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")
   assert set(source.tensors) == set(expected)
   model = build(source.config)
   account = load_weights(model, source)
-  assert (account.fresh, account.unused) == ([], [])
+  assert (account.newly_initialised, account.unused) == ([], [])
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected[name], err_msg=name)
 
@@ -70,8 +69,8 @@ def test_a_classifiers_head_is_left_over_and_the_missing_heads_stay_fresh(golden
   account = load_weights(model, source)
   assert account.unused == ["output_bias", "output_weights"]
   assert all(name.startswith("bert/") for name in account.loaded)
-  assert all(name.startswith("cls/") for name in account.fresh)
-  assert (len(account.loaded), len(account.fresh)) == (55, 7)
+  assert all(name.startswith("cls/") for name in account.newly_initialised)
+  assert (len(account.loaded), len(account.newly_initialised)) == (55, 7)
   lines = account.describe().split("\n")
   assert lines[0].startswith("loaded 55 tensors from ") and "classifier_model.ckpt" in lines[0]
   assert "cls/seq_relationship/output_bias" in lines[1]

@@ -76,7 +76,7 @@ def test_its_checkpoints_give_its_outputs(garden, name):
   source = read_checkpoint(str(garden / f"{name}.ckpt"))
   assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
   outputs, account = our_outputs(garden / f"{name}.ckpt", name)
-  assert account.fresh == []
+  assert account.newly_initialised == []
   # Where a head has a pooler, the encoder's own is not used.
   unused = [name for name in account.unused if "_pooler_layer/" not in name]
   assert unused == []
@@ -86,7 +86,7 @@ def test_its_checkpoints_give_its_outputs(garden, name):
 
 def test_its_items_lack_the_next_sentence_matrix(garden):
   outputs, account = our_outputs(garden / "items.ckpt", "items")
-  assert account.fresh == ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
+  assert account.newly_initialised == ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
   del outputs["next_sentence"]
   assert_agree(outputs, garden, "items")
 

@@ -40,9 +40,9 @@ def test_the_built_in_sample(project, lower, special):
 
 
 @pytest.mark.parametrize("name", ["uncased", "cased"])
-def test_every_golden_line(golden, real_data, name):
-  tokenizer = Tokenizer.from_file(str(real_data / "bert" / f"{name}_vocab.txt"), name == "uncased")
-  with open(golden / "tokenization" / f"tokenization_{name}.jsonl", encoding="utf-8") as file:
+def test_every_golden_line(golden, golden_set, name):
+  tokenizer = Tokenizer.from_file(str(golden / "bert" / f"{name}_vocab.txt"), name == "uncased")
+  with open(golden_set / "tokenization" / f"tokenization_{name}.jsonl", encoding="utf-8") as file:
     lines = [json.loads(line) for line in file]
   graph = GraphTokenizer(tokenizer.vocabulary, name == "uncased")
   if unicodedata.unidata_version != "14.0.0":

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
-from modeling.checkpoints.load import read_checkpoint
-from modeling.checkpoints.open import open_checkpoint
-from tasks.classification.task import ClassificationOptions, run
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from tasks.classification.options import ClassificationOptions
+from tasks.classification.task import run
 from tests.tasks.classification.toy_task import write_csv, write_glue, write_network
 from training.run_directory import read_metrics
 
@@ -47,7 +47,7 @@ def glue_task(name: str, folder: pathlib.Path, output_dir: pathlib.Path, **chang
 def trained(folder, tmp_path_factory) -> pathlib.Path:
   """The directory of a finished run of the toy task."""
   directory = tmp_path_factory.mktemp("trained") / "run"
-  assert run(own_task(folder, directory, do_train=True, do_eval=True, do_predict=True), {"seed": "1"}) == 0
+  assert run(own_task(folder, directory, do_train=True, do_eval=True, do_predict=True)) == 0
   return directory
 
 
@@ -98,33 +98,33 @@ def test_a_finished_run_is_used_without_training(folder, trained, tmp_path, caps
   changes = dict(train_file=None, dev_file=None, bert_config_file=None, label_column=None, do_predict=True)
   elsewhere = dict(init_checkpoint=str(trained), pad_to_max_length=True, predict_batch_size=5)
   for directory, extra in ((trained, {}), (tmp_path, elsewhere)):
-    assert run(own_task(folder, directory, **changes, **extra), {}) == 0
+    assert run(own_task(folder, directory, **changes, **extra)) == 0
     np.testing.assert_allclose(np.loadtxt(directory / "test_results.tsv", delimiter="\t"), expected, atol=1e-5)
   assert "predicted 21 examples" in capsys.readouterr().out
-  assert run(own_task(folder, trained, do_train=True), {"seed": "2"}) == 0
+  assert run(own_task(folder, trained, do_train=True, seed=2)) == 0
   output = capsys.readouterr().out
   assert "training is finished" in output and "seed: 1 → 2" in output
 
 
 def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys):
   run(glue_task("mnli", folder, tmp_path / "mnli", init_checkpoint=str(trained), bert_config_file=None, do_train=True,
-                do_eval=True), {})
+                do_eval=True))
   output = capsys.readouterr().out
-  assert "the head is fresh: that of the checkpoint has 2 classes, this task has 3" in output
+  assert "the head is newly initialised: that of the checkpoint has 2 classes, this task has 3" in output
   assert "MNLI has no dev_mismatched.tsv" in output
   # The diagnostic set goes with the model of MNLI.
   run(glue_task("ax", folder, tmp_path / "ax", init_checkpoint=str(tmp_path / "mnli"), bert_config_file=None,
-                do_predict=True), {})
+                do_predict=True))
   lines = (tmp_path / "ax" / "AX.tsv").read_text().splitlines()
   assert lines[0] == "index\tprediction" and len(lines) == 41
   assert {line.split("\t")[1] for line in lines[1:]} <= {"contradiction", "entailment", "neutral"}
   with pytest.raises(UserError, match="not a trained model for this task .*2 classes"):
     run(glue_task("ax", folder, tmp_path / "no", init_checkpoint=str(trained), bert_config_file=None,
-                  do_predict=True), {})
+                  do_predict=True))
 
 
 def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
-  run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, do_predict=True), {})
+  run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, do_predict=True))
   results = files.read_json(str(tmp_path / "eval_results.json"))
   assert {"eval_f1", "eval_accuracy"} <= set(results)
   assert files.read_json(str(tmp_path / "best" / "best.json"))["metric"] == "f1"
@@ -134,7 +134,7 @@ def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
 
 def test_scores_are_regressed(folder, tmp_path):
   run(glue_task("sts-b", folder, tmp_path, do_train=True, do_eval=True, do_predict=True, eval_steps=2,
-                learning_rate=0.05), {})
+                learning_rate=0.05))
   results = files.read_json(str(tmp_path / "eval_results.json"))
   assert {"eval_pearson", "eval_spearman", "eval_loss"} <= set(results)
   evaluations = [line["step"] for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
@@ -148,9 +148,8 @@ def test_scores_are_regressed(folder, tmp_path):
 
 def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, tmp_path, capsys):
   options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1,
-                     sweep={"learning_rate": (1e-6, 0.003), "train_batch_size": (16,), "num_train_epochs": (1.0,),
-                            "seed": (1, 2)})
-  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.1})
+                     train_batch_size=16, sweep={"learning_rate": (1e-6, 0.003), "seed": (1, 2)})
+  run(options)
   names = [f"lr{rate}_bs16_ep1_seed{seed}" for rate in ("1e-06", "0.003") for seed in (1, 2)]
   selection = files.read_json(str(tmp_path / "selection.json"))
   assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
@@ -165,7 +164,7 @@ def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, t
   assert "± " in capsys.readouterr().out
   # Of two runs that are gone, one is made again; the others are not run, and nothing else changes.
   os.remove(tmp_path / names[0] / "result.json")
-  run(options, {"learning_rate": "1e-6,0.003", "warmup_proportion": 0.2})
+  run(options.replace(warmup_proportion=0.2))
   output = capsys.readouterr().out
   assert output.count("finished already, with other flags: warmup_proportion: 0.1 → 0.2\n") == 3
   assert "training is finished" in output
@@ -180,7 +179,7 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
     if path.name != "task.json":
       (tmp_path / path.name).write_bytes(path.read_bytes())
   config.to_file(str(tmp_path / "bert_config.json"))
-  run(own_task(folder, tmp_path / "out", init_checkpoint=str(tmp_path), bert_config_file=None, do_eval=True), {})
+  run(own_task(folder, tmp_path / "out", init_checkpoint=str(tmp_path), bert_config_file=None, do_eval=True))
   accuracy = files.read_json(str(tmp_path / "out" / "eval_results.json"))["eval_accuracy"]
   assert accuracy == pytest.approx(1 - files.read_json(str(trained / "eval_results.json"))["eval_accuracy"])
 
@@ -188,7 +187,7 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
 def refused(options: ClassificationOptions, *parts: str) -> None:
   """Asserts that the run ends with one line that contains the parts, and leaves nothing."""
   with pytest.raises(UserError) as error:
-    run(options, {})
+    run(options)
   message = str(error.value)
   assert "\n" not in message
   for part in parts:

@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
-from tasks.pretraining.task import PretrainingOptions, run
+from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.task import run
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, write_records
 from training import run_directory
 
@@ -51,14 +52,14 @@ def trained(data, tmp_path_factory) -> pathlib.Path:
       output_dir=str(directory), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
       do_eval=True, do_lower_case=True, train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6,
       num_warmup_steps=2, save_checkpoints_steps=2, keep_checkpoint_max=2, eval_steps=4, iterations_per_loop=2,
-      jit_compile="false", profile_steps=(2, 4)), {"learning_rate": 0.01}) == 0
+      jit_compile="false", profile_steps=(2, 4))) == 0
   return directory
 
 
 def refused(options: PretrainingOptions, *parts: str, **changes) -> str:
   """Asserts that the run ends with one line that contains the parts."""
   with pytest.raises(UserError) as error:
-    run(dataclasses.replace(options, **changes), {})
+    run(dataclasses.replace(options, **changes))
   message = str(error.value)
   assert "\n" not in message
   for part in parts:
@@ -72,7 +73,7 @@ def test_the_files_of_a_run(trained, data):
       "ckpt-6.index", "eval", "eval_results.json", "eval_results.txt", "flags.json", "metrics.jsonl",
       "tokenizer_config.json", "train", "vocab.txt"]
   assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
-  assert json.loads((trained / "flags.json").read_text())["flags"] == {"learning_rate": 0.01}
+  assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
   source = read_checkpoint(str(trained))
   assert (source.config, source.vocab_file, source.do_lower_case) == (ONE_LAYER, str(trained / "vocab.txt"), True)
 
@@ -99,7 +100,8 @@ def test_the_reports_of_a_run(trained):
   for line in lines:
     reported = {*METRICS, "step", "split"}
     if line["split"] == "train":
-      reported |= {"learning_rate", "gradient_norm", "examples_per_second", "tokens_per_second", "input_wait_share"}
+      reported |= {"learning_rate", "gradient_norm", "examples_per_second", "tokens_per_second", "steps_per_second",
+                   "input_wait_share"}
       assert 0 <= line["input_wait_share"] <= 1
       assert line["tokens_per_second"] == pytest.approx(LENGTH * line["examples_per_second"], rel=1e-6)
     assert set(line) == reported
@@ -115,10 +117,10 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
           tags[split].add(value.tag)
           if value.metadata.plugin_data.plugin_name == "text":
             texts[value.tag] = tf.make_ndarray(value.tensor).item().decode()
-  assert tags["eval"] == METRICS
+  assert tags["eval"] == {*METRICS, "samples"}
   assert tags["train"] >= {*METRICS, "learning_rate", "gradient_norm", "examples_per_second", "input_wait_share",
-                           "flags", "samples"}
-  assert "| learning_rate | 0.01 |" in texts["flags"]
+                           "flags"}
+  assert "| learning_rate | `` 0.01 `` |" in texts["flags"]
   assert "| position | masked | predicted |" in texts["samples"] and "%" in texts["samples"]
 
 
@@ -129,7 +131,7 @@ def test_the_profile_is_written(trained):
 def test_a_finished_run_says_so_and_evaluates_again(trained, options, capsys):
   results = (trained / "eval_results.txt").read_text()
   checkpoint = (trained / "checkpoint").read_bytes()
-  assert run(dataclasses.replace(options, output_dir=str(trained), do_eval=True), {"learning_rate": 0.02}) == 0
+  assert run(dataclasses.replace(options, output_dir=str(trained), do_eval=True, learning_rate=0.02)) == 0
   output = capsys.readouterr().out
   assert "training is finished" in output and "step 6 of 6" in output and "raise --num_train_steps" in output
   assert "learning_rate: 0.01 → 0.02" in output
@@ -141,7 +143,7 @@ def test_a_finished_run_says_so_and_evaluates_again(trained, options, capsys):
 def test_weights_of_a_run_are_evaluated_elsewhere_at_step_0(trained, options, capsys, suffix):
   options = dataclasses.replace(options, init_checkpoint=f"{trained}{suffix}", bert_config_file=None, do_train=False,
                                 do_eval=True)
-  assert run(options, {}) == 0
+  assert run(options) == 0
   found = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   expected = json.loads((trained / "eval_results.json").read_text())
   assert found == pytest.approx({**expected, "global_step": 0}, rel=1e-6)
@@ -154,7 +156,7 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
   options = dataclasses.replace(
       options, init_checkpoint=str(golden / "tf1_checkpoint/bert_model.ckpt"), bert_config_file=None,
       input_file=str(path), eval_file=None, do_train=False, do_eval=True)
-  assert run(options, {}) == 0
+  assert run(options) == 0
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   assert results["global_step"] == 0 and set(results) == {*METRICS, "global_step"}
 
@@ -162,7 +164,7 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
   options = dataclasses.replace(options, init_checkpoint=str(trained), num_train_steps=1, learning_rate=1e-9,
                                 num_warmup_steps=0, next_sentence_prediction=False, do_eval=True)
-  assert run(options, {}) == 0
+  assert run(options) == 0
   reader = tf.train.load_checkpoint(options.output_dir)
   assert reader.get_tensor("step/.ATTRIBUTES/VARIABLE_VALUE") == 1
   key = "encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE"
@@ -309,4 +311,4 @@ def test_a_stale_configuration_without_checkpoints_is_not_used(options, trained,
   TINY.to_file(os.path.join(options.output_dir, "bert_config.json"))
   shutil.copy(trained / "vocab.txt", tmp_path)
   assert run(dataclasses.replace(options, bert_config_file=None, init_checkpoint=str(trained), do_train=False,
-                                 do_eval=True), {}) == 0
+                                 do_eval=True)) == 0

@@ -17,7 +17,8 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from tasks.question_answering.task import SquadOptions, run
+from tasks.question_answering.options import SquadOptions
+from tasks.question_answering.task import run
 from tests.tasks.question_answering.toy_squad import LENGTHS, toy_questions, write_files, write_json
 
 
@@ -30,9 +31,9 @@ def main(folder: pathlib.Path) -> None:
   for strategy in ("none", "mirrored"):
     run(SquadOptions(
         train_file=f"{folder}/train1.json", predict_file=dev_file, bert_config_file=f"{folder}/bert_config.json",
-        output_dir=f"{folder}/{strategy}", given=LENGTHS, train_batch_size=16, predict_batch_size=8,
+        output_dir=f"{folder}/{strategy}", **LENGTHS, train_batch_size=16, predict_batch_size=8,
         learning_rate=0.003, num_train_epochs=2, do_train=True, do_predict=True,
-        distribution_strategy=strategy), {})
+        distribution_strategy=strategy))
 
 
 if __name__ == "__main__":

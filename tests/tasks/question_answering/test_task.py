@@ -14,7 +14,8 @@ from common.errors import UserError
 from data_gen.labelled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
 from tasks.question_answering.ensemble import open_ensemble
-from tasks.question_answering.task import SquadOptions, run
+from tasks.question_answering.options import SquadOptions
+from tasks.question_answering.task import run
 from tests.tasks.question_answering.toy_squad import (
   COLOURS,
   LENGTHS,
@@ -39,15 +40,15 @@ def toy(folder, output_dir, version=1, given=None, **changes) -> SquadOptions:
   """A short training run."""
   lengths = {**LENGTHS, **({"version_2_with_negative": True} if version == 2 else {}), **(given or {})}
   return SquadOptions(**{**dict(
-      train_file=f"{folder}/train{version}.json", predict_file=f"{folder}/dev{version}.json", given=lengths,
+      train_file=f"{folder}/train{version}.json", predict_file=f"{folder}/dev{version}.json", given=frozenset(lengths),
       output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json", train_batch_size=16,
-      learning_rate=0.003, num_train_epochs=4, seed=1, do_train=True), **changes})
+      learning_rate=0.003, num_train_epochs=4, seed=1, do_train=True), **lengths, **changes})
 
 
 def asking(output_dir, predict_file, given=None, **changes) -> SquadOptions:
   """A prediction alone."""
-  return SquadOptions(output_dir=str(output_dir), predict_file=str(predict_file), do_predict=True, given=given or {},
-                      **changes)
+  return SquadOptions(output_dir=str(output_dir), predict_file=str(predict_file), do_predict=True,
+                      given=frozenset(given or {}), **(given or {}), **changes)
 
 
 def copy_of(directory, path) -> pathlib.Path:
@@ -61,14 +62,14 @@ def read(directory, name):
 @pytest.fixture(scope="module")
 def version_1(folder, tmp_path_factory) -> pathlib.Path:
   directory = tmp_path_factory.mktemp("trained") / "one"
-  assert run(toy(folder, directory, do_predict=True), {"seed": "1"}) == 0
+  assert run(toy(folder, directory, do_predict=True)) == 0
   return directory
 
 
 @pytest.fixture(scope="module")
 def version_2(folder, tmp_path_factory) -> pathlib.Path:
   directory = tmp_path_factory.mktemp("trained") / "two"
-  assert run(toy(folder, directory, version=2, do_predict=True), {}) == 0
+  assert run(toy(folder, directory, version=2, do_predict=True)) == 0
   return directory
 
 
@@ -116,14 +117,14 @@ def test_predicting_alone_needs_the_directory_and_the_file(folder, version_1, tm
   again = copy_of(version_1, tmp_path / "again")
   for name in ("predictions.json", "nbest_predictions.json", "eval_results.json"):
     (again / name).unlink()
-  assert run(asking(again, folder / "dev1.json"), {}) == 0
+  assert run(asking(again, folder / "dev1.json")) == 0
   assert read(again, "predictions.json") == read(version_1, "predictions.json")
   assert read(again, "eval_results.json") == read(version_1, "eval_results.json")
 
 
 def test_a_finished_run_says_so_and_predicts(folder, version_1, tmp_path, capsys):
   again = copy_of(version_1, tmp_path / "again")
-  assert run(toy(folder, again, do_predict=True), {"seed": "2"}) == 0
+  assert run(toy(folder, again, do_predict=True, seed=2)) == 0
   output = capsys.readouterr().out
   assert "training is finished" in output and "seed: 1 → 2" in output
   assert read(again, "predictions.json") == read(version_1, "predictions.json")
@@ -144,10 +145,10 @@ def test_a_threshold_is_tuned_and_kept(folder, version_2, tmp_path, capsys):
   capsys.readouterr()
   # Of other questions with answers the threshold is not tuned again.
   other = write_json(tmp_path / "other.json", toy_questions(10, 9, impossible=True))
-  assert run(asking(again, other), {}) == 0
+  assert run(asking(again, other)) == 0
   assert f"null_score_diff_threshold {tuned['null_score_diff_threshold']:.4f} (tuned on dev2.json)" in (
       capsys.readouterr().out)
-  assert run(asking(again, folder / "dev2.json", {"null_score_diff_threshold": -1e9}), {}) == 0
+  assert run(asking(again, folder / "dev2.json", {"null_score_diff_threshold": -1e9})) == 0
   assert "null_score_diff_threshold -1000000000.0000 (given)" in capsys.readouterr().out
   assert set(read(again, "predictions.json").values()) == {""}
   assert read(again, "task.json") == tuned
@@ -157,19 +158,19 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
   """Trained without a predict file, so that its threshold is tuned on the first one that it predicts, and only then."""
   stage = toy(folder, tmp_path / "two", version=2, init_checkpoint=str(version_1), bert_config_file=None,
               num_train_epochs=0.1, learning_rate=1e-9, predict_file=None)
-  assert run(stage, {}) == 0
-  assert "freshly initialised" not in capsys.readouterr().out
+  assert run(stage) == 0
+  assert "newly initialised" not in capsys.readouterr().out
   first, second = (read_checkpoint(str(directory)) for directory in (version_1, tmp_path / "two"))
   name = "cls/squad/output_weights"
   np.testing.assert_allclose(second.read(name), first.read(name), atol=1e-6)
   assert not (tmp_path / "two/best").exists()
   assert read(tmp_path / "two", "task.json")["null_score_diff_threshold_is"] == "the default"
-  assert run(asking(tmp_path / "two", folder / "dev2.json"), {}) == 0
+  assert run(asking(tmp_path / "two", folder / "dev2.json")) == 0
   tuned = read(tmp_path / "two", "task.json")
   assert tuned["null_score_diff_threshold_is"] == "tuned on dev2.json"
   assert read(tmp_path / "two", "eval_results.json")["global_step"] == 3
   # The same command again keeps it.
-  assert run(stage, {}) == 0
+  assert run(stage) == 0
   assert read(tmp_path / "two", "task.json") == tuned
 
 
@@ -178,13 +179,13 @@ def test_an_encoder_with_another_head_is_no_model(folder, tmp_path):
   other.mkdir()
   write_tiny(other, "classifier")
   with pytest.raises(UserError, match="is not a trained model for this task"):
-    run(asking(tmp_path / "empty", folder / "dev1.json", LENGTHS, init_checkpoint=str(other)), {})
+    run(asking(tmp_path / "empty", folder / "dev1.json", LENGTHS, init_checkpoint=str(other)))
 
 
 def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, capsys):
-  assert run(toy(folder, tmp_path / "other", seed=2, num_train_epochs=1, eval_steps=0, do_predict=True), {}) == 0
+  assert run(toy(folder, tmp_path / "other", seed=2, num_train_epochs=1, eval_steps=0, do_predict=True)) == 0
   runs = (str(version_1), str(tmp_path / "other"))
-  assert run(asking(tmp_path / "both", folder / "dev1.json", ensemble=runs), {}) == 0
+  assert run(asking(tmp_path / "both", folder / "dev1.json", ensemble=runs)) == 0
   one, two, both = (read(directory, "nbest_predictions.json") for directory in (*runs, tmp_path / "both"))
   compared = 0
   for id, candidates in both.items():
@@ -202,7 +203,7 @@ def test_an_ensemble_averages_the_logits(folder, version_1, tmp_path, capsys):
 def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
   twin = copy_of(version_2, tmp_path / "twin")
   runs = (str(version_2), str(twin))
-  assert run(asking(tmp_path / "both", folder / "dev2.json", ensemble=runs), {}) == 0
+  assert run(asking(tmp_path / "both", folder / "dev2.json", ensemble=runs)) == 0
   assert read(tmp_path / "both", "predictions.json") == read(version_2, "predictions.json")
   kept = read(tmp_path / "both", "ensemble.json")
   assert kept["null_score_diff_threshold"] == pytest.approx(read(twin, "task.json")["null_score_diff_threshold"])
@@ -219,7 +220,7 @@ def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
 def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):
   def refused(message, *runs, **changes):
     with pytest.raises(UserError, match=message) as refusal:
-      run(asking(tmp_path / "both", folder / "dev1.json", ensemble=(str(version_1), *map(str, runs)), **changes), {})
+      run(asking(tmp_path / "both", folder / "dev1.json", ensemble=(str(version_1), *map(str, runs)), **changes))
     assert "\n" not in str(refusal.value)
 
   twin = copy_of(version_1, tmp_path / "twin")
@@ -239,16 +240,16 @@ def test_one_question(version_1, version_2, tmp_path, capsys):
   context.write_text("the old house\r\nnear a green tree", newline="")
   output = []
   for changes in ({"context": "the old house\r\nnear a green tree"}, {"context_file": str(context)}):
-    assert run(SquadOptions(output_dir=str(version_1), question="Which colour?", **changes), {}) == 0
+    assert run(SquadOptions(output_dir=str(version_1), question="Which colour?", **changes)) == 0
     output.append(capsys.readouterr().out)
   assert output[0] == output[1]
   first, *others = output[0].splitlines()
   assert first.startswith("  1  ") and first.endswith("  'green' (characters 22 to 27)") and len(others) == 4
   assert run(SquadOptions(output_dir=str(version_2), question="Which animal?", context="a green tree",
-                          given={"null_score_diff_threshold": -1e6}), {}) == 0
+                          null_score_diff_threshold=-1e6)) == 0
   assert "answer: (no answer); null odds" in capsys.readouterr().out
   assert run(SquadOptions(output_dir="", question="Which colour?", context="",
-                          ensemble=(str(version_1), str(version_1 / "best"))), {}) == 0
+                          ensemble=(str(version_1), str(version_1 / "best")))) == 0
   assert capsys.readouterr().out.splitlines()[-1] == "  1  1.0000  (no answer)"
 
 
@@ -260,7 +261,7 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   predict_file = write_json(tmp_path / "odd.json", squad(contexts))
   directory = copy_of(version_1, tmp_path / "run")
   (directory / "eval_results.txt").unlink()
-  assert run(asking(directory, predict_file, verbose_logging=True), {}) == 0
+  assert run(asking(directory, predict_file, verbose_logging=True)) == 0
   output = capsys.readouterr().out
   assert "1 of 4 questions were truncated to 6 tokens" in output and "1 of 4 questions are empty (mute)" in output
   assert "1 of 4 questions are about a context without a token" in output
@@ -270,7 +271,7 @@ def test_answers_in_odd_texts(version_1, tmp_path, capsys):
   assert list(predictions) == ["odd", "blank", "long", "mute"]
   assert predictions["odd"] == "cat" and predictions["blank"] == "empty" and predictions["long"] == "green"
   nothing = write_json(tmp_path / "nothing.json", squad({"": [{"id": "1", "question": "Which colour?"}]}))
-  assert run(asking(directory, nothing), {}) == 0
+  assert run(asking(directory, nothing)) == 0
   assert read(directory, "predictions.json") == {"1": "empty"}
 
 
@@ -280,7 +281,7 @@ def test_a_context_of_a_million_characters(version_1, tmp_path, capsys):
   assert len(context) > 1_000_000
   predict_file = write_json(tmp_path / "long.json", squad({context: [{"id": "1", "question": "Which animal?"}]}))
   directory = copy_of(version_1, tmp_path / "run")
-  assert run(asking(directory, predict_file, {"max_seq_length": 64, "doc_stride": 50}, predict_batch_size=512), {}) == 0
+  assert run(asking(directory, predict_file, {"max_seq_length": 64, "doc_stride": 50}, predict_batch_size=512)) == 0
   assert "windows of " in capsys.readouterr().out
   (line,) = (directory / "answers.jsonl").read_text().splitlines()
   answer = json.loads(line)
@@ -295,9 +296,9 @@ def test_training_answers_beside_their_place(folder, tmp_path, capsys):
   train_file = write_json(tmp_path / "train.json", contents)
   changes = dict(train_file=train_file, predict_file=None, num_train_epochs=0.1)
   with pytest.raises(UserError, match="1 of 40 questions have no usable answer: 1-colour .*--skip_bad_answers"):
-    run(toy(folder, tmp_path / "run", **changes), {})
+    run(toy(folder, tmp_path / "run", **changes))
   assert not (tmp_path / "run").exists()
-  assert run(toy(folder, tmp_path / "run", skip_bad_answers=True, **changes), {}) == 0
+  assert run(toy(folder, tmp_path / "run", skip_bad_answers=True, **changes)) == 0
   assert "answers repaired, moved by at most 1 characters: 1 (0-colour); questions skipped" in capsys.readouterr().out
 
 
@@ -316,7 +317,7 @@ def test_files_that_can_not_be_used(folder, version_1, tmp_path, text, message):
   before = read(version_1, "predictions.json")
   for options in (asking(version_1, path), toy(folder, tmp_path / "run", train_file=str(path), predict_file=None)):
     with pytest.raises(UserError, match=message) as refusal:
-      run(options, {})
+      run(options)
     assert "\n" not in str(refusal.value)
   assert read(version_1, "predictions.json") == before and not (tmp_path / "run").exists()
 
@@ -327,7 +328,7 @@ def test_files_that_can_not_be_used(folder, version_1, tmp_path, text, message):
     ({"given": {"doc_stride": 16}}, "--doc_stride=16 is more than the 15 tokens of context in a window"),
     ({"given": {"max_seq_length": 65}}, "--max_seq_length 65 is longer than .* is 64"),
     ({"given": {"max_query_length": 21}}, "leave no room for context"),
-    ({"given": {"null_score_diff_threshold": float("nan")}}, "a finite number is wanted"),
+    ({"given": {"null_score_diff_threshold": float("nan")}}, "a finite number is expected"),
     ({"do_train": False}, "nothing to do"),
     ({"train_file": None}, "--do_train needs --train_file"),
     ({"do_predict": True, "predict_file": None}, "--do_predict needs --predict_file"),
@@ -339,7 +340,7 @@ def test_files_that_can_not_be_used(folder, version_1, tmp_path, text, message):
     ({"train_file": "nowhere.json"}, "--train_file: nowhere.json does not exist")])
 def test_flags_that_make_no_sense(folder, tmp_path, changes, message):
   with pytest.raises(UserError, match=message) as refusal:
-    run(toy(folder, tmp_path / "run", **changes), {})
+    run(toy(folder, tmp_path / "run", **changes))
   assert "\n" not in str(refusal.value) and not (tmp_path / "run").exists()
 
 
@@ -347,4 +348,4 @@ def test_a_damaged_description_is_refused(version_1, folder, tmp_path):
   directory = copy_of(version_1, tmp_path / "run")
   write_json(directory / "best/task.json", {**read(directory, "task.json"), "doc_stride": "8"})
   with pytest.raises(UserError, match="task.json: doc_stride is '8', which is no int"):
-    run(asking(directory, folder / "dev1.json"), {})
+    run(asking(directory, folder / "dev1.json"))

@@ -1,0 +1,148 @@
+"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`.
+
+No TensorFlow here: `--help` and wrong flags answer at once. The class of a task (`tasks/inference.py`) gets all
+`InferenceSettings` and reads those that concern it.
+"""
+
+import dataclasses
+
+from common import files
+from common.errors import UserError
+from common.options import Options, declared_options, option
+from inference.tasks import TASKS
+from tasks.options import CheckpointOptions, DeviceOptions
+from tasks.question_answering.settings import SquadSettings
+
+POOLINGS = ("none", "cls", "mean")
+MASK = "[MASK]"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedModelOptions(CheckpointOptions):
+  """Checkpoint."""
+
+  init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputOptions(Options):
+  """Inputs."""
+
+  max_seq_length: int | None = option(
+      None, "Most tokens that the model sees at once. Longer inputs are truncated; contexts of questions are read in "
+      "windows.", minimum=3,
+      default_text="as it was fine-tuned; else 512, for squad 384, or as many as it has positions")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CandidateOptions(Options):
+  """Candidates."""
+
+  top_k: int = option(5, "Candidates for each mask; in predictions of squad, answers in nbest.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorOptions(Options):
+  """Vectors, of --task=features."""
+
+  layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
+  pooling: str = option(
+      "mean", "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS[1:])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSettings):
+  """Batches."""
+
+  batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(TrainedModelOptions, InferenceSettings):
+  """Predictions."""
+
+  task: str | None = option(
+      None, "What the model is used for; needed only where it has heads for several.", choices=tuple(TASKS))
+  input_file: str = option("-", "A line an input; - is standard input.")
+  output_file: str = option("-", "JSON lines; a file appears when it is complete. - is standard output.")
+
+  def check(self) -> None:
+    super().check()
+    if self.input_file != "-":
+      files.check_readable(self.input_file, "input_file")
+    _refuse_directory(self.output_file)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions(TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
+  """Export."""
+
+  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True)
+  task: str | None = option(
+      None, "What the model answers; needed only where it has heads for several.", choices=tuple(TASKS))
+  check_file: str | None = option(
+      None, "Text, a line at a time, to compare the tokenizer in the graph with the exact one on, besides the built-in "
+      "sample.")
+
+  def check(self) -> None:
+    super().check()
+    files.refuse_existing(self.export_dir, "export_dir")
+
+  def settings(self) -> InferenceSettings:
+    """What is passed on to the task."""
+    names = {one.name for one in declared_options(InferenceSettings)} & {
+        one.name for one in declared_options(ExportOptions)}
+    return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractOptions(TrainedModelOptions, DeviceOptions):
+  """Features."""
+
+  input_file: str = option(None, "A line an example; - is standard input.", required=True)
+  output_file: str = option(None, "JSON lines, or arrays where the name ends with .npz.", required=True)
+  layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
+  pooling: str = option(
+      "none", "none: a vector a token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
+      choices=POOLINGS)
+  max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
+  batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
+  distribution_strategy: str = option(
+      "auto", "Devices to compute on. auto: a TPU where one is named, all GPUs.",
+      choices=("auto", "none", "mirrored", "tpu"))
+  precision: str = option(
+      "float32", "Of the matrix products.", choices=("auto", "float32", "bfloat16", "float16"))
+  use_one_hot_embeddings: bool = option(False, "Accepted for old command lines: the result is the same.")
+
+  def check(self) -> None:
+    super().check()
+    if self.input_file != "-":
+      files.check_readable(self.input_file, "input_file")
+    _refuse_directory(self.output_file)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FillMaskOptions(TrainedModelOptions, CandidateOptions):
+  """Masks.
+
+  Attributes:
+    texts: the sentences; those of standard input where there are none.
+  """
+
+  texts: tuple[str, ...] = ()
+
+  def check(self) -> None:
+    super().check()
+    for text in self.texts:
+      check_masks(text)
+
+
+def check_masks(text: str) -> None:
+  """Raises `UserError` for a text without a mask."""
+  if MASK not in text:
+    raise UserError(f"there is no {MASK} in {text!r}")
+
+
+def _refuse_directory(output_file: str) -> None:
+  if output_file != "-" and files.is_directory(output_file):
+    raise UserError(f"--output_file: {output_file} is a directory, a file is expected")

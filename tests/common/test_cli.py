@@ -1,0 +1,159 @@
+"""A script's start and end, in real processes: flags, `--help`, wrong flags, exit statuses."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+_SCRIPT = '''"""A script for the test.
+
+  python script.py --name=x
+"""
+import dataclasses, os, signal, sys
+sys.path.insert(0, {project!r})
+from common import cli
+from common.errors import UserError
+from common.options import Options, option
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shared(Options):
+  """Shared options."""
+  batch_size: int = option(8, "Examples of a batch, where a reader's well-known hyphenated-words-must-stay-whole is.",
+                           minimum=1, aliases=("train_batch_size",))
+  verbose: bool = option(False, "Say more.", aliases=("chatty",))
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MyOptions(Shared):
+  """Options of the script."""
+  name: str = option(None, "Whose.", required=True)
+  words: tuple[str, ...] = ()
+  layers: tuple[int, ...] = option((-1,), "Layers.")
+  rate: float = option(0.5, "Rate.", sweep=True)
+  epochs: float | None = option(None, "Epochs.", sweep=True)
+  mode: str | None = option(None, "How.", choices=("a", "b"))
+  lower: bool | None = option(None, "Casing.")
+
+def main(options):
+  if options.name == "user":
+    raise UserError("two\\nlines")
+  if options.name == "bug":
+    raise ValueError("a bug")
+  if options.name == "interrupt":
+    os.kill(os.getpid(), signal.SIGINT)
+  if options.name == "pipe":
+    raise BrokenPipeError
+  if options.name == "status":
+    return 7
+  import json
+  print(json.dumps([options.values(), sorted(options.given), options.words, options.script]))
+
+if __name__ == "__main__":
+  cli.run(MyOptions, {target}, positional={positional!r})
+'''
+
+
+@pytest.fixture(scope="module")
+def script(project, tmp_path_factory):
+  directory = tmp_path_factory.mktemp("scripts")
+  (directory / "script.py").write_text(_SCRIPT.format(project=str(project), target="main", positional=None))
+  (directory / "words.py").write_text(_SCRIPT.format(project=str(project), target="'script:main'", positional="words"))
+
+  def call(*arguments: str, name: str = "script.py") -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, str(directory / name), *arguments], capture_output=True, text=True,
+                          cwd=directory, env=os.environ | {"PYTHONUTF8": "1"}, check=False)
+  return call
+
+
+def test_values_of_the_command_line(script):
+  done = script("--name=ü", "--layers=-2,3", "--rate=1,2", "--chatty", "--nolower", "--train_batch_size=4",
+                "--mode", "b")
+  assert done.returncode == 0, done.stderr
+  values, given, words, name = json.loads(done.stdout)
+  assert values == {"batch_size": 4, "verbose": True, "name": "ü", "layers": [-2, 3], "rate": [1.0, 2.0],
+                    "epochs": None, "mode": "b", "lower": False}
+  # Another name of a flag counts as the flag.
+  assert given == ["batch_size", "layers", "lower", "mode", "name", "rate", "verbose"]
+  assert words == [] and name == "script.py"
+
+
+def test_defaults_flag_files_and_words(script, tmp_path):
+  (tmp_path / "flags").write_text("--name=x\n# a comment\n--layers=-4,-3\n--lower\n")
+  done = script(f"--flagfile={tmp_path}/flags", "one", "--mode=a", "--", "--two", name="words.py")
+  assert done.returncode == 0, done.stderr
+  values, given, words, name = json.loads(done.stdout)
+  assert values == {"batch_size": 8, "verbose": False, "name": "x", "layers": [-4, -3], "rate": 0.5, "epochs": None,
+                    "mode": "a", "lower": True}
+  assert given == ["layers", "lower", "mode", "name"] and words == ["one", "--two"] and name == "words.py"
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "--name must be given (--help explains)"),
+    (["--name="], "--name must be given (--help explains)"),
+    (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help lists the flags)"),
+    (["--name=x", "--batch_size=many"], "flag --batch_size=many: invalid literal for int() with base 10: 'many' "
+     "(--help lists the flags)"),
+    (["--name=x", "--batch_size=0"], "--batch_size is 0, it must be at least 1"),
+    (["--name=x", "--train_batch_size=0"], "--batch_size is 0, it must be at least 1"),
+    (["--name=x", "--mode=c"], "flag --mode=c: value should be one of <a|b> (--help lists the flags)"),
+    (["--name=x", "--lower=perhaps"], "flag --lower=perhaps: ('Non-boolean argument to boolean flag', 'perhaps') "
+     "(--help lists the flags)"),
+    (["--name=x", "--layers=1,b"], "--layers=1,b: a whole number is expected, or several separated by commas"),
+    (["--name=x", "--rate=nan"], "--rate is nan, a finite number is expected"),
+    (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
+    (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
+     "(--help lists the flags)"),
+    (["--name=user"], "two lines")])
+def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message):
+  done = script(*arguments)
+  assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n")
+
+
+def test_a_flag_file_that_is_no_text(script, tmp_path):
+  (tmp_path / "flags").write_bytes(b"--name=\xff\n")
+  done = script(f"--flagfile={tmp_path}/flags")
+  assert done.returncode == 2 and done.stderr.startswith("error: 'utf-8' codec can't decode byte 0xff")
+  assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name, status, error", [
+    ("status", 7, ""), ("bug", 1, "ValueError: a bug\n"), ("interrupt", 130, "interrupted\n"), ("pipe", 0, "")])
+def test_other_ends(script, name, status, error):
+  done = script(f"--name={name}")
+  assert done.returncode == status and done.stdout == ""
+  assert done.stderr.endswith(error) and (error or not done.stderr)
+  assert ("Traceback" in done.stderr) == (name == "bug")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])
+def test_help(script, flag):
+  done = script("--name=x", flag, "--wrong")
+  assert done.returncode == 0 and not done.stderr
+  assert done.stdout == '''A script for the test.
+
+  python script.py --name=x
+
+Options of the script.
+  --name
+      Whose. (required)
+  --layers
+      Layers. (default: -1)
+  --rate
+      Rate. (default: 0.5)
+  --epochs
+      Epochs.
+  --mode=<a|b>
+      How.
+  --[no]lower
+      Casing.
+
+Shared options.
+  --batch_size
+      Examples of a batch, where a reader's well-known hyphenated-words-must-stay-whole is.
+      (default: 8; at least 1; also --train_batch_size)
+  --[no]verbose
+      Say more. (default: false; also --chatty)
+
+--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file.
+'''
