@@ -68,7 +68,8 @@ class Ours:
 
   slow = False
 
-  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str], offsets: bool = False):
+  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str],
+               offsets: bool = False):
     self.name = f"this project{', with offsets' if offsets else ''}, {state}"
     self._new = lambda: Tokenizer(vocabulary, do_lower_case)
     self._state, self._warm_up, self._offsets = state, warm_up, offsets
