@@ -13,9 +13,15 @@ from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from evaluation import squad_answers
 from evaluation.squad_answers import AnswerOptions, average_logits, find_answers
-from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
+from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
 from tests.evaluation import squad_golden
-from tests.evaluation.squad_reference import final_text, kind_of_difference, nbest_of_questions, slice_text
+from tests.evaluation.squad_reference import (
+  final_text,
+  kind_of_difference,
+  nbest_of_questions,
+  original_text,
+  slice_text,
+)
 
 # How many texts of the original's n best answers are no slices, by kind and for each of the golden cases; see
 # docs/squad_answers.md.
@@ -34,6 +40,9 @@ DIFFERENCES = [
   {"white space": 4, "unknown word": 14, "changed length": 15},
   {"white space": 9, "unknown word": 38, "changed length": 38},
 ]
+
+
+KINDS = ("white space", "unknown word", "changed length", "first occurrence")
 
 
 @pytest.fixture(params=squad_golden.CASES, ids=str)
@@ -101,7 +110,7 @@ def test_chosen_answers(case):
         tokens = next(one[4] for one in case.reference_of_original[found.id][0] if one[0] == golden)
         context = case.data.contexts[question.context]
         kind = kind_of_difference(context, case.tokenizer, case.contexts, *tokens)
-        assert kind in ("white space", "unknown word", "changed length")
+        assert kind in KINDS
         assert chosen.text == slice_text(context, case.tokenizer, case.contexts, *tokens)
 
 
@@ -208,6 +217,33 @@ def test_the_null_score_is_the_smallest_of_all_windows():
   one, = find_answers(data, contexts, windows, logits, logits, options)
   assert [(candidate.text, candidate.start_logit) for candidate in one.nbest[:2]] == [("mask", 5), ("", 3)]
   assert one.null_odds == -4
+
+
+@pytest.mark.parametrize(("context", "tokens", "original", "ours", "kind"), [
+  # Montcalm in short: ab ##t ##a ##b; the last two letters are also the first two.
+  ("(abtab)", (3, 4), "ab", "ab", None),
+  ("(Abtab)", (3, 4), "Ab", "ab", "first occurrence"),
+  ("the ab,\n able", (1, 3), "ab, able", "ab,\n able", "white space"),
+  ("the (zz)", (2, 2), "(zz)", "zz", "unknown word"),
+  ("(a\u200bb)", (1, 1), "(a\u200bb)", "a\u200bb", "changed length"),
+])
+def test_texts_of_the_original_by_kind(context, tokens, original, ours, kind):
+  data = squad_data(context)
+  contexts, _ = windows_of(data)
+  assert original_text(context, TOKENIZERS[True], contexts, *tokens) == original
+  assert slice_text(context, TOKENIZERS[True], contexts, *tokens) == ours
+  assert kind_of_difference(context, TOKENIZERS[True], contexts, *tokens) == kind
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(TEXTS, ENGLISH), st.booleans())
+def test_every_difference_from_the_original_is_explained(context, lower):
+  """Of all spans of up to six tokens."""
+  data = squad_data(context)
+  contexts, _ = windows_of(data, lower=lower)
+  for first in range(len(contexts.ids)):
+    for last in range(first, min(first + 6, len(contexts.ids))):
+      assert kind_of_difference(context, TOKENIZERS[lower], contexts, first, last) in (None, *KINDS)
 
 
 @pytest.mark.parametrize(("context", "tokens", "text"), [
