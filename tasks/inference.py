@@ -60,6 +60,7 @@ class TaskInference(abc.ABC):
     layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
       two.
     text_inputs: names of the strings that `serve_texts` takes.
+    token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
     tokenizer: the exact one; `graph_tokenizer` is the same in a graph.
@@ -75,11 +76,12 @@ class TaskInference(abc.ABC):
   default_length = 512
   layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
   text_inputs: tuple[str, ...] = ("text",)
+  token_ids_shape: tuple[int | None, ...] = (None, None)
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
-    """Settles what all tasks have in common. A subclass goes on with its settings and `load`.
+    """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
 
     Raises:
       UserError: the inputs are to be longer than the model has positions, or too short for any token; the checkpoint
@@ -192,14 +194,12 @@ class TaskInference(abc.ABC):
     return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary)
 
   def tokenize(self, *texts) -> list[Tokens]:
-    """Tokens of each of one or two string [B]; in one go, as every operation costs as much as a short text."""
+    """Tokens of each of several string [B]; in one go, as every operation costs as much as a short text."""
     tokens = self.graph_tokenizer(tf.concat(texts, 0))
-    if len(texts) == 1:
-      return [tokens]
-    rows = tf.shape(texts[0])[0]
-    split = tokens.ids.row_splits[rows]
-    return [Tokens(tokens.ids[:rows], tokens.starts[:split], tokens.ends[:split]),
-            Tokens(tokens.ids[rows:], tokens.starts[split:], tokens.ends[split:])]
+    rows = [None, *(number * tf.shape(texts[0])[0] for number in range(1, len(texts))), None]
+    splits = [None, *(tokens.ids.row_splits[row] for row in rows[1:-1]), None]
+    return [Tokens(tokens.ids[rows[number]:rows[number + 1]], tokens.starts[splits[number]:splits[number + 1]],
+                   tokens.ends[splits[number]:splits[number + 1]]) for number in range(len(texts))]
 
   def _input_length(self, loaded: LoadedCheckpoint, length: int | None) -> int:
     if length is None:
