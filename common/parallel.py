@@ -15,7 +15,7 @@ from common.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Items given to a worker at a time: one at work, and one so that it need not wait for the next.
+# Items given to a worker at a time: one that it works on, and one so that it need not wait for the next.
 _ITEMS_PER_WORKER = 2
 # Items started ahead of the first result that is still missing, per worker.
 _WINDOW_PER_WORKER = 4
