@@ -1,7 +1,8 @@
 """Hidden states as features: for predictions and exports, and of whole files, `extract_features` of the original.
 
-Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand and
-computed in batches of similar length; what comes out has the order of the lines (`inference/feature_files.py` writes it).
+Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand
+and computed in batches of similar length; the vectors are written in the order of the lines
+(`inference/feature_files.py`).
 """
 
 import dataclasses

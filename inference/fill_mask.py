@@ -42,7 +42,7 @@ class MaskInference(TaskInference):
     self._top_k = min(settings.top_k, len(self.vocabulary))
     self.model = BertForPreTraining(loaded.config)
     self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, ("cls/predictions/",), "masked-LM head")
+    self.load_report = load_with_head(self.model, loaded, "masked_lm")
 
   def check(self, value: object) -> tuple[str, np.ndarray]:
     """The text and the ids of its tokens, int32 [S], truncated."""

@@ -40,7 +40,7 @@ class ClassifierInference(TaskInference):
     self.text_inputs = ("text_a",) if self._pair is False else ("text_a", "text_b")
     self.model = BertForClassification(loaded.config, len(self.labels or [""]))
     self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, ("output_", "bert/pooler/"), "classifier")
+    self.load_report = load_with_head(self.model, loaded, "classifier")
 
   def check(self, value: object) -> tuple[str, ...]:
     texts = super().check(value)

@@ -248,7 +248,7 @@ def test_a_tensor_of_another_shape(tmp_path):
   tensors = huggingface_tensors(random_weights())
   tensors["bert.pooler.dense.weight"] = np.ones(144, np.float32)
   write_huggingface(tmp_path / "b", weights, tensors=tensors)
-  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is wanted")
+  assert_refused(tmp_path / "b", "bert.pooler.dense.weight is [144], a matrix is expected")
 
 
 @pytest.mark.parametrize("key, value, message", [

@@ -75,7 +75,7 @@ def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
   model, account = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
   assert (account.newly_initialised, account.unused) == (POOLER, [])
-  assert "freshly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
+  assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected)

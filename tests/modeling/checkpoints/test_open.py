@@ -63,12 +63,13 @@ def test_files_that_are_named_complete_a_bare_checkpoint(checkpoints, tmp_path):
   config_file = str(tmp_path / "config.json")
   with pytest.raises(UserError, match="no vocab.txt beside the checkpoint: give --vocab_file"):
     open_checkpoint(checkpoint, bert_config_file=config_file)
-  opened = open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=write_vocabulary(tmp_path / "words.txt"))
+  words = write_vocabulary(tmp_path / "words.txt")
+  opened = open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words)
   assert opened.config == CONFIG
   # Nothing tells the casing: the original's default.
   assert opened.tokenizer.do_lower_case
-  assert not open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=str(tmp_path / "words.txt"),
-                          do_lower_case=False).tokenizer.do_lower_case
+  assert not open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words,
+                             do_lower_case=False).tokenizer.do_lower_case
 
 
 def test_random_weights_need_a_configuration_and_a_vocabulary(tmp_path):
@@ -103,14 +104,14 @@ def test_a_network_that_is_used_as_it_is_needs_its_head(checkpoints):
     model = BertForClassification(CONFIG, 3)
     model.build_weights()
     opened = open_checkpoint(str(checkpoints / name))
-    return model, load_with_head(model, opened, "output_", "classifier")
+    return model, load_with_head(model, opened, "classifier")
 
   model, account = load("classifier")
   assert not account.newly_initialised
   expected = open_checkpoint(str(checkpoints / "classifier")).source
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)
-  with pytest.raises(UserError, match=r"has no whole classifier \(output_weights is missing\): take a checkpoint"):
+  with pytest.raises(UserError, match=r"no whole classification head \(output_weights is missing\): take a "):
     load("bare")
 
 

@@ -29,7 +29,8 @@ def export(folder, *heads, config=SMALL, pooler=True):
   os.makedirs(folder)
   write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
   makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
-            "tagging": lambda: TokenClassificationHead(config, 5), "multiple_choice": lambda: MultipleChoiceHead(config)}
+            "tagging": lambda: TokenClassificationHead(config, 5),
+            "multiple_choice": lambda: MultipleChoiceHead(config)}
   model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
   if "masked_lm" in heads:
     model = BertForPreTraining(config)

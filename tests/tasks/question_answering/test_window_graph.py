@@ -1,4 +1,4 @@
-"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's loops written plainly."""
+"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's loops."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import tensorflow as tf
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows as exact_windows
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
-from tasks.question_answering.window_graph import SpanSettings, Windows, choose_answers, make_windows
+from tasks.question_answering.settings import SquadSettings
+from tasks.question_answering.window_graph import Windows, choose_answers, make_windows
 from tests.data_gen.tokenization.common import PIECES, TOKENIZERS
 
 TOKENIZER = TOKENIZERS[True]
@@ -35,7 +36,7 @@ def both(rng, settings, number=12):
 @pytest.mark.parametrize("seed", range(8))
 def test_windows_are_those_of_training(seed):
   rng = np.random.default_rng(seed)
-  settings = SpanSettings(max_seq_length=int(rng.integers(14, 40)), doc_stride=int(rng.integers(1, 7)),
+  settings = SquadSettings(max_seq_length=int(rng.integers(14, 40)), doc_stride=int(rng.integers(1, 7)),
                           max_query_length=int(rng.integers(1, 5)))
   _, context_tokens, exact, _, windows = both(rng, settings)
   # The exact code leaves out questions about nothing.
@@ -87,7 +88,7 @@ def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, q
 @pytest.mark.parametrize("seed", range(4))
 def test_answers_are_those_of_the_plain_loops(seed, negative):
   rng = np.random.default_rng(100 + seed)
-  settings = SpanSettings(max_seq_length=20, doc_stride=3, max_query_length=4, n_best_size=(5, 30)[seed % 2],
+  settings = SquadSettings(max_seq_length=20, doc_stride=3, max_query_length=4, n_best_size=(5, 30)[seed % 2],
                           max_answer_length=3, version_2_with_negative=negative, null_score_diff_threshold=-4.0)
   contexts, context_tokens, _, tokens, windows = both(rng, settings, 30)
   # Few different numbers, so that there are ties.
