@@ -34,12 +34,11 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
   optimizer = AdamWeightDecay(raw_variables(model))
   features = {name: value.astype(np.int32) for name, value in batch.items()}
   features["masked_lm_weights"] = np.ones(batch["masked_lm_ids"].shape, np.float32)
-  dataset = tf.data.Dataset.from_tensors(features).cache().repeat()
+  iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
   rows = batch["input_ids"].shape[0]
   step = TrainingStep(
-      make_objective(model), optimizer, LearningRateSchedule(1e-4, 10**6), TrainingState(), tf.distribute.get_strategy(),
-      rows, StepOptions(jit_compile=jit_compile))
-  iterator = iter(dataset)
+      make_objective(model), optimizer, LearningRateSchedule(1e-4, 10**6), TrainingState(),
+      tf.distribute.get_strategy(), rows, StepOptions(jit_compile=jit_compile))
   return lambda: step.run(iterator, 1)
 
 

@@ -171,14 +171,14 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
            options: TokenizationOptions) -> bool:
   """Prints the table of one text; returns whether ours is equal to plain Python on every line."""
   ours = [Ours(vocabulary, options.do_lower_case, state, warm_up) for state in ("cold", "warm", "again")]
-  with_offsets = Ours(vocabulary, options.do_lower_case, "warm", warm_up, offsets=True)
+  offsets = Ours(vocabulary, options.do_lower_case, "warm", warm_up, offsets=True)
   python = PlainPython(vocabulary, options.do_lower_case)
   expected = python.rows(lines)
   tokens = sum(map(len, expected))
   print(f"\n{what}: {sum(map(len, lines)) / 1e6:.1f} million characters "
         f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
         f"{tokens:,} tokens")
-  candidates = [python, *ours, with_offsets, *others]
+  candidates = [python, *ours, offsets, *others]
   seconds = measure(candidates, lines, options.repetitions)
   rust = [seconds[other.name] for other in others if isinstance(other, RustTokenizers)]
   print(f"{'':<44} {'tokens/s':>11} {'x Python':>9} {'x tokenizers':>13} {'lines that differ':>18}")

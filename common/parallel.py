@@ -1,4 +1,7 @@
-"""Work spread over processes, results in the order of the work, memory bounded."""
+"""Work spread over processes, results in the order of the work, memory bounded.
+
+Small items go to the workers in portions: as many items as are worth sending to a process.
+"""
 
 import multiprocessing
 import multiprocessing.connection

@@ -10,8 +10,10 @@ _PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")}
 _PAGES = sorted(path for folder in (".", "docs", *_PACKAGES) for path in (_PROJECT / folder).glob("*.md"))
 _MODULES = sorted(path for folder in (".", *(f"{package}/**" for package in _PACKAGES))
                   for path in _PROJECT.glob(f"{folder}/*.py"))
-# `data_gen/text/lines.py`, also with what is in it behind a colon; `common/`; `python vocab/build_vocab.py`.
-_NAMED = re.compile(rf"`((?:{'|'.join(_PACKAGES)}|docs)/[\w./-]*)(?::[\w.]+)?`|python ((?:[\w-]+/)*[\w-]+\.py)\b")
+# data_gen/text/lines.py wherever it is written; in backticks also `common/`, or a module as `tasks/run`.
+_NAMED = re.compile(rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
+                    rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`")
+_COMMANDS = re.compile(r"python ((?:[\w-]+/)*[\w-]+\.py)\b")
 
 
 def _headings(page: pathlib.Path) -> set[str]:
@@ -38,7 +40,8 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
 def test_pages_name_files_that_exist(page):
-  assert not _missing(page)
+  commands = set(_COMMANDS.findall(page.read_text("utf-8")))
+  assert not _missing(page) + sorted(name for name in commands if not (_PROJECT / name).exists())
 
 
 def test_docstrings_and_comments_name_files_that_exist():

@@ -38,6 +38,8 @@ def test_files_are_written_read_and_appended_to(place):
   write(path, "ab", b"\xe9")
   assert read(path, encoding="latin-1", newline="") == "ü\nb\n".encode().decode("latin-1") + "c\r\né"
   assert files.file_size(path) == 9
+  # ram:// appends to a file that is written again.
+  files.remove(path)
   write(path, "wb", b"new")
   assert read(path, "rb") == b"new"
   write(os.path.join(place, "started"), "a", "x")
