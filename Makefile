@@ -20,10 +20,12 @@ demo: env
 
 test: env
 	$(BIN)/python -m ruff check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python -m pytest -q
 
 lint: env
 	$(BIN)/python -m ruff check .
+	$(BIN)/lint-imports --no-logo --no-cache
 
 clean:
 	rm -rf .venv demo_output

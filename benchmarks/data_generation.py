@@ -33,8 +33,9 @@ from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
 from common import cli, files, parallel
 from common.options import Options, option
-from data_gen.pretraining.generation import generate, load_tokenizer
-from data_gen.pretraining.settings import Settings
+from data_gen.options import PretrainingDataOptions
+from data_gen.pretraining.generation import generate
+from data_gen.pretraining.workers import load_tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _DUPE_FACTOR = 5
@@ -104,14 +105,15 @@ def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
 
 def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Timing:
   """Runs ours."""
-  settings = Settings(vocab_file, dupe_factor=_DUPE_FACTOR, max_seq_length=_MAX_SEQ_LENGTH,
-                      max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ)
+  options = PretrainingDataOptions(
+      input_file=files.escape_pattern(corpus), output_file=output, vocab_file=vocab_file, dupe_factor=_DUPE_FACTOR,
+      max_seq_length=_MAX_SEQ_LENGTH, max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ, num_workers=num_workers)
   # A new one each time: the last run's has its words in a cache.
   load_tokenizer.cache_clear()
-  load_tokenizer(vocab_file, settings.do_lower_case)
+  load_tokenizer(vocab_file, options.do_lower_case)
   begin = _clocks()
   with _quiet():
-    result = generate([corpus], [output], f"{output}.stats.json", settings, num_workers)
+    result = generate(options)
   return Timing(*_since(begin), result["instances"], result["counts"]["real_tokens"])
 
 

@@ -32,7 +32,8 @@ class FinetuningOptions(interleaved.TurnsOptions):
 
   data_dir: str | None = option(None, "Where MRPC/train.tsv is.", default_text="synthetic examples")
   vocab_file: str = option(
-      texts.READY_VOCABULARY, "Vocabulary for --data_dir; the published one of BERT makes 53 tokens an example of MRPC.",
+      texts.READY_VOCABULARY,
+      "Vocabulary for --data_dir; the published one of BERT makes 53 tokens an example of MRPC.",
       default_text="vocab/english_uncased/vocab.txt")
   batch_size: int = option(32, "Examples of a step.", minimum=1)
   max_seq_length: int = option(128, "Longer pairs are truncated.", minimum=3)

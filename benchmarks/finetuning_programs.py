@@ -30,28 +30,24 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
 
   from modeling.checkpoints.weights import raw_variables
   from modeling.classification import BertForClassification
-  from tasks.classification.task import make_task
-  from training.loop import StepOptions, Trainer, TrainingState
+  from tasks.classification.task import make_objective
   from training.optimization import AdamWeightDecay, LearningRateSchedule
+  from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForClassification(config, 2)
   model.build_weights()
 
-  def make_dataset():
-    dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
-    # One batch of every length there is comes first.
-    warm_up = [assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
-               for row in _row_of_each_length(examples.row_lengths, lengths)]
-    shapes = [tf.data.Dataset.from_tensors(batch) for batch in warm_up]
-    for batch in reversed(shapes):
-      dataset = batch.concatenate(dataset)
-    return dataset
-
-  trainer = Trainer(make_task(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6),
-                    TrainingState(), make_dataset, tf.distribute.get_strategy(), batch_size,
-                    StepOptions(jit_compile=False))
-  trainer.train(tf.constant(len(_row_of_each_length(examples.row_lengths, lengths))))
-  return lambda steps: trainer.train(tf.constant(steps))
+  dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
+  # One batch of every length there is comes first.
+  warm_up = [assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
+             for row in _row_of_each_length(examples.row_lengths, lengths)]
+  for batch in reversed(warm_up):
+    dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
+  step = TrainingStep(make_objective(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6),
+                      TrainingState(), tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=False))
+  iterator = iter(dataset)
+  step.run(iterator, len(warm_up))
+  return lambda steps: step.run(iterator, steps)
 
 
 def _row_of_each_length(row_lengths: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The networks that benchmarks compare with, of the same shape as ours; for the peers' own processes."""
+"""The models that benchmarks compare with, of the same shape as ours; for the peers' own processes."""
 
 from modeling.config import BertConfig
 

@@ -25,22 +25,21 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
 
   from modeling.checkpoints.weights import raw_variables
   from modeling.pretraining import BertForPreTraining
-  from tasks.pretraining.task import make_task
-  from training.loop import StepOptions, Trainer, TrainingState
+  from tasks.pretraining.task import make_objective
   from training.optimization import AdamWeightDecay, LearningRateSchedule
+  from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
   model.build_weights()
   optimizer = AdamWeightDecay(raw_variables(model))
   features = {name: value.astype(np.int32) for name, value in batch.items()}
   features["masked_lm_weights"] = np.ones(batch["masked_lm_ids"].shape, np.float32)
-  dataset = tf.data.Dataset.from_tensors(features).cache().repeat()
+  iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
   rows = batch["input_ids"].shape[0]
-  trainer = Trainer(
-      make_task(model), optimizer, LearningRateSchedule(1e-4, 10**6), TrainingState(), lambda: dataset,
+  step = TrainingStep(
+      make_objective(model), optimizer, LearningRateSchedule(1e-4, 10**6), TrainingState(),
       tf.distribute.get_strategy(), rows, StepOptions(jit_compile=jit_compile))
-  one = tf.constant(1)
-  return lambda: trainer.train(one)
+  return lambda: step.run(iterator, 1)
 
 
 def ours_xla(config, batch: dict, precision: str) -> Callable[[], None]:

@@ -53,8 +53,8 @@ def main(options: ServingOptions) -> None:
       file.writelines(f"{line}\n" for line in lines)
     _export(options, directory)
     print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
-          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} "
-          "cores")
+          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on "
+          f"{os.cpu_count()} cores")
     print(f"{'texts':>5} {'program':14} {'median ms':>10} {'90 % below':>11} {'export is faster by':>20}")
     for batch_size in options.batch_size:
       commands = interleaved.worker_commands(
@@ -69,7 +69,9 @@ def main(options: ServingOptions) -> None:
 
 def _export(options: ServingOptions, directory: str) -> None:
   """Exports the model for every task that it has a head for, and converts it for the peers."""
-  from inference.export import ExportOptions, export
+  from inference.export import export
+  from inference.options import ExportOptions
+  from inference.tasks import TASKS, task_class
   from modeling.checkpoints.convert import convert
   from modeling.checkpoints.load import read_checkpoint
   from modeling.checkpoints.weights import heads_of
@@ -78,11 +80,11 @@ def _export(options: ServingOptions, directory: str) -> None:
   convert(checkpoint, "native", os.path.join(directory, "network"))
   heads = heads_of(read_checkpoint(checkpoint).tensors)
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
-  for task, head in {"features": None, "classifier": "classifier", "squad": "span", "fill_mask": "masked_lm"}.items():
-    if head is None or head in heads:
+  for task in TASKS:
+    if task_class(task).head in [None, *heads]:
       path = os.path.join(directory, task)
-      export(checkpoint, path,
-             ExportOptions(task, options.max_seq_length, spans={"doc_stride": 32, "max_query_length": 32}))
+      export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, task=task, max_query_length=32, doc_stride=32,
+                           max_seq_length=options.max_seq_length))
       size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
       print(f"{task:12} {size / 1e6:7.1f} {os.path.getsize(os.path.join(path, 'saved_model.pb')) / 1e6:26.1f}")
 

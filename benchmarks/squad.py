@@ -53,8 +53,8 @@ def main(options: SquadBenchmarkOptions) -> None:
     commands = interleaved.worker_commands(__file__, options.replace(directory=directory), options.programs)
     seconds = interleaved.take_turns(commands, options.repetitions)
     windows = {name: files.read_json(os.path.join(directory, name, _WINDOWS)) for name in seconds}
-  print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in {windows['ours']:,} windows, "
-        f"batch {options.batch_size}; medians of {options.repetitions} turns")
+  print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in "
+        f"{windows['ours']:,} windows, batch {options.batch_size}; medians of {options.repetitions} turns")
   print(f"{'program':18} {'seconds':>8} {'windows/s':>10} {'ours is faster by':>18}")
   for name, turns in seconds.items():
     median = statistics.median(turns)

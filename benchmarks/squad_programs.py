@@ -1,7 +1,7 @@
 """The programs that benchmarks/squad.py measures: each function returns one whole prediction of a file to call.
 
-A prediction begins with the files on the disk, vocabulary included, and ends with the answers on the disk. The network
-is there, and its graphs are traced by calls before.
+A prediction begins with the files on the disk, vocabulary included, and ends with the answers on the disk. The model is
+there, and its graphs are traced by calls before.
 """
 
 import json
@@ -15,12 +15,13 @@ LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 
 def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: int) -> Callable[[], int]:
   """This project's way, as `run_squad.py --do_predict` goes."""
+  from common.progress import Progress
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.question_answering import BertForQuestionAnswering
   from tasks.question_answering.data import read_predicted
-  from tasks.question_answering.ensemble import predict_spans, span_outputs
   from tasks.question_answering.results import answer_questions, write
   from tasks.question_answering.settings import SquadSettings
+  from tasks.question_answering.task import OUTPUTS
   from training.devices import set_up
   from training.examples import lengths_for
   from training.prediction import Prediction
@@ -29,13 +30,15 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
   model = BertForQuestionAnswering(config)
   model.build_weights()
   devices = set_up("none")
-  outputs, token_outputs = span_outputs(model)
-  network = Prediction(outputs, batch_size, lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy,
-                       devices.jit_compile, token_outputs)
+  prediction = Prediction(
+      lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
+      lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
     split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))
-    answered = answer_questions(split, predict_spans(network, split, "predicting"), settings, tune=False)
+    with Progress("predicting", len(split.windows), "windows") as progress:
+      outputs = prediction(split.examples, progress.advance)
+    answered = answer_questions(split, tuple(outputs[name] for name in OUTPUTS), settings, tune=False)
     write(output_dir, answered, 0)
     return len(split.windows)
 

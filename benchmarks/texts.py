@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from common import files
 from common.errors import UserError
-from data_gen.text.docstring_text import docstring_paragraphs
-from data_gen.text.docstrings import find_source_files, read_docstrings
+from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
 # The project's own vocabulary, for benchmarks that were given none.
 READY_VOCABULARY = str(pathlib.Path(__file__).resolve().parent.parent / "vocab" / "english_uncased" / "vocab.txt")

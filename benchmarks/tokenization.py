@@ -68,16 +68,17 @@ class Ours:
 
   slow = False
 
-  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str], spans: bool = False):
-    self.name = f"this project{', with spans' if spans else ''}, {state}"
+  def __init__(self, vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str],
+               offsets: bool = False):
+    self.name = f"this project{', with offsets' if offsets else ''}, {state}"
     self._new = lambda: Tokenizer(vocabulary, do_lower_case)
-    self._state, self._warm_up, self._spans = state, warm_up, spans
+    self._state, self._warm_up, self._offsets = state, warm_up, offsets
 
   def prepare(self, lines: list[str]) -> Callable[[], object]:
     tokenizer = self._new()
     if self._state != "cold":
-      tokenizer.encode_batch(self._warm_up if self._state == "warm" else lines, spans=self._spans)
-    return lambda: [tokenizer.encode_batch(batch, spans=self._spans) for batch in batches(lines)]
+      tokenizer.encode_batch(self._warm_up if self._state == "warm" else lines, offsets=self._offsets)
+    return lambda: [tokenizer.encode_batch(batch, offsets=self._offsets) for batch in batches(lines)]
 
   def rows(self, lines: list[str]) -> Rows:
     encoding = self._new().encode_batch(lines)
@@ -170,14 +171,14 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
            options: TokenizationOptions) -> bool:
   """Prints the table of one text; returns whether ours is equal to plain Python on every line."""
   ours = [Ours(vocabulary, options.do_lower_case, state, warm_up) for state in ("cold", "warm", "again")]
-  spans = Ours(vocabulary, options.do_lower_case, "warm", warm_up, spans=True)
+  offsets = Ours(vocabulary, options.do_lower_case, "warm", warm_up, offsets=True)
   python = PlainPython(vocabulary, options.do_lower_case)
   expected = python.rows(lines)
   tokens = sum(map(len, expected))
   print(f"\n{what}: {sum(map(len, lines)) / 1e6:.1f} million characters "
         f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
         f"{tokens:,} tokens")
-  candidates = [python, *ours, spans, *others]
+  candidates = [python, *ours, offsets, *others]
   seconds = measure(candidates, lines, options.repetitions)
   rust = [seconds[other.name] for other in others if isinstance(other, RustTokenizers)]
   print(f"{'':<44} {'tokens/s':>11} {'x Python':>9} {'x tokenizers':>13} {'lines that differ':>18}")

@@ -1,4 +1,7 @@
-"""Work spread over processes, results in the order of the work, memory bounded."""
+"""Work spread over processes, results in the order of the work, memory bounded.
+
+Small items go to the workers in portions: as many items as are worth sending to a process.
+"""
 
 import multiprocessing
 import multiprocessing.connection
@@ -15,7 +18,7 @@ from common.errors import UserError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Items given to a worker at a time: one at work, and one so that it need not wait for the next.
+# Items given to a worker at a time: one that it works on, and one so that it need not wait for the next.
 _ITEMS_PER_WORKER = 2
 # Items started ahead of the first result that is still missing, per worker.
 _WINDOW_PER_WORKER = 4

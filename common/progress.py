@@ -24,18 +24,18 @@ class Progress:
 
   def __init__(self, what: str, total: float | None, unit: str, initial: float = 0):
     self._terminal = sys.stderr.isatty()
-    self._notes: dict[str, object] = {}
+    self._status: dict[str, object] = {}
     self._next_line = time.monotonic() + _LINE_EVERY_SECONDS
     # Where there is no terminal tqdm only does the arithmetic (`format_dict`), we print.
     self._bar = tqdm(
         total=total, initial=initial, desc=what, unit=unit, unit_scale=unit == "B", dynamic_ncols=True,
         mininterval=0.2, smoothing=0.1, file=sys.stderr if self._terminal else _Nowhere(), leave=True)
 
-  def advance(self, amount: float, **notes: object) -> None:
-    """Adds `amount` to what is done; `notes` (`loss="2.31"`) are shown at the end of the line."""
-    self._notes.update(notes)
-    if notes:
-      self._bar.set_postfix(self._notes, refresh=False)
+  def advance(self, amount: float, **status: object) -> None:
+    """Adds `amount` to what is done; `status` (`loss="2.31"`) is shown at the end of the line."""
+    self._status.update(status)
+    if status:
+      self._bar.set_postfix(self._status, refresh=False)
     self._bar.update(amount)
     if not self._terminal and time.monotonic() >= self._next_line:
       self._print_line()

@@ -9,8 +9,7 @@ import tensorflow as tf
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 
-# Lines tokenized at a time.
-_PORTION = 1000
+_LINES_AT_ONCE = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,12 +24,12 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """The result of a comparison.
+  """How many lines of a text have the same tokens.
 
   Attributes:
     name: where the lines are from.
     lines: how many were compared.
-    differences: those that differ, all of them.
+    differences: all lines that differ.
   """
 
   name: str
@@ -49,7 +48,7 @@ class Agreement:
     return "\n".join(lines)
 
   def to_dict(self) -> dict:
-    """What is stored with the export."""
+    """For JSON."""
     return {"lines": self.lines, "agreeing": self.lines - len(self.differences),
             "differences": [dataclasses.asdict(difference) for difference in self.differences]}
 
@@ -62,17 +61,17 @@ def compare(name: str, texts: Sequence[str], tokenizer: Tokenizer, graph: GraphT
     name: of the lines, for the report.
     texts: at least one.
     tokenizer: the exact one.
-    graph: the one to be judged.
-    special_tokens: as the graph's tokenizer was told.
+    graph: the one that is compared with it.
+    special_tokens: "[MASK]" and the like are those tokens, for both.
   """
   differences = []
   token_of = tokenizer.vocabulary.tokens.__getitem__
-  for start in range(0, len(texts), _PORTION):
-    portion = texts[start:start + _PORTION]
-    exact = tokenizer.encode_batch(portion, special_tokens)
+  for start in range(0, len(texts), _LINES_AT_ONCE):
+    chunk = texts[start:start + _LINES_AT_ONCE]
+    exact = tokenizer.encode_batch(chunk, special_tokens)
     rows = np.split(exact.ids, np.cumsum(exact.row_lengths)[:-1])
-    found = graph(tf.constant([text.encode() for text in portion])).ids.to_list()
-    for number, (text, row, ids) in enumerate(zip(portion, rows, found, strict=True), start + 1):
+    found = graph(tf.constant([text.encode() for text in chunk])).ids.to_list()
+    for number, (text, row, ids) in enumerate(zip(chunk, rows, found, strict=True), start + 1):
       if row.tolist() != ids:
         differences.append(Difference(number, text, [*map(token_of, row.tolist())], [*map(token_of, ids)]))
   return Agreement(name, len(texts), differences)

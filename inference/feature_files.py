@@ -1,4 +1,4 @@
-"""The files of feature extraction: lines in; out the original's JSON lines, or an .npz that grows on disk, not in memory.
+"""The files of feature extraction: lines in; the original's JSON lines out, or an .npz that grows on disk only.
 
 Input: a file with a text or a pair a line. Output: the vectors that `inference/features.py` computes of them.
 

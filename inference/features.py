@@ -1,7 +1,8 @@
 """Hidden states as features: for predictions and exports, and of whole files, `extract_features` of the original.
 
-Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand and
-computed in batches of similar length; what comes out has the order of the lines (`inference/feature_files.py` writes it).
+Input: texts and pairs of texts. Output: vectors of tokens or of whole texts. Lines of a file are read by the thousand
+and computed in batches of similar length; the vectors are written in the order of the lines
+(`inference/feature_files.py`).
 """
 
 import dataclasses
@@ -37,11 +38,9 @@ class FeatureInference(TaskInference):
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     check_layers((settings.layer,), loaded.config)
-    self.model = BertEncoder(loaded.config)
-    self.model.build_weights()
-    self.load_report = load_weights(self.model, loaded.source)
+    self.load(loaded, BertEncoder(loaded.config))
     self._layer_outputs = layer_outputs(self.model, (settings.layer,), settings.pooling)
-    self._has_pooler = POOLER[0] in loaded.source.tensors
+    self._has_pooler = POOLER[0].original in loaded.source.tensors
     if not self._has_pooler:
       self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 

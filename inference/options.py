@@ -1,7 +1,7 @@
 """The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`.
 
-No TensorFlow here: `--help` and wrong flags answer at once. The settings of predictions and exports are passed on to the
-class of the task (`tasks/inference.py`), which reads those that concern it.
+No TensorFlow here: `--help` and wrong flags answer at once. The class of a task (`tasks/inference.py`) gets all
+`InferenceSettings` and reads those that concern it.
 """
 
 import dataclasses
@@ -29,8 +29,9 @@ class InputOptions(Options):
   """Inputs."""
 
   max_seq_length: int | None = option(
-      None, "Most tokens that the model sees at once; longer inputs are truncated, contexts of questions read in windows.",
-      minimum=3, default_text="as it was fine-tuned; else 512, for squad 384, or as many as it has positions")
+      None, "Most tokens that the model sees at once. Longer inputs are truncated; contexts of questions are read in "
+      "windows.", minimum=3,
+      default_text="as it was fine-tuned; else 512, for squad 384, or as many as it has positions")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,14 +126,14 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    texts: the sentences; those of standard input where there are none.
+    sentences: with masks; those of standard input where there are none.
   """
 
-  texts: tuple[str, ...] = ()
+  sentences: tuple[str, ...] = ()
 
   def check(self) -> None:
     super().check()
-    for text in self.texts:
+    for text in self.sentences:
       check_masks(text)
 
 

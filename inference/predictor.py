@@ -212,8 +212,8 @@ def run(options: PredictOptions) -> None:
     source = stack.enter_context(files.open_file(options.input_file, "rb")) if from_file else sys.stdin.buffer
     write = stack.enter_context(files.atomic_write(options.output_file, "wb")).write if to_file else _write_at_once
     done = serve(predictor, source, write)
-  if predictor.inference.truncated:
-    _log(f"{predictor.inference.truncated:,} of {done.lines:,} inputs were longer than the model takes and were truncated")
+  if truncated := predictor.inference.truncated:
+    _log(f"{truncated:,} of {done.lines:,} inputs were longer than the model takes and were truncated")
   if done.errors:
     raise UserError(f"{done.errors:,} of {done.lines:,} lines could not be used; the first is {done.first_error}")
 

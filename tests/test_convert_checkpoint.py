@@ -1,4 +1,4 @@
-"""convert_checkpoint.py: one process as a user starts it; everything else through `tasks.convert`."""
+"""convert_checkpoint.py: one process as a user starts it; everything else through `convert`."""
 
 import dataclasses
 import os
@@ -70,6 +70,7 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
               {name: value.view(np.uint32) for name, value in weights.items()})
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("values, folder", [
     ("golden", "tf1_checkpoint"), ("golden", "hf/question_answering"), *(("full_golden", folder) for folder in (
         "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",
@@ -123,7 +124,7 @@ def test_slots_and_the_step_are_not_carried_and_strangers_are_named(tmp_path):
   conversion = convert(prefix, "huggingface", str(tmp_path / "b"))
   assert conversion.unused == ["my/own"]
   text = conversion.describe()
-  assert "left over, not in the output: my/own" in text and "heads: span" in text
+  assert "unused, not in the output: my/own" in text and "heads: span" in text
   assert "note: there is no vocab.txt beside the input" in text and "every bit the same" in text
 
 
@@ -182,7 +183,7 @@ def test_bad_input(tmp_path, golden):
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "native")
   refused(tmp_path, "give --bert_config_file", str(golden / "tf1_heads"), "native")
   refused(tmp_path, "--vocab_file: ", run, "native", vocab_file=str(tmp_path / "no.txt"))
-  refused(tmp_path, "has 51 entries, but the network's vocab_size is 50", run, "native", vocab_file=vocab_file)
+  refused(tmp_path, "has 51 entries, but the model's vocab_size is 50", run, "native", vocab_file=vocab_file)
   config_file = str(golden / "tf1_checkpoint/bert_config.json")
   refused(tmp_path, "the configuration contradicts the tensors", run, "native", bert_config_file=config_file)
   os.symlink(tmp_path / "dangling", tmp_path / "link")
@@ -226,7 +227,7 @@ def test_numbers_that_are_no_floats(tmp_path):
   tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(weights), shape_and_slices=[""] * len(weights),
                     tensors=list(weights.values()))
   SMALL.to_file(str(tmp_path / "bert_config.json"))
-  refused(tmp_path, "bert/pooler/dense/bias is of type int64, floats are wanted", prefix, "native")
+  refused(tmp_path, "bert/pooler/dense/bias is of type int64, floats are expected", prefix, "native")
 
 
 def test_half_precision_is_widened(tmp_path):
@@ -249,10 +250,10 @@ def test_the_command(golden, project, tmp_path):
   shutil.copytree(golden / "tf1_checkpoint", tmp_path / "input")
   done = run("--input=input", "--output_format=huggingface", "--output=some/where", "--do_lower_case")
   assert (done.returncode, done.stderr) == (0, "")
-  numbers = pretraining_parameter_count(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
+  parameters = pretraining_parameter_count(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
   assert done.stdout.splitlines() == [
       "read input/bert_model.ckpt (original TensorFlow 1 checkpoint)",
-      f"encoder, heads: masked_lm, next_sentence; 62 tensors, {numbers:,} numbers",
+      f"encoder, heads: masked_lm, next_sentence; 62 tensors, {parameters:,} parameters",
       "wrote some/where (huggingface), read back: every bit the same"]
   assert sorted(os.listdir(tmp_path / "some/where")) == [
       "config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]

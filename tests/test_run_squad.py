@@ -31,7 +31,7 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
   status, out, err = first.end()
   assert (status, "SIGTERM: saved in" in out) == (0, True), err
   second = Script("run_squad.py", tmp_path / "second", *arguments)
-  whole = SquadOptions(output_dir=f"{tmp_path}/whole", do_train=True, do_predict=True, given=frozenset(given), **given, **flags)
+  whole = SquadOptions(output_dir=f"{tmp_path}/whole", do_train=True, do_predict=True, **given, **flags)
   assert run(whole) == 0
   status, out, err = second.end()
   assert (status, "resuming from" in out) == (0, True), err
@@ -45,7 +45,8 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
 
 
 def test_two_devices_train_and_predict_as_one(tmp_path, project):
-  done = subprocess.run([sys.executable, str(project / "tests/tasks/question_answering/squad_on_two_cpus.py"), str(tmp_path)],
+  script = project / "tests/tasks/question_answering/squad_on_two_cpus.py"
+  done = subprocess.run([sys.executable, str(script), str(tmp_path)],
                         capture_output=True, text=True, timeout=400, cwd=tmp_path)
   assert done.returncode == 0, done.stderr
   assert "2 x CPU (MirroredStrategy), float32" in done.stdout

@@ -1,0 +1,10 @@
+"""Labelled files → examples in memory: flat arrays of ids, without padding. The files may be on any file system.
+
+    tables.py          TSV, CSV, JSON lines → columns
+    labelled_files.py  anybody's own files → `LabelledTexts`
+    glue.py            the official GLUE files → `LabelledTexts`
+    pair_features.py   texts and pairs → `PairFeatures`, sequences of ids
+    squad.py           SQuAD files → `SquadData`, checked and repaired for training
+    squad_features.py  `SquadData` → `ContextTokens` and `Windows`
+    triviaqa.py        TriviaQA → a SQuAD file
+"""

@@ -3,12 +3,12 @@
     task = find_task("MRPC")
     train = read_split(task, "glue", "train")     # glue/MRPC/train.tsv or glue/train.tsv
 
-Before this: `data_gen/labelled/tables.py`. After it: `data_gen/labelled/pair_features.py`.
+Input: the folder of the official download, or of one of its tasks. Output: `LabelledTexts`, for `pair_features.py`.
 
 What the files are like, and what is made of it: quotation marks are literal; texts may be empty; columns are found by
 the header, so that MNLI's 12 columns (train), 16 (dev) and 10 (test) and every later edition of the data work; a file
 without its header is read by the official order of its columns, as CoLA's training and development sets always are.
-Two dozen rows of QQP's training set, and two of its development set, are cut in pieces by line breaks inside questions:
+Two dozen rows of QQP's training set, and two of its development set, are cut up by line breaks inside questions:
 such rows are left out and counted.
 """
 
@@ -17,6 +17,7 @@ import difflib
 import os
 from collections.abc import Callable, Mapping
 
+from common import files
 from common.errors import UserError
 from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
 from data_gen.labelled.tables import Table, read_table, shown
@@ -156,7 +157,7 @@ def read_split(task: GlueTask, data_dir: str, split: str) -> LabelledTexts:
   def locate(first_row: list[str]) -> tuple[list[int], bool]:
     header, is_there = _header(task, split, path, first_row)
     columns = task.columns if labelled else dataclasses.replace(task.columns, label=None)
-    found[:] = [name for name, _ in columns.wanted()] + [name for name in _ID_COLUMNS if name in header][:1]
+    found[:] = [name for name, _ in columns.named()] + [name for name in _ID_COLUMNS if name in header][:1]
     return [header.index(name) for name in found], is_there
 
   table = _read(path, locate, task.has_misfits and labelled, allow_longer=not labelled)
@@ -177,31 +178,39 @@ def _is_labelled(split: str) -> bool:
 
 def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
   """Whether `read_split` would find the file of a split."""
-  return any(map(os.path.exists, _places(task, data_dir, split)))
+  return _find_path(task, data_dir, split) is not None
 
 
 def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
-  data_dir = os.path.expanduser(data_dir)
+  data_dir = _expanded(data_dir)
   # The task's own folder first: it can't be another task's.
   folders = (*(os.path.join(data_dir, name) for name in (task.folder, *task.other_folders)), data_dir)
   return [os.path.join(folder, task.files[split]) for folder in folders]
 
 
 def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
-  if not os.path.isdir(os.path.expanduser(data_dir)):
+  if not files.is_directory(_expanded(data_dir)):
     raise UserError(f"--data_dir: {data_dir} is not a directory")
-  paths = _places(task, data_dir, split)
-  for path in paths:
-    if os.path.exists(path):
-      return path
-  raise UserError(f"--data_dir: the split {split!r} of {task.name} is not there: looked for {', '.join(paths)}")
+  path = _find_path(task, data_dir, split)
+  if path is None:
+    raise UserError(f"--data_dir: the split {split!r} of {task.name} is not there: looked for "
+                    f"{', '.join(_places(task, data_dir, split))}")
+  return path
+
+
+def _find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
+  return next(filter(files.exists, _places(task, data_dir, split)), None)
+
+
+def _expanded(data_dir: str) -> str:
+  return data_dir if files.is_remote(data_dir) else os.path.expanduser(data_dir)
 
 
 def _header(task: GlueTask, split: str, path: str, first_row: list[str]) -> tuple[list[str], bool]:
   """(names of the columns, whether the first row holds them)."""
   names = [name.strip() for name in first_row]
   official = list(task.headers[split])
-  needed = [name for name, _ in task.columns.wanted() if name in official]
+  needed = [name for name, _ in task.columns.named() if name in official]
   if all(name in names for name in needed):
     twice = next((name for name in needed if names.count(name) > 1), None)
     if twice:
@@ -210,7 +219,7 @@ def _header(task: GlueTask, split: str, path: str, first_row: list[str]) -> tupl
   if len(names) == len(official) and not set(names) & set(official):
     return official, False
   raise UserError(f"{path}:1: this is neither the header of {task.name} nor a row of it: the columns "
-                  f"{', '.join(map(shown, needed))} are wanted, or {len(official)} columns without a header; found "
+                  f"{', '.join(map(shown, needed))} are expected, or {len(official)} columns without a header; found "
                   f"{len(names)}: {', '.join(shown(name) for name in names[:len(official)])}")
 
 

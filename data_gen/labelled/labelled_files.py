@@ -3,8 +3,8 @@
     labels = labels_of_file("train.csv", "train_file", "label")
     train = read_labelled_file("train.csv", "train_file", text_a_column="text", label_column="label", labels=labels)
 
-Before this: `data_gen/labelled/tables.py`. The official GLUE files are read by `data_gen/labelled/glue.py`. After it:
-`data_gen/labelled/pair_features.py`.
+Input: TSV, CSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output: `LabelledTexts`, for
+`pair_features.py`. The official GLUE files are read by `glue.py`.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class LabelledTexts:
     text_a: E texts.
     text_b: E second texts, "" where an example has none; None for a task of single sentences.
     labels: int32 [E], class numbers; float32 [E], scores, for regression; None for an unlabelled split.
-    num_skipped: malformed rows left out; only of files that are known for them (see `data_gen/labelled/glue.py`).
+    num_skipped: malformed rows left out; only of files that are known for them (see `glue.py`).
   """
 
   path: str
@@ -59,8 +59,8 @@ class Columns:
   text_b: str | None = None
   label: str | None = None
 
-  def wanted(self) -> list[tuple[str, str]]:
-    """(name, name of the flag that asks for it) of the columns that are asked for."""
+  def named(self) -> list[tuple[str, str]]:
+    """(name, name of the flag that names it) of the columns that are read."""
     return [(str(name), f"{field.name}_column") for field in dataclasses.fields(self)
             if (name := getattr(self, field.name)) is not None]
 
@@ -112,7 +112,7 @@ def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "
   values = _label_names(table, table.columns[0])
   counts = Counter(values)
   if len(counts) < 2:
-    raise UserError(f"{path}: every example has the label {shown(values[0])}: at least two classes are wanted "
+    raise UserError(f"{path}: every example has the label {shown(values[0])}: at least two classes are expected "
                     f"(column {shown(label_column)})")
   others = [count for label, count in counts.items() if label != values[0]]
   # By number, a header passes for an example, and would add a class.
@@ -149,19 +149,19 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
 
 
 def _read_columns(path: str, flag: str, columns: Columns, file_format: str, asked_by: str | None = None) -> Table:
-  wanted = [(name, asked_by or name_of_flag) for name, name_of_flag in columns.wanted()]
+  named = [(name, asked_by or name_of_flag) for name, name_of_flag in columns.named()]
   file_format = format_of(path, flag, file_format)
   if file_format == "jsonl":
-    return read_json_lines(path, flag, wanted)
-  return read_table(path, flag, file_format, lambda first_row: _locate(path, first_row, wanted))
+    return read_json_lines(path, flag, named)
+  return read_table(path, flag, file_format, lambda first_row: _locate(path, first_row, named))
 
 
-def _locate(path: str, first_row: list[str], wanted: list[tuple[str, str]]) -> tuple[list[int], bool]:
-  """(numbers of the wanted columns, whether the first row is a header)."""
+def _locate(path: str, first_row: list[str], named: list[tuple[str, str]]) -> tuple[list[int], bool]:
+  """(numbers of the named columns, whether the first row is a header)."""
   names = [name.strip() for name in first_row]
-  by_number = all(name.isdecimal() for name, _ in wanted)
+  by_number = all(name.isdecimal() for name, _ in named)
   numbers = []
-  for name, asked_by in wanted:
+  for name, asked_by in named:
     if by_number and int(name) < len(names):
       numbers.append(int(name))
     elif by_number:

@@ -1,7 +1,8 @@
 """Texts and pairs of texts as sequences of ids, without padding: thousands at a time.
 
 The rules are those of `convert_single_example` and `_truncate_seq_pair` of the original's run_classifier (paper, figure
-2). Before this come `data_gen/labelled/glue.py` and `data_gen/labelled/labelled_files.py`, after it batches of similar length.
+2). Input: the texts of `LabelledTexts`, or any others. Output: flat arrays, of which batches of similar length are
+made.
 """
 
 import functools
@@ -20,7 +21,7 @@ _WORTH_WORKERS = 100_000
 
 
 class PairFeatures(NamedTuple):
-  """Sequences of E examples, T tokens in all, one behind the other.
+  """Sequences of E examples, T tokens in all, concatenated.
 
   Attributes:
     input_ids: int32 [T], [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text.

@@ -1,22 +1,34 @@
-"""SQuAD files, versions 1.1 and 2.0, as arrays of contexts and questions.
+"""SQuAD files, versions 1.1 and 2.0, as arrays of contexts and questions; and what they must have to be trained on.
 
-    data = read_squad("dev-v2.0.json", "predict_file")
+    data = read_squad("train-v2.0.json", "train_file")
     data.questions[0].text, data.contexts[data.questions[0].context]
+    checked = check_training(data, version_2_with_negative=True)
+    checked.data, checked.report()
 
-Before this: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. After it:
-`data_gen/labelled/squad_check.py` for training data, then `data_gen/labelled/squad_features.py`.
+Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same layout. Output: `SquadData`, for
+`squad_features.py`. Training data is checked first, and answers that stand a little beside their place are repaired.
 """
 
 import dataclasses
+import re
 
 from common import files
 from common.errors import UserError
-from data_gen.labelled.json_fields import kind_of, read_field
+
+# Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
+# characters and edited paragraphs make small errors; far away the same text is probably about something else.
+REPAIR_REACH = 100
+
+# Ids named in a message.
+_MOST_IDS = 5
+
+_KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number", float: "a number with a fraction",
+          bool: "true or false", type(None): "null"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-  """A piece of a context.
+  """A stretch of a context.
 
   Attributes:
     text: what the file says the answer is.
@@ -66,7 +78,7 @@ class SquadData:
 
   @property
   def empty_question_ids(self) -> list[str]:
-    """Questions without text, likely a mistake. They get an answer as in the original: what stands out without one."""
+    """Questions without text, probably a mistake. As in the original they get an answer: what stands out anyway."""
     return [question.id for question in self.questions if not question.text.strip()]
 
 
@@ -74,7 +86,7 @@ def read_squad(path: str, flag: str) -> SquadData:
   """Reads a SQuAD file, as `read_squad_examples` of the original, and checks its shape.
 
   "is_impossible" and "answers" may be absent. Whether answers stand where they should is another question:
-  `data_gen.squad_check.check_training`.
+  `check_training`.
 
   Args:
     path: the file.
@@ -121,3 +133,157 @@ def _read_question(entry: object, context: int, path: str, where: str) -> Questi
                             read_field(answer, "answer_start", int, path, place)))
   is_impossible = "is_impossible" in entry and read_field(entry, "is_impossible", bool, path, where)
   return Question(id, text, context, tuple(answers), is_impossible)
+
+
+# ---------------------------------------------------------------------------------------------- checks for training
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedTraining:
+  """Data to be trained on.
+
+  Attributes:
+    data: the questions that are left, in their order. Each is impossible, or has exactly one answer, whose text
+      stands in its context at its start, character by character.
+    repaired_ids: questions whose answer was moved, or taken from the context because it has other white space there.
+    farthest_repair: the greatest distance by which an answer was moved, in characters.
+    skipped_ids: questions left out.
+  """
+
+  data: SquadData
+  repaired_ids: tuple[str, ...]
+  farthest_repair: int
+  skipped_ids: tuple[str, ...]
+
+  def report(self) -> str:
+    """One line, or "" where nothing was done."""
+    parts = []
+    if self.repaired_ids:
+      parts.append(f"answers repaired, moved by at most {self.farthest_repair} characters: "
+                   f"{len(self.repaired_ids):,} ({_some(self.repaired_ids)})")
+    if self.skipped_ids:
+      parts.append(f"questions skipped, no usable answer: {len(self.skipped_ids):,} ({_some(self.skipped_ids)})")
+    return f"{self.data.path}: {'; '.join(parts)}" if parts else ""
+
+
+def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_answers: bool = False
+                   ) -> CheckedTraining:
+  """Checks the first answer of every question, the one that counts in training.
+
+  An answer whose text is not at `answer_start` is moved to the nearest place within `REPAIR_REACH` characters where
+  it is; places at which it is not part of a longer word go first. How white space is written does not matter.
+
+  Args:
+    data: any SQuAD data.
+    version_2_with_negative: questions may be marked as impossible.
+    skip_bad_answers: leave out questions without a usable answer, don't refuse them.
+
+  Raises:
+    UserError: questions are marked as impossible but that was not said; a question has no usable answer (and is not
+      to be skipped); no question is left.
+  """
+  if data.has_impossible and not version_2_with_negative:
+    ids = [question.id for question in data.questions if question.is_impossible]
+    raise UserError(f"{data.path}: questions are marked is_impossible ({len(ids):,}: {_some(ids)}): this is SQuAD 2.0, "
+                    "give --version_2_with_negative")
+  kept: list[Question] = []
+  repaired: list[str] = []
+  bad: dict[str, str] = {}
+  farthest = 0
+  for question in data.questions:
+    if question.is_impossible:
+      kept.append(dataclasses.replace(question, answers=()))
+      continue
+    context = data.contexts[question.context]
+    answer, reason = _usable_answer(question, context)
+    if answer is None:
+      bad[question.id] = reason
+      continue
+    if answer != question.answers[0]:
+      repaired.append(question.id)
+      farthest = max(farthest, abs(answer.start - question.answers[0].start))
+    kept.append(dataclasses.replace(question, answers=(answer,)))
+  if bad and not skip_bad_answers:
+    raise UserError(f"{data.path}: {len(bad):,} of {len(data.questions):,} questions have no usable answer: "
+                    f"{_some([f'{id} ({reason})' for id, reason in bad.items()])}; fix them, or leave them out with "
+                    "--skip_bad_answers")
+  if not kept:
+    raise UserError(f"{data.path}: no question has a usable answer, nothing is left to train on")
+  return CheckedTraining(dataclasses.replace(data, questions=kept), tuple(repaired), farthest, tuple(bad))
+
+
+def _usable_answer(question: Question, context: str) -> tuple[Answer, str] | tuple[None, str]:
+  """(the first answer, moved if need be, "") or (None, what is wrong)."""
+  if not question.answers:
+    return None, "it has no answer"
+  answer = question.answers[0]
+  if not answer.text.strip():
+    return None, "its text is empty"
+  if answer.start >= 0 and context.startswith(answer.text, answer.start):
+    return answer, ""
+  found = _find_nearest(context, answer)
+  if found is None:
+    return None, f"{answer.text[:40]!r} is not within {REPAIR_REACH} characters of answer_start {answer.start}"
+  return found, ""
+
+
+def _find_nearest(context: str, answer: Answer) -> Answer | None:
+  words = r"\s+".join(map(re.escape, answer.text.split()))
+  # Looking ahead consumes nothing, so that places which overlap are found.
+  pattern = re.compile(f"(?=({words}))")
+  first = max(answer.start - REPAIR_REACH, 0)
+  last = answer.start + REPAIR_REACH
+  found = [match.span(1) for match in pattern.finditer(context[:max(last, 0) + 2 * len(answer.text)], first)
+           if match.start() <= last]
+  if not found:
+    return None
+  start, end = min(found, key=lambda place: (_is_part_of_word(context, *place), abs(place[0] - answer.start)))
+  return Answer(context[start:end], start)
+
+
+def _is_part_of_word(context: str, start: int, end: int) -> bool:
+  return (start > 0 and context[start - 1:start + 1].isalnum()) or (
+    end < len(context) and context[end - 1:end + 1].isalnum())
+
+
+def _some(ids: list[str] | tuple[str, ...]) -> str:
+  more = len(ids) - _MOST_IDS
+  return ", ".join(ids[:_MOST_IDS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+# ------------------------------------------------------------------------------------------ values of a certain shape
+
+
+def kind_of(value: object) -> str:
+  """What a value from JSON is, in words."""
+  return _KINDS[type(value)]
+
+
+def read_field(parent: object, key: str, kind: type, path: str, where: str) -> object:
+  """`parent[key]`, where `parent` must be an object and the value of the type `kind`.
+
+  Args:
+    parent: a value from JSON.
+    key: name of the field.
+    kind: dict, list, str, int, float or bool, exactly: true is no int.
+    path: the file, for messages.
+    where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
+
+  Raises:
+    UserError: the field is missing, of another type, or text that can't be written as UTF-8.
+  """
+  if type(parent) is not dict:
+    raise UserError(f"{path}: {where or 'the whole'} must be an object, not {kind_of(parent)}")
+  place = f"{where}.{key}" if where else key
+  if key not in parent:
+    raise UserError(f"{path}: {place} is missing")
+  value = parent[key]
+  if type(value) is not kind:
+    raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {kind_of(value)}")
+  if kind is str and not value.isascii():
+    try:
+      value.encode()
+    except UnicodeEncodeError as error:
+      raise UserError(f"{path}: {place} holds half a surrogate pair ({ascii(value[error.start])[1:-1]}) at character "
+                      f"{error.start}, which is no text") from None
+  return value

@@ -1,4 +1,4 @@
-"""Questions and contexts → windows of at most S tokens that the network sees: `convert_examples_to_features`.
+"""Questions and contexts → windows of at most S tokens that the model sees: `convert_examples_to_features`.
 
     contexts, windows = make_windows(data, tokenizer, max_seq_length=384, doc_stride=128, max_query_length=64,
                                      training=True)
@@ -9,44 +9,56 @@
 A context that does not fit is read through a window that slides by `doc_stride` tokens. Each context is tokenized
 once, as a whole, with the place of every token in it, so answers can be cut out of the text (paper, section 4.2).
 
-Before this: `data_gen/labelled/squad.py`, for training also `data_gen/labelled/squad_check.py`. After it: batches for the network;
-`evaluation/squad_answers.py` makes answers of what the network says about the windows.
+For training the tokens of the answers are found as the original does: from characters to words (what its own white
+space delimits), from these to all their tokens, and then the tokens of the answer's text are looked for among these
+(`_improve_answer_span`):
+
+    # context: … John Smith (1895-1943).    answer: 1895
+    # words:     John Smith (1895-1943).  → (1895-1943).  → ( 1895 - 1943 ) .  → 1895
+
+Input: `squad.SquadData`. Output: `ContextTokens` and `Windows`, flat arrays, for batches;
+`evaluation/squad_answers.py` makes answers of what the model says about the windows.
 
 Letters: Q questions, W windows, T tokens.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
 from common.errors import UserError
 from common.options import Options, option
+from common.parallel import portions
 from data_gen.labelled.squad import SquadData
-from data_gen.labelled.squad_spans import find_answer_tokens
 from data_gen.tokenization.tokenizer import Tokenizer
 
+# The white space of `read_squad_examples`; others, e.g. U+00A0, are inside words.
+_WHITE_SPACE = " \t\r\n\u202f"
+# Characters looked at together.
+_CHARACTERS_AT_ONCE = 1 << 20
 # Context tokens of windows looked at together, so that what is computed on the way stays small.
 _TOKENS_AT_ONCE = 1 << 18
 
 
 @dataclasses.dataclass(frozen=True)
 class ContextTokens:
-  """The tokens of all contexts, one context behind the other.
+  """The tokens of all contexts, concatenated.
 
   Attributes:
     ids: int32 [T].
-    spans: int32 [T, 2]; the token is context[start:end] of its own context, in characters.
+    offsets: int32 [T, 2]; the token is context[start:end] of its own context, in characters.
     row_starts: int64 [contexts + 1]; context c has the tokens row_starts[c] to row_starts[c + 1].
   """
 
   ids: np.ndarray
-  spans: np.ndarray
+  offsets: np.ndarray
   row_starts: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-  """[CLS] question [SEP] piece of its context [SEP], question by question, all windows' tokens one behind the other.
+  """[CLS] question [SEP] part of its context [SEP], question by question; the tokens of all windows, concatenated.
 
   Attributes:
     input_ids: int32 [T].
@@ -143,9 +155,9 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   """Tokenizes contexts and questions and cuts the windows; all fields equal those of the original.
 
   Args:
-    data: for training, that of `data_gen.squad_check.check_training`: the first answer of a question counts, and
+    data: for training, that of `squad.check_training`: the first answer of a question counts, and
       none if the question is marked as impossible.
-    tokenizer: of the vocabulary of the network.
+    tokenizer: of the vocabulary of the model.
     max_seq_length: S, most tokens of a window.
     doc_stride: how far the window slides over a context that does not fit.
     max_query_length: longer questions keep this many tokens.
@@ -165,12 +177,12 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   context = np.array([question.context for question in data.questions])
   context_starts = contexts.row_starts[context]
   context_lengths = contexts.row_starts[context + 1] - context_starts
-  room = max_seq_length - kept - 3
-  counts = np.where(context_lengths > 0, 1 - np.minimum(room - context_lengths, 0) // doc_stride, 0)
+  space = max_seq_length - kept - 3
+  counts = np.where(context_lengths > 0, 1 - np.minimum(space - context_lengths, 0) // doc_stride, 0)
 
   owner = np.repeat(np.arange(len(counts)), counts)
   first = (np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)) * doc_stride
-  num_tokens = np.minimum(room[owner], context_lengths[owner] - first)
+  num_tokens = np.minimum(space[owner], context_lengths[owner] - first)
   doc_token_start = kept[owner] + 2
   row_lengths = doc_token_start + num_tokens + 1
 
@@ -181,7 +193,7 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   start_positions = end_positions = None
   num_unanswerable = 0
   if training:
-    has_answer, starts, ends = find_answer_tokens(data, tokenizer, contexts.ids, contexts.spans, contexts.row_starts)
+    has_answer, starts, ends = find_answer_tokens(data, tokenizer, contexts)
     holds = has_answer[owner] & (starts[owner] >= first) & (ends[owner] < first + num_tokens)
     shift = doc_token_start - first
     start_positions = np.where(holds, starts[owner] + shift, 0).astype(np.int32)
@@ -198,8 +210,8 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
 def _tokenize_contexts(contexts: list[str], tokenizer: Tokenizer) -> ContextTokens:
   """The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
   looks beyond white space, so the tokens are the same."""
-  ids, row_lengths, spans = tokenizer.encode_batch(contexts, spans=True)
-  return ContextTokens(ids, spans, np.concatenate([[0], np.cumsum(row_lengths)]))
+  ids, row_lengths, offsets = tokenizer.encode_batch(contexts, offsets=True)
+  return ContextTokens(ids, offsets, np.concatenate([[0], np.cumsum(row_lengths)]))
 
 
 def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_lengths: np.ndarray, context_ids: np.ndarray,
@@ -257,3 +269,105 @@ def _is_best_window(number: np.ndarray, last: np.ndarray, stride: int, full_leng
 def _score(left: np.ndarray, length: np.ndarray) -> np.ndarray:
   # In the precision and order of the original: scores of windows of different lengths may tie but for the rounding.
   return np.minimum(left, length - 1 - left) + 0.01 * length
+
+
+# -------------------------------------------------------------------------------- from an answer's characters to tokens
+
+
+def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextTokens
+                       ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """The first and last token of each question's first answer.
+
+  Args:
+    data: Q questions.
+    tokenizer: for the answers' texts.
+    contexts: their tokens.
+
+  Returns:
+    has_answer: bool [Q]; not if it is marked as impossible or has no answer.
+    first, last: int64 [Q], numbers of tokens in the context, -1 where there is no answer. Where the words of the
+      answer have no token, `last` is one less than `first`.
+  """
+  has_answer = np.array([bool(question.answers) and not question.is_impossible for question in data.questions])
+  first, last = np.full((2, len(data.questions)), -1, np.int64)
+  questions = [data.questions[number] for number in np.flatnonzero(has_answer)]
+  if not questions:
+    return has_answer, first, last
+  context = np.array([question.context for question in questions])
+  start = np.array([question.answers[0].start for question in questions])
+  length = np.array([len(question.answers[0].text) for question in questions])
+
+  # Everything in positions in the joined contexts and numbers among all words and all tokens.
+  row_starts = contexts.row_starts
+  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in data.contexts])])
+  word_starts = np.concatenate([*_find_word_starts(data.contexts), np.zeros(0, np.int64)])
+  token_starts = contexts.offsets[:, 0] + np.repeat(text_starts[:-1], np.diff(row_starts))
+  token_words = _words_at(token_starts, word_starts)
+  # Before the first word of a context there is none; the answer can only begin with it.
+  first_words = np.searchsorted(word_starts, text_starts[context])
+  first_word = np.maximum(_words_at(text_starts[context] + start, word_starts), first_words)
+  last_word = _words_at(text_starts[context] + start + length - 1, word_starts)
+  low = np.searchsorted(token_words, first_word)
+  high = np.searchsorted(token_words, last_word, side="right") - 1
+
+  answer_ids, answer_lengths, _ = tokenizer.encode_batch([question.answers[0].text for question in questions])
+  low, high = _narrow(contexts.ids, low, high, answer_ids, answer_lengths)
+  first[has_answer] = low - row_starts[context]
+  last[has_answer] = high - row_starts[context]
+  return has_answer, first, last
+
+
+def find_token_words(contexts: list[str], offsets: np.ndarray, row_starts: np.ndarray) -> np.ndarray:
+  """Which word of its context each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
+  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in contexts])])
+  word_starts = np.concatenate([*_find_word_starts(contexts), np.zeros(0, np.int64)])
+  lengths = np.diff(row_starts)
+  token_words = _words_at(offsets[:, 0] + np.repeat(text_starts[:-1], lengths), word_starts)
+  return token_words - np.repeat(np.searchsorted(word_starts, text_starts[:-1]), lengths)
+
+
+def _find_word_starts(contexts: list[str]) -> Iterator[np.ndarray]:
+  """Positions in the joined contexts at which words begin; no word goes over the end of a context."""
+  offset = 0
+  for texts in portions(contexts, len, _CHARACTERS_AT_ONCE):
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    is_white = np.zeros(len(codes), bool)
+    for character in _WHITE_SPACE:
+      is_white |= codes == ord(character)
+    begins = ~is_white
+    begins[1:] &= is_white[:-1]
+    lengths = np.array([len(text) for text in texts])
+    text_starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    begins[text_starts] = ~is_white[text_starts]
+    yield np.flatnonzero(begins) + offset
+    offset += len(codes)
+
+
+def _words_at(positions: np.ndarray, word_starts: np.ndarray) -> np.ndarray:
+  """The word that each position is in or behind, -1 before the first."""
+  return np.searchsorted(word_starts, positions, side="right") - 1
+
+
+def _narrow(ids: np.ndarray, low: np.ndarray, high: np.ndarray, answer_ids: np.ndarray, answer_lengths: np.ndarray
+            ) -> tuple[np.ndarray, np.ndarray]:
+  """Where the answer's tokens first stand among ids[low] … ids[high], or (low, high) where they don't.
+
+  What the two nested loops of `_improve_answer_span` find: of equal tokens only one length can be right.
+  """
+  answer_starts = np.cumsum(answer_lengths) - answer_lengths
+  counts = np.where(answer_lengths > 0, np.maximum(high - low + 2 - answer_lengths, 0), 0)
+  # All places where an answer might be, tried token after token.
+  owner = np.repeat(np.arange(len(low)), counts)
+  place = np.arange(len(owner)) + np.repeat(low - np.cumsum(counts) + counts, counts)
+  found = np.full(len(low), -1, np.int64)
+  offset = 0
+  while len(owner):
+    equal = ids[place + offset] == answer_ids[answer_starts[owner] + offset]
+    owner, place = owner[equal], place[equal]
+    offset += 1
+    is_whole = answer_lengths[owner] == offset
+    owners, firsts = np.unique(owner[is_whole], return_index=True)
+    found[owners] = place[is_whole][firsts]
+    owner, place = owner[~is_whole], place[~is_whole]
+  is_found = found >= 0
+  return np.where(is_found, found, low), np.where(is_found, found + answer_lengths - 1, high)

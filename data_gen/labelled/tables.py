@@ -1,18 +1,22 @@
 """Columns of TSV, CSV and JSON-lines files, with the line each row stands on.
 
-Used by `data_gen/labelled/labelled_files.py` and `data_gen/labelled/glue.py`, which say what the columns mean.
+Input: a file on any file system, gzipped or not. Output: `Table`; `labelled_files.py` and `glue.py` say what the
+columns mean.
 """
 
 import csv
 import dataclasses
+import gzip
 import json
 import os
+import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 from common import files
 from common.errors import UserError
+from data_gen.text.lines import open_unzipped
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
@@ -57,7 +61,7 @@ def format_of(path: str, flag: str, file_format: str = "auto") -> str:
     raise UserError(f"--file_format={file_format} is not known: choose one of {', '.join(FORMATS)}")
   if file_format != "auto":
     return file_format
-  extension = os.path.splitext(path)[1].lower()
+  extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
   if extension not in _FORMATS_BY_EXTENSION:
     raise UserError(f"--{flag}: the name of {path} does not tell its format (.tsv, .csv or .jsonl would): "
                     "rename it, or give --file_format")
@@ -75,7 +79,7 @@ def read_table(path: str, flag: str, file_format: str, locate: Callable[[list[st
     path: the file.
     flag: name of the flag it came from, for errors.
     file_format: "tsv" or "csv".
-    locate: gets the fields of the first row; returns the numbers of the columns wanted and whether that row is a
+    locate: gets the fields of the first row; returns the numbers of the columns to keep and whether that row is a
       header. Every other row must have as many fields.
     skip_misfits: leave out rows with another number of fields, instead of refusing them.
     allow_longer: accept rows with more fields.
@@ -87,7 +91,7 @@ def read_table(path: str, flag: str, file_format: str, locate: Callable[[list[st
   rows = _rows(path, flag, file_format)
   first = next(rows, None)
   if first is None:
-    raise UserError(f"{path} is empty: rows of examples are wanted")
+    raise UserError(f"{path} is empty: rows of examples are expected")
   line, fields = first
   numbers, has_header = locate(fields)
   width = len(fields)
@@ -134,7 +138,7 @@ def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Ta
       raise UserError(no_column(f"{path}:{line}", missing, asked_by, list(value))) from None
     lines.append(line)
   if not picked:
-    raise UserError(f"{path} is empty: a JSON object a line is wanted")
+    raise UserError(f"{path} is empty: a JSON object a line is expected")
   return Table(path, lines, [list(column) for column in zip(*picked, strict=True)])
 
 
@@ -208,7 +212,7 @@ def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
   """(line number from 1, text with its line end) of every line."""
   files.check_readable(path, flag)
   try:
-    with open(path, "rb") as file:
+    with open_unzipped(path) as (_, file):
       for number, line in enumerate(file, 1):
         if number == 1:
           if line.startswith(_UTF16_BOMS):
@@ -220,6 +224,8 @@ def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
           raise UserError(f"{path}:{number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not "
                           "UTF-8: save the file as UTF-8") from None
         yield number, text
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
 
@@ -228,10 +234,10 @@ def _json_object(text: str, where: str) -> dict:
   try:
     value = json.loads(text)
   except json.JSONDecodeError as error:
-    raise UserError(f"{where}: not JSON: {error.msg} (a JSON object a line is wanted)") from None
+    raise UserError(f"{where}: not JSON: {error.msg} (a JSON object a line is expected)") from None
   except (ValueError, RecursionError):
     raise UserError(f"{where}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
                     ) from None
   if not isinstance(value, dict):
-    raise UserError(f"{where}: a JSON object is wanted, not {shown(value)}")
+    raise UserError(f"{where}: a JSON object is expected, not {shown(value)}")
   return value

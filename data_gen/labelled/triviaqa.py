@@ -2,7 +2,8 @@
 
 A question of TriviaQA comes with Wikipedia articles and with all names of its answer, but not with the place of the
 answer in the articles. What is trained on is each article's first 400 tokens, if one of the names is among them; the
-answer is the first place where it stands. Used by `data_gen/convert_triviaqa.py`; after it: `data_gen/labelled/squad.py`.
+answer is the first place where it stands. Behind `data_gen/convert_triviaqa.py`. Input: the official archive. Output: a
+file for `squad.read_squad`.
 """
 
 import dataclasses
@@ -12,9 +13,10 @@ import re
 from common import files
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.labelled.json_fields import kind_of, read_field
+from data_gen.labelled.squad import kind_of, read_field
+from data_gen.options import TriviaQaOptions
 
-# Read of an article at first; more where these are fewer tokens than wanted.
+# Read of an article at first; more where these are fewer tokens than needed.
 _CHARACTERS_PER_TOKEN = 10
 # Missing files that are named.
 _MOST_NAMES = 5
@@ -56,6 +58,23 @@ class Counts:
     return "\n".join(lines)
 
 
+def run(options: TriviaQaOptions) -> None:
+  """The command: checks the paths, converts, writes the SQuAD file, prints what came of it.
+
+  Raises:
+    UserError: as `convert`; or the articles are no directory, or the output can't be written.
+  """
+  qa_file = files.check_readable(options.qa_file, "qa_file")
+  if not files.is_directory(options.evidence_dir):
+    raise UserError(f"--evidence_dir: {options.evidence_dir} is no directory")
+  if files.is_directory(options.output_file):
+    raise UserError(f"--output_file: {options.output_file} is a directory, a file name is expected")
+  files.make_output_directory(os.path.dirname(options.output_file) or ".", "output_file")
+  contents, counts = convert(qa_file, options.evidence_dir, options.max_tokens)
+  files.write_json(options.output_file, contents)
+  print(counts.report())
+
+
 def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Counts]:
   """Makes SQuAD data of TriviaQA's.
 
@@ -95,14 +114,14 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Cou
           if len(counts.missing_names) < _MOST_NAMES:
             counts.missing_names.append(filename)
           continue
-        span = find_answer(context, *names)
-        if span is None:
+        place = find_answer(context, *names)
+        if place is None:
           counts.without_answer += 1
           continue
         article = paragraphs.setdefault(filename, {"title": title, "paragraphs": [{"context": context, "qas": []}]})
         article["paragraphs"][0]["qas"].append({
           "id": f"{id}--{filename}", "question": question,
-          "answers": [{"text": context[slice(*span)], "answer_start": span[0]}]})
+          "answers": [{"text": context[slice(*place)], "answer_start": place[0]}]})
         counts.examples += 1
       counts.questions += 1
       counts.answerable_questions += counts.examples > examples
@@ -176,7 +195,7 @@ def _read_pages(entry: dict, path: str, where: str) -> dict[str, str]:
 def _read_start(path: str, max_tokens: int) -> str | None:
   """The text from the first to the `max_tokens`-th token of a file, white space between them as it is."""
   try:
-    with open(path, encoding="utf-8") as file:
+    with files.open_file(path) as file:
       text = ""
       # A token is known to be whole when the next one has begun.
       while part := file.read(max_tokens * _CHARACTERS_PER_TOKEN):
@@ -188,7 +207,7 @@ def _read_start(path: str, max_tokens: int) -> str | None:
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
   except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 ({error.reason}): mend it, or remove it and it is left out") from None
+    raise UserError(f"{path} is not UTF-8 ({error.reason}): fix it, or remove it and it is left out") from None
   text = text.lstrip()
   parts = text.split(maxsplit=max_tokens)
   rest = len(parts[max_tokens]) if len(parts) > max_tokens else 0

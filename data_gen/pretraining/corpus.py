@@ -1,9 +1,9 @@
-"""A corpus of any size, read in pieces: where its documents are, and the tokens of a piece.
+"""A corpus of any size, read block by block: where its documents are, and the tokens of some blocks.
 
-The corpus is one sentence a line with a blank line between documents (`data_gen/prepare_corpus.py` writes such
-files). `scan` passes over it once and cuts it into blocks of some hundred kB at document ends; `make_chunks` deals
-the blocks, in random order, into chunks, the units of work; `load` tokenizes one chunk. The cuts depend on the
-text alone, never on the number of workers. After this comes `data_gen/pretraining/instances.py`.
+Input: one sentence a line with a blank line between documents (`data_gen/prepare_corpus.py` writes such files).
+Output: `Documents`, the tokens that `instances.py` makes pairs of. `scan` passes over the text once and cuts it into
+blocks of some hundred kB at document ends; `make_portions` deals the blocks, in random order, into portions, the units
+of work; `load` tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
 """
 
 import dataclasses
@@ -17,18 +17,19 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from data_gen.text.lines import open_unzipped
 from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 _STARTS_BLANK = re.compile(rb"[ \t\r\f\v]*\n")
-# Chunks of a small corpus are small, so that all workers have something to do; those of a large one are as large
-# as a worker's memory takes comfortably, because random next segments come from the documents of the same chunk.
-_CHUNKS_WANTED = 64
-_SMALLEST_CHUNK = 1 << 20
-_LARGEST_CHUNK = 8 << 20
+# Portions of a small corpus are small, so that all workers have something to do; those of a large one are as large
+# as a worker's memory takes comfortably, because random next segments come from the documents of the same portion.
+_PORTIONS_AIMED_AT = 64
+_SMALLEST_PORTION = 1 << 20
+_LARGEST_PORTION = 8 << 20
 # The shorter the sequences, the more instances a text makes.
-_LARGEST_CHUNK_PER_TOKEN = 64 << 10
-_BLOCKS_A_CHUNK = 16
+_LARGEST_PORTION_PER_TOKEN = 64 << 10
+_BLOCKS_A_PORTION = 16
 _BLOCKS_TO_DRAW_FROM = 4
 
 
@@ -41,7 +42,7 @@ class Block:
     path: the file.
     start, end: offsets in bytes.
     first_document, last_document: numbers of the documents of its first and last line. A document that is too long
-      for a block goes on in the next one, under the same number.
+      for a block is continued in the next one, under the same number.
     continues: the first line belongs to the last document of the block before.
     inside_line: it begins inside a line, which was too long for one block.
   """
@@ -64,7 +65,7 @@ class Documents:
     ids: int32 [T], all tokens.
     sentence_offsets: int64 [sentences + 1], where each sentence starts in `ids`.
     document_offsets: int64 [documents + 1], where each document starts among the sentences.
-    document_ids: int64 [documents]; pieces of one long document have the same.
+    document_ids: int64 [documents]; parts of one long document have the same.
     counts: what was read, by name; see `load`.
   """
 
@@ -87,48 +88,49 @@ class Corpus:
   Attributes:
     blocks: all of them.
     size: bytes of text.
-    chunk_size: bytes of text that a chunk should have.
+    portion_size: bytes of text that a portion should have.
     nul_bytes: number of NUL bytes.
   """
 
   blocks: list[Block]
   size: int
-  chunk_size: int
+  portion_size: int
   nul_bytes: int
 
 
-def unzip(path: str, target: str) -> str:
-  """Returns `path`, or `target` after unzipping into it where the content is gzip.
+def plain_file(path: str, target: str) -> str:
+  """Returns `path`, or `target` after copying into it what is gzipped or not on a local disk.
 
   Raises:
     UserError: damaged or cut off; the disk is full.
   """
   try:
-    if not files.is_gzip(path):
-      return path
-    with gzip.open(path, "rb") as source, open(target, "wb") as copy:
-      shutil.copyfileobj(source, copy, 1 << 20)
+    with open_unzipped(path) as (raw, source):
+      if source is raw and not files.is_remote(path):
+        return path
+      with open(target, "wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
   except (EOFError, zlib.error, gzip.BadGzipFile):
     raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
   except OSError as error:
-    raise UserError(f"can't unzip {path} into {target}: {error.strerror}") from None
+    raise UserError(f"can't copy {path} to {target}: {error.strerror}") from None
   return target
 
 
-def chunk_bytes(corpus_bytes: int, max_seq_length: int) -> int:
-  """Bytes of text that a chunk of a corpus of this size should have."""
-  largest = min(_LARGEST_CHUNK, _LARGEST_CHUNK_PER_TOKEN * max_seq_length)
-  return min(max(corpus_bytes // _CHUNKS_WANTED, _SMALLEST_CHUNK), largest)
+def portion_bytes(corpus_bytes: int, max_seq_length: int) -> int:
+  """Bytes of text that a portion of a corpus of this size should have."""
+  largest = min(_LARGEST_PORTION, _LARGEST_PORTION_PER_TOKEN * max_seq_length)
+  return min(max(corpus_bytes // _PORTIONS_AIMED_AT, _SMALLEST_PORTION), largest)
 
 
-def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf8: str = "error",
+def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_utf8: str = "error",
          advance: Callable[[int], None] = lambda read: None) -> Corpus:
   """Passes over plain files and finds the blocks. A file's end is a document's end.
 
   Args:
     paths: files to read.
-    names: what to call them in errors (the file the user gave, where `paths` has an unzipped copy).
-    chunk_size: see `chunk_bytes`.
+    names: what to call them in errors (the file the user gave, where `paths` has a copy).
+    portion_size: see `portion_bytes`.
     on_bad_utf8: "error" or "replace".
     advance: is told the bytes read.
 
@@ -140,7 +142,7 @@ def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf
   for path, name in zip(paths, names, strict=True):
     line = 1
     ended, inside_line = True, False
-    for start, data, ends_document in _cut(path, name, max(chunk_size // _BLOCKS_A_CHUNK, 1)):
+    for start, data, ends_document in _cut(path, name, max(portion_size // _BLOCKS_A_PORTION, 1)):
       if on_bad_utf8 == "error":
         _check_utf8(data, name, start, line)
       line += data.count(b"\n")
@@ -158,7 +160,7 @@ def scan(paths: Sequence[str], names: Sequence[str], chunk_size: int, on_bad_utf
         ended = False
       ended = ended or ends_document or bool(_BLANK_LINE.search(data, len(data.rstrip())))
       inside_line = not data.endswith(b"\n")
-  return Corpus(blocks, size, chunk_size, nul_bytes)
+  return Corpus(blocks, size, portion_size, nul_bytes)
 
 
 def _cut(path: str, name: str, block_bytes: int):
@@ -210,25 +212,25 @@ def _check_utf8(data: bytes, name: str, start: int, line: int) -> None:
                     "convert the file, or give --on_bad_utf8=replace") from None
 
 
-def make_chunks(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
-  """Deals the blocks at random into chunks of about `chunk_size` bytes, so that each is a sample of the whole."""
-  count = min(max(round(corpus.size / corpus.chunk_size), 1), len(corpus.blocks))
+def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]:
+  """Deals the blocks at random into portions of about `portion_size` bytes, so that each is a sample of the whole."""
+  count = min(max(round(corpus.size / corpus.portion_size), 1), len(corpus.blocks))
   order = rng.permutation(len(corpus.blocks))
   return [[corpus.blocks[index] for index in sorted(part)] for part in np.array_split(order, count)]
 
 
-def find_other_documents(blocks: Sequence[Block], chunk: Sequence[Block]) -> list[Block]:
-  """Blocks for a chunk to draw random segments from, should all its own text be one document.
+def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
+  """Blocks for a portion to draw random segments from, should all its own text be one document.
 
   Returns:
-    The next few blocks behind the chunk's first one, and round the end, that hold another document than that
+    The next few blocks behind the portion's first one, and round the end, that hold another document than that
     block's last one; none where the corpus is one document.
   """
-  own = {block.number for block in chunk}
-  document = chunk[0].last_document
+  own = {block.number for block in portion}
+  document = portion[0].last_document
   found = []
   for step in range(1, len(blocks)):
-    block = blocks[(chunk[0].number + step) % len(blocks)]
+    block = blocks[(portion[0].number + step) % len(blocks)]
     if block.number not in own and (block.first_document, block.last_document) != (document, document):
       found.append(block)
       if len(found) == _BLOCKS_TO_DRAW_FROM:
@@ -245,9 +247,9 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
   Raises:
     UserError: a file has changed or gone since it was scanned.
   """
-  ids, lengths, pieces, documents = ([np.empty(0, kind)] for kind in (np.int32, np.int64, np.int64, np.int64))
+  ids, lengths, paragraphs, documents = ([np.empty(0, kind)] for kind in (np.int32, np.int64, np.int64, np.int64))
   continued = lines_without_tokens = 0
-  piece = -1
+  number = -1
   before = None
   for block in blocks:
     lines = _read_lines(block, on_bad_utf8)
@@ -261,23 +263,23 @@ def load(blocks: Sequence[Block], tokenizer: Tokenizer, on_bad_utf8: str = "erro
     paragraph = np.searchsorted(blank, np.arange(len(lines)))[used]
     follows = block.continues and before == block.number - 1
     before = block.number
-    piece += not follows
+    number += not follows
     continued += bool(block.continues and not follows and len(paragraph) and paragraph[0] == 0)
-    # The scan's numbers for the documents that may go on elsewhere, negative ones for those that don't.
-    numbers = -1 - piece - paragraph
+    # The scan's numbers for the documents that may continue elsewhere, negative ones for those that don't.
+    numbers = -1 - number - paragraph
     numbers[paragraph == len(blank)] = block.last_document
     numbers[paragraph == 0] = block.first_document
     ids.append(encoding.ids)
     lengths.append(encoding.row_lengths[used])
-    pieces.append(piece + paragraph)
+    paragraphs.append(number + paragraph)
     documents.append(numbers)
-    piece += len(blank)
-  all_ids, all_lengths, all_pieces, all_documents = map(np.concatenate, (ids, lengths, pieces, documents))
-  starts = np.flatnonzero(np.diff(all_pieces, prepend=-1))
-  sentences = np.diff(starts, append=len(all_pieces))
+    number += len(blank)
+  all_ids, all_lengths, all_paragraphs, all_documents = map(np.concatenate, (ids, lengths, paragraphs, documents))
+  starts = np.flatnonzero(np.diff(all_paragraphs, prepend=-1))
+  sentences = np.diff(starts, append=len(all_paragraphs))
   return Documents(
       ids=all_ids, sentence_offsets=np.concatenate([[0], np.cumsum(all_lengths)]),
-      document_offsets=np.concatenate([starts, [len(all_pieces)]]), document_ids=all_documents[starts],
+      document_offsets=np.concatenate([starts, [len(all_paragraphs)]]), document_ids=all_documents[starts],
       counts={"documents": len(starts) - continued, "sentences": len(all_lengths), "tokens": len(all_ids),
               "unknown_tokens": int((all_ids == tokenizer.vocabulary.unk_id).sum()),
               "lines_without_tokens": lines_without_tokens,

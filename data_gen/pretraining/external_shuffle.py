@@ -1,11 +1,9 @@
 """A shuffle of more instances than fit into memory: a sort by random keys, on disk, by any number of processes.
 
-Each chunk of the corpus becomes a *run*: a file of its instances, sorted by random 64-bit keys. The key space is cut
-into *buckets* small enough for memory; reading one bucket out of all runs and sorting it gives the next stretch of
-one uniformly random order of all instances. That order is cut into equal shards. A *piece* is what one bucket
-contributes to one shard, the unit of work of the second half. Nothing depends on which process does what, or when.
-
-Before this comes `data_gen/pretraining/instances.py`, after it `data_gen/pretraining/masking.py`.
+Input: the instances of each portion of the corpus, as a *run*: a file of them sorted by random 64-bit keys. The key
+space is cut into *buckets* small enough for memory; reading one bucket out of all runs and sorting it gives the next
+stretch of one uniformly random order of all instances. That order is cut into equal shards. Output: the *parts*, each
+what one bucket contributes to one shard. Nothing depends on which process does what, or when.
 """
 
 import dataclasses
@@ -19,7 +17,7 @@ import numpy as np
 from common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
-_BUCKETS_WANTED = 32
+_BUCKETS_AIMED_AT = 32
 _SMALLEST_BUCKET = 2 << 20
 _LARGEST_BUCKET = 48 << 20
 
@@ -94,17 +92,17 @@ def read_complete_run(path: str) -> dict | None:
 
 def disk_error(path: str, error: OSError) -> UserError:
   """The error for a file that could not be written."""
-  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: make room, then give "
-                   "--resume")
+  return UserError(f"can't write in {os.path.dirname(path) or '.'}: {error.strerror}: free some space, then "
+                   "give --resume")
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class ShardPart:
   """Instances of one bucket that go into one shard.
 
   Attributes:
     shard: number of the shard.
-    number: place of the piece in the shard.
+    number: place of the part in the shard.
     bucket: number of the bucket.
     first, last: the instances [first, last) of the bucket, in its sorted order.
   """
@@ -118,8 +116,8 @@ class Piece:
 
 def choose_bucket_bits(rows_bytes: int) -> int:
   """Binary logarithm of the number of buckets for this many bytes of rows in all."""
-  wanted = min(max(rows_bytes // _BUCKETS_WANTED, _SMALLEST_BUCKET), _LARGEST_BUCKET)
-  return max(-(-rows_bytes // wanted) - 1, 0).bit_length()
+  size = min(max(rows_bytes // _BUCKETS_AIMED_AT, _SMALLEST_BUCKET), _LARGEST_BUCKET)
+  return max(-(-rows_bytes // size) - 1, 0).bit_length()
 
 
 def count_buckets(runs: Sequence[str], bucket_bits: int) -> np.ndarray:
@@ -132,23 +130,23 @@ def count_buckets(runs: Sequence[str], bucket_bits: int) -> np.ndarray:
   return counts
 
 
-def plan_pieces(counts: np.ndarray, shards: int) -> list[list[Piece]]:
-  """The pieces of each shard. Shards differ by one instance at most, the larger ones first."""
+def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
+  """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
   ends = np.cumsum(counts)
   total = int(ends[-1])
   plan = []
   begin = 0
   for shard in range(shards):
     end = begin + total // shards + (shard < total % shards)
-    pieces = []
+    parts = []
     for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
       bucket_begin = int(ends[bucket] - counts[bucket])
       if bucket_begin >= end:
         break
       first, last = max(begin - bucket_begin, 0), min(end - bucket_begin, int(counts[bucket]))
       if first < last:
-        pieces.append(Piece(shard, len(pieces), bucket, first, last))
-    plan.append(pieces)
+        parts.append(ShardPart(shard, len(parts), bucket, first, last))
+    plan.append(parts)
     begin = end
   return plan
 

@@ -1,23 +1,31 @@
 """The whole job: corpus → pre-training records, on all cores, in bounded memory, resumable at any moment.
 
-    scan ─▶ blocks ─▶ chunks ─(each in a worker: tokenize, make pairs, sort)─▶ runs      first half
-    runs ─(each bucket in a worker: read, mask, serialize)─▶ pieces ─▶ shards            second half
+    scan ─▶ blocks ─▶ portions ─(each in a worker: tokenize, make pairs, sort)─▶ runs     first half
+    runs ─(each bucket in a worker: read, mask, serialize)─▶ parts ─▶ shards              second half
+
+Input: a prepared corpus and a vocabulary. Output: the records and their statistics. The words, each with one meaning:
+
+    block    stretch of a file's text, cut at a document's end where possible; some hundred kB (`corpus.py`)
+    portion  blocks dealt at random, so a sample of the corpus; what a worker tokenizes at a time, 1 to 8 MB
+    run      the instances of a portion, in a file, sorted by random key (`external_shuffle.py`)
+    bucket   range of keys; what it holds in all runs fits into memory
+    part     the instances of a bucket that go into one shard; what a worker masks and serializes at a time
+    shard    output file
 
 Everything is made in a work directory beside the first output, `.NAME.partial`. A file there has its final name only
 when it is complete, and the shards move out when all of them are. Every random choice comes from a generator of its
 own, keyed by the seed and by what it is for, so that neither the workers nor interruptions can change a byte.
 
-This file knows the order of things; the things are in `corpus.py`, `instances.py`, `external_shuffle.py`,
-`masking.py`, `records.py` and `statistics.py`.
+This file knows the order of things; what a worker does is in `workers.py`.
 """
 
 import dataclasses
 import functools
 import gzip
 import hashlib
+import itertools
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,21 +34,116 @@ import numpy as np
 
 from common import files, parallel
 from common.errors import UserError
+from common.options import declared_options
 from common.progress import Progress
-from data_gen.pretraining import corpus, external_shuffle, instances, statistics
-from data_gen.pretraining.masking import Masking, MaskingRatios, mask
-from data_gen.pretraining.records import RecordWriter
-from data_gen.pretraining.settings import Settings
+from data_gen.options import PretrainingDataOptions
+from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory
+from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 
-# Tokens of sequences worked on at a time: few enough to stay in the processor's cache.
-_TOKENS_AT_ONCE = 1 << 17
 # Bytes of text that the projection of the output size looks at.
 _SAMPLE_BYTES = 1 << 19
-_GZIP_LEVEL = 6
-# What a random generator is for.
-_CHUNKS, _PAIRS, _KEYS, _MASKS = range(4)
+_EXAMPLES_SHOWN = 3
+# Options that the bytes of the records do not depend on; the names of the files are compared in their own way.
+_NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume")
+
+
+def run(options: PretrainingDataOptions) -> None:
+  """The command: generates, then prints a few examples, the statistics and the warnings.
+
+  Raises:
+    UserError: as `generate`.
+  """
+  vocabulary = load_tokenizer(files.check_readable(options.vocab_file, "vocab_file"), options.do_lower_case).vocabulary
+  for note in [*vocabulary.notes, *options.notes()]:
+    print(f"note: {note}", file=sys.stderr)
+  result = generate(options)
+  output_files, stats_file = options.output_files()
+  print("The first examples; {…} is what was hidden:")
+  for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
+    print(f"  {statistics.format_example(example, vocabulary.tokens)}")
+  print(statistics.format_table(result["counts"], options.next_sentence_prediction))
+  job = result["run"]
+  print(f"{job['text_bytes'] / 1e6:,.1f} MB of text in {job['seconds']:,.1f} s: "
+        f"{job['text_bytes'] / 1e6 / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
+        f"{job['peak_mib_per_worker']} MiB each at most")
+  print(f"wrote {len(output_files)} file{'s' if len(output_files) > 1 else ''} and {stats_file}")
+  for warning in result["warnings"]:
+    print(f"warning: {warning}", file=sys.stderr)
+
+
+def generate(options: PretrainingDataOptions) -> dict:
+  """Writes the records and their statistics.
+
+  Args:
+    options: checked by the caller.
+
+  Returns:
+    What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
+
+  Raises:
+    UserError: the input, an output or the disk is at fault, or there is nothing to resume or something in the way.
+  """
+  input_files = files.expand_patterns(options.input_file, "input_file")
+  for path in input_files:
+    files.check_readable(path, "input_file")
+  output_files, stats_file = options.output_files()
+  overwritten = set(map(os.path.realpath, output_files)) & set(map(os.path.realpath, input_files))
+  if overwritten:
+    raise UserError(f"--output_file: {min(overwritten)} is also an input: give it another name")
+  for path in output_files:
+    files.make_output_directory(os.path.dirname(path) or ".", "output_file")
+  identity = _identity(options, input_files, output_files)
+  if options.resume and (finished := _read_finished(output_files, stats_file, identity)):
+    return finished
+  with WorkDirectory(output_files[0], identity, options.resume) as work:
+    result = _generate(options, work, identity, input_files, output_files)
+    work.publish(output_files, stats_file, result)
+  return result
+
+
+def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: dict, input_files: Sequence[str],
+              output_files: Sequence[str]) -> dict:
+  """Fills the work directory with all shards; returns what the statistics file is to hold."""
+  started = time.monotonic()
+  tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
+  text = _scan(input_files, work, options)
+  projection = project(text, options, tokenizer)
+  _announce(text, projection, len(output_files))
+  work.check_free_space(projection.output_bytes + projection.temporary_bytes)
+  portions = corpus.make_portions(text, options.generator(PORTIONS))
+  counts = {"nul_bytes": text.nul_bytes}
+  peaks = []
+  for facts in _make_runs(work, options, text, portions):
+    statistics.add(counts, facts["counts"])
+    peaks.append(facts["peak_bytes"])
+  if not counts.get("tokens"):
+    work.discard()
+    raise UserError(f"--input_file: no text in {_name_some(input_files)}")
+  plan = _plan([work.run_path(number) for number in range(len(portions))], len(output_files))
+  if work.resumed:
+    work.check_shards(plan.shards, output_files)
+  for facts in _make_parts(work, options, plan):
+    statistics.add(counts, facts["counts"])
+    peaks.append(facts["peak_bytes"])
+  shards = [{"file": os.path.basename(path), "instances": sum(part.last - part.first for part in parts)}
+            for path, parts in zip(output_files, plan.shards, strict=True)]
+  return {
+      **identity,
+      "vocab_size": tokenizer.vocabulary.size,
+      "instances": counts["instances"],
+      "shards": shards,
+      "counts": counts,
+      "statistics": statistics.summarize(counts),
+      "warnings": statistics.find_warnings(counts, options.max_seq_length, options.next_sentence_prediction,
+                                           len(shards)),
+      "run": {"seconds": round(time.monotonic() - started, 2), "num_workers": options.workers,
+              "resumed": options.resume, "text_bytes": text.size, "peak_mib_per_worker": round(max(peaks) / 2**20)},
+  }
+
+
+# ------------------------------------------------------------------------------------------------ before the work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,68 +163,26 @@ class Projection:
   share_unknown: float
 
 
-def generate(input_files: Sequence[str], output_files: Sequence[str], stats_file: str, settings: Settings,
-             num_workers: int, resume: bool = False) -> dict:
-  """Writes the records and their statistics.
-
-  Args:
-    input_files: one sentence a line, a blank line between documents; gzip is seen by content.
-    output_files: the shards; instances are dealt evenly.
-    stats_file: JSON of what is returned.
-    settings: see there; checked by the caller.
-    num_workers: processes; does not change the output.
-    resume: go on with what an interrupted call with the same arguments left.
-
-  Returns:
-    The settings, counts, shares, warnings and shards.
-
-  Raises:
-    UserError: the input or the disk is at fault, or there is nothing to resume or something in the way.
-  """
-  identity = _identity(input_files, output_files, settings)
-  if resume and (finished := _read_finished(output_files, stats_file, identity)):
-    return finished
-  started = time.monotonic()
-  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
-  with WorkDirectory(output_files[0], identity, resume) as work:
-    text = _scan(input_files, work, settings)
-    projection = project(text, settings, tokenizer)
-    _announce(text, projection, len(output_files))
-    work.check_room(projection.output_bytes + projection.temporary_bytes)
-    chunks = corpus.make_chunks(text, settings.generator(_CHUNKS))
-    counts = {"nul_bytes": text.nul_bytes}
-    peaks = []
-    for facts in _make_runs(work, settings, text, chunks, num_workers):
-      statistics.add(counts, facts["counts"])
-      peaks.append(facts["peak_bytes"])
-    if not counts.get("tokens"):
-      work.discard()
-      raise UserError(f"--input_file: no text in {_name_some(input_files)}")
-    runs = [work.run_path(number) for number in range(len(chunks))]
-    plan = _plan(runs, len(output_files))
-    if work.resumed:
-      work.check_shards(plan.shards, output_files)
-    for facts in _make_pieces(work, settings, runs, plan, num_workers):
-      statistics.add(counts, facts["counts"])
-      peaks.append(facts["peak_bytes"])
-    files_of_shards = [{"file": os.path.basename(path), "instances": sum(piece.last - piece.first for piece in pieces)}
-                       for path, pieces in zip(output_files, plan.shards, strict=True)]
-    result = _describe(identity, settings, tokenizer, counts, files_of_shards)
-    result["run"] = {"seconds": round(time.monotonic() - started, 2), "num_workers": num_workers, "resumed": resume,
-                     "text_bytes": text.size, "peak_mib_per_worker": round(max(peaks) / 2**20)}
-    work.publish(output_files, stats_file, result)
-  return result
-
-
-# ------------------------------------------------------------------------------------------------ before the work
-
-
-def _identity(input_files: Sequence[str], output_files: Sequence[str], settings: Settings) -> dict:
-  """What must be the same for `resume`."""
-  inputs = [[os.path.abspath(path), os.path.getsize(path), os.stat(path).st_mtime_ns] for path in input_files]
-  return {**dataclasses.asdict(settings), "vocab_file": os.path.abspath(settings.vocab_file),
-          "vocab_sha256": _sha256(settings.vocab_file), "input_file": inputs,
+def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
+  """What must be the same for `resume`: all that the bytes of the records depend on."""
+  values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
+            if one.name not in _NOT_OF_THE_RECORDS}
+  return {**values, "vocab_file": _absolute(options.vocab_file), "vocab_sha256": _sha256(options.vocab_file),
+          "input_file": [[_absolute(path), files.file_size(path), _modified(path)] for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
+
+
+def _absolute(path: str) -> str:
+  return path if files.is_remote(path) else os.path.abspath(path)
+
+
+def _modified(path: str) -> int:
+  """Time of the last change, nanoseconds."""
+  if not files.is_remote(path):
+    return os.stat(path).st_mtime_ns
+  import tensorflow as tf
+
+  return tf.io.gfile.stat(path).mtime_nsec
 
 
 def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict) -> dict | None:
@@ -133,36 +194,37 @@ def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict)
   return found if same else None
 
 
-def _scan(input_files: Sequence[str], work: WorkDirectory, settings: Settings) -> corpus.Corpus:
-  paths = [corpus.unzip(path, work.unzipped_path(number)) for number, path in enumerate(input_files)]
+def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
+  paths = [corpus.plain_file(path, work.text_path(number)) for number, path in enumerate(input_files)]
   for path, name in zip(paths, input_files, strict=True):
     if not os.path.getsize(path):
       print(f"note: {name} is empty", file=sys.stderr)
   size = sum(os.path.getsize(path) for path in paths)
   with Progress("scanning", total=size, unit="B") as progress:
-    text = corpus.scan(paths, input_files, corpus.chunk_bytes(size, settings.max_seq_length), settings.on_bad_utf8,
+    text = corpus.scan(paths, input_files, corpus.portion_bytes(size, options.max_seq_length), options.on_bad_utf8,
                        progress.advance)
   if not text.blocks:
     raise UserError(f"--input_file: no text in {_name_some(input_files)}")
   return text
 
 
-def project(text: corpus.Corpus, settings: Settings, tokenizer: Tokenizer) -> Projection:
+def project(text: corpus.Corpus, options: PretrainingDataOptions, tokenizer: Tokenizer) -> Projection:
   """Estimates the output from blocks taken evenly from the whole corpus."""
   block_bytes = text.size / len(text.blocks)
-  wanted = min(max(int(_SAMPLE_BYTES / block_bytes), 1), len(text.blocks))
-  sample = [text.blocks[int(index)] for index in np.linspace(0, len(text.blocks) - 1, wanted)]
-  documents = corpus.load(sample, tokenizer, settings.on_bad_utf8)
-  spans = _spans(documents, documents.size, settings, settings.generator(_PAIRS))
-  factor = settings.dupe_factor * text.size / max(sum(block.end - block.start for block in sample), 1)
-  dtype = external_shuffle.row_type(settings.max_seq_length, tokenizer.vocabulary.size)
-  few = _rows(spans.take(slice(0, 500)), documents.ids, dtype, tokenizer)
-  data, _ = _serialize(few, settings, settings.generator(_MASKS))
-  if settings.gzip_compress:
-    data = gzip.compress(data, _GZIP_LEVEL, mtime=0)
-  count = int(len(spans) * factor)
+  count = min(max(int(_SAMPLE_BYTES / block_bytes), 1), len(text.blocks))
+  sample = [text.blocks[int(index)] for index in np.linspace(0, len(text.blocks) - 1, count)]
+  documents = corpus.load(sample, tokenizer, options.on_bad_utf8)
+  pairs = workers.make_pairs(documents, documents.size, options, options.generator(PAIRS))
+  factor = options.dupe_factor * text.size / max(sum(block.end - block.start for block in sample), 1)
+  dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
+  few = workers.make_rows(pairs.take(slice(0, 500)), documents.ids, dtype, tokenizer)
+  data, _ = workers.serialize(few, options, options.generator(MASKS))
+  if options.gzip_compress:
+    data = gzip.compress(data, GZIP_LEVEL, mtime=0)
+  instances = int(len(pairs) * factor)
   return Projection(
-      instances=count, output_bytes=int(count * len(data) / max(len(few), 1)), temporary_bytes=count * dtype.itemsize,
+      instances=instances, output_bytes=int(instances * len(data) / max(len(few), 1)),
+      temporary_bytes=instances * dtype.itemsize,
       share_unknown=documents.counts["unknown_tokens"] / max(documents.counts["tokens"], 1))
 
 
@@ -175,205 +237,65 @@ def _announce(text: corpus.Corpus, projection: Projection, shards: int) -> None:
           "and --do_lower_case?", file=sys.stderr)
 
 
-# ---------------------------------------------------------------------------------------------------- first half
-
-
-@dataclasses.dataclass(frozen=True)
-class _Chunk:
-  """Work for `_make_run`; `more` are blocks with other documents, to draw from if the chunk is all one document."""
-
-  path: str
-  number: int
-  blocks: list[corpus.Block]
-  more: list[corpus.Block]
-  size: int
-
-
-def _make_runs(work: WorkDirectory, settings: Settings, text: corpus.Corpus, chunks: list[list[corpus.Block]],
-               num_workers: int) -> Iterator[dict]:
-  """Yields the facts of all runs, after making those that are not there."""
-  missing = []
-  with Progress("instances", total=text.size, unit="B") as progress:
-    done = 0
-    for number, blocks in enumerate(chunks):
-      path, size = work.run_path(number), sum(block.end - block.start for block in blocks)
-      facts = external_shuffle.read_complete_run(path) if work.resumed else None
-      if facts is None:
-        more = corpus.find_other_documents(text.blocks, blocks)
-        missing.append(_Chunk(path, number, blocks, more, size))
-      else:
-        done += facts["instances"]
-        progress.advance(size, instances=f"{done:,}")
-        yield facts
-    for facts in parallel.ordered_map(functools.partial(_make_run, settings), missing, num_workers):
-      done += facts["instances"]
-      progress.advance(facts["text_bytes"], instances=f"{done:,}")
-      yield facts
-
-
-def _make_run(settings: Settings, chunk: _Chunk) -> dict:
-  """In a worker: tokenizes a chunk, makes the instances of all passes over it, and writes them sorted by random key."""
-  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
-  documents = corpus.load(chunk.blocks, tokenizer, settings.on_bad_utf8)
-  own, counts = documents.size, documents.counts
-  if chunk.more and len(np.unique(documents.document_ids)) == 1:
-    documents = corpus.load(chunk.blocks + chunk.more, tokenizer, settings.on_bad_utf8)
-  spans = instances.Spans.concatenate([
-      _spans(documents, own, settings, settings.generator(_PAIRS, chunk.number, dupe))
-      for dupe in range(settings.dupe_factor)])
-  keys = settings.generator(_KEYS, chunk.number).integers(0, 2**64, len(spans), dtype=np.uint64)
-  order = np.argsort(keys, kind="stable")
-  dtype = external_shuffle.row_type(settings.max_seq_length, tokenizer.vocabulary.size)
-  batch = max(_TOKENS_AT_ONCE // settings.max_seq_length, 1)
-  ids = documents.ids.astype(dtype["input_ids"].base)
-  rows = (_rows(spans.take(order[begin:begin + batch]), ids, dtype, tokenizer)
-          for begin in range(0, len(order), batch))
-  facts = {"counts": counts, "instances": len(keys), "text_bytes": chunk.size, "peak_bytes": _peak_bytes()}
-  external_shuffle.write_run(chunk.path, keys[order], rows, facts)
-  return {**facts, "peak_bytes": _peak_bytes()}
-
-
-def _spans(documents: corpus.Documents, own: int, settings: Settings, rng: np.random.Generator) -> instances.Spans:
-  make = instances.segment_pairs if settings.next_sentence_prediction else instances.full_length_segments
-  return make(documents, own, settings.max_seq_length, settings.short_seq_prob, rng)
-
-
-def _rows(spans: instances.Spans, ids: np.ndarray, dtype: np.dtype, tokenizer: Tokenizer) -> np.ndarray:
-  """The instances as they are kept between the halves."""
-  rows = np.empty(len(spans), dtype)
-  width = dtype["input_ids"].shape[0]
-  rows["input_ids"] = spans.input_ids(ids, width, tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id)
-  rows["a_length"], rows["b_length"], rows["random_next"] = spans.a_length, spans.b_length, spans.random_next
-  return rows
-
-
-# --------------------------------------------------------------------------------------------------- second half
-
-
-@dataclasses.dataclass(frozen=True)
-class _Plan:
-  """How the sorted instances become shards."""
-
-  bucket_bits: int
-  shards: list[list[external_shuffle.Piece]]
-
-
-def _plan(runs: Sequence[str], shards: int) -> _Plan:
-  bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
-  return _Plan(bits, external_shuffle.plan_pieces(external_shuffle.count_buckets(runs, bits), shards))
-
-
-def _make_pieces(work: WorkDirectory, settings: Settings, runs: Sequence[str], plan: _Plan,
-                 num_workers: int) -> Iterator[dict]:
-  """Yields the facts of all pieces, in order, after making those that are not there and adding them to the shards."""
-  pieces = [piece for shard in plan.shards for piece in shard]
-  total = sum(piece.last - piece.first for piece in pieces)
-  with Progress("records", total=total, unit=" records") as progress:
-    done = {piece: facts for piece in pieces if work.resumed and (facts := work.read_piece(piece))}
-    make = functools.partial(_make_piece, settings, list(runs), plan.bucket_bits)
-    missing = ((piece, work.piece_path(piece)) for piece in pieces if piece not in done)
-    made = parallel.ordered_map(make, missing, num_workers)
-    for piece in pieces:
-      facts = done.get(piece) or next(made)
-      work.append_piece(piece, facts)
-      progress.advance(piece.last - piece.first)
-      yield facts
-
-
-def _make_piece(settings: Settings, runs: list[str], bucket_bits: int,
-                work: tuple[external_shuffle.Piece, str]) -> dict:
-  """In a worker: reads a bucket out of all runs, masks and serializes the instances of the piece."""
-  piece, path = work
-  tokenizer = load_tokenizer(settings.vocab_file, settings.do_lower_case)
-  dtype = external_shuffle.row_type(settings.max_seq_length, tokenizer.vocabulary.size)
-  rows, order = external_shuffle.read_bucket(runs, piece.bucket, bucket_bits, dtype)
-  rng = settings.generator(_MASKS, piece.shard, piece.number)
-  batch = max(_TOKENS_AT_ONCE // settings.max_seq_length, 1)
-  counts: dict[str, int] = {}
-  try:
-    with open(f"{path}.tmp", "wb") as raw:
-      # Pieces are complete gzip members, and members one behind the other are a gzip file.
-      file = gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0) if settings.gzip_compress else raw
-      for begin in range(piece.first, piece.last, batch):
-        data, part = _serialize(rows[order[begin:min(begin + batch, piece.last)]], settings, rng)
-        file.write(data)
-        statistics.add(counts, part)
-      if file is not raw:
-        file.close()
-      size = raw.tell()
-    facts = {"counts": counts, "bytes": size, "peak_bytes": _peak_bytes()}
-    os.replace(f"{path}.tmp", path)
-    external_shuffle.write_facts(path, facts)
-  except OSError as error:
-    raise external_shuffle.disk_error(path, error) from None
-  return facts
-
-
-def _serialize(rows: np.ndarray, settings: Settings, rng: np.random.Generator) -> tuple[bytes, dict[str, int]]:
-  """Masks instances; returns their records and counts."""
-  a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
-  length = a_length + b_length + np.where(b_length > 0, 3, 2)
-  masked = mask(rows["input_ids"].astype(np.int32), length, a_length + 1, _masking(settings), rng)
-  writer = _writer(settings.max_seq_length, settings.max_predictions_per_seq, _vocab_size(settings))
-  data = writer.encode(masked.input_ids, length, a_length + 2, masked.positions, masked.labels, masked.count,
-                       rows["random_next"])
-  return data, statistics.count_instances(masked, length, a_length, b_length, rows["random_next"])
-
-
-# What a worker makes once and keeps.
-
-
-@functools.lru_cache(maxsize=1)
-def load_tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
-  """Reads the vocabulary, or returns the tokenizer of the last call if that was the same."""
-  return Tokenizer.from_file(vocab_file, do_lower_case)
-
-
-@functools.lru_cache(maxsize=1)
-def _writer(max_seq_length: int, max_predictions_per_seq: int, vocab_size: int) -> RecordWriter:
-  return RecordWriter(max_seq_length, max_predictions_per_seq, vocab_size)
-
-
-@functools.lru_cache(maxsize=1)
-def _masking(settings: Settings) -> Masking:
-  vocabulary = load_tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary
-  words = np.array([token.startswith("##") for token in vocabulary.tokens]) if settings.do_whole_word_mask else None
-  return Masking(settings.max_predictions_per_seq, settings.masked_lm_prob, MaskingRatios.parse(settings.masking),
-                 vocabulary.size, vocabulary.mask_id, words)
-
-
-def _vocab_size(settings: Settings) -> int:
-  return load_tokenizer(settings.vocab_file, settings.do_lower_case).vocabulary.size
-
-
-def _peak_bytes() -> int:
-  """Largest resident memory of this process so far."""
-  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  return peak if sys.platform == "darwin" else peak * 1024
-
-
-# ------------------------------------------------------------------------------------------------- after the work
-
-
-def _describe(identity: dict, settings: Settings, tokenizer: Tokenizer, counts: dict[str, int],
-              shards: list[dict]) -> dict:
-  """What the statistics file holds."""
-  return {
-      **identity,
-      "vocab_size": tokenizer.vocabulary.size,
-      "instances": counts["instances"],
-      "shards": shards,
-      "counts": counts,
-      "statistics": statistics.summarize(counts),
-      "warnings": statistics.find_warnings(counts, settings.max_seq_length, settings.next_sentence_prediction,
-                                            len(shards)),
-  }
-
-
 def _sha256(path: str) -> str:
-  with open(path, "rb") as file:
+  with files.open_file(path, "rb") as file:
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _name_some(paths: Sequence[str]) -> str:
   return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+
+# ----------------------------------------------------------------------------------------------------- the halves
+
+
+def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,
+               portions: list[list[corpus.Block]]) -> Iterator[dict]:
+  """Yields the facts of all runs, after making those that are not there."""
+  missing = []
+  with Progress("instances", total=text.size, unit="B") as progress:
+    done = 0
+    for number, blocks in enumerate(portions):
+      path, size = work.run_path(number), sum(block.end - block.start for block in blocks)
+      facts = external_shuffle.read_complete_run(path) if work.resumed else None
+      if facts is None:
+        more = corpus.find_other_documents(text.blocks, blocks)
+        missing.append(Portion(path, number, blocks, more, size))
+      else:
+        done += facts["instances"]
+        progress.advance(size, instances=f"{done:,}")
+        yield facts
+    for facts in parallel.ordered_map(functools.partial(workers.make_run, options), missing, options.workers):
+      done += facts["instances"]
+      progress.advance(facts["text_bytes"], instances=f"{done:,}")
+      yield facts
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+  """How the sorted instances of the runs become shards."""
+
+  runs: list[str]
+  bucket_bits: int
+  shards: list[list[external_shuffle.ShardPart]]
+
+
+def _plan(runs: list[str], shards: int) -> _Plan:
+  bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
+  return _Plan(runs, bits, external_shuffle.plan_parts(external_shuffle.count_buckets(runs, bits), shards))
+
+
+def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, plan: _Plan) -> Iterator[dict]:
+  """Yields the facts of all parts, in order, after making those that are not there and adding them to the shards."""
+  parts = [part for shard in plan.shards for part in shard]
+  total = sum(part.last - part.first for part in parts)
+  with Progress("records", total=total, unit=" records") as progress:
+    done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
+    make = functools.partial(workers.make_part, options, plan.runs, plan.bucket_bits)
+    missing = ((part, work.part_path(part)) for part in parts if part not in done)
+    made = parallel.ordered_map(make, missing, options.workers)
+    for part in parts:
+      facts = done.get(part) or next(made)
+      work.append_part(part, facts)
+      progress.advance(part.last - part.first)
+      yield facts

@@ -1,9 +1,9 @@
-"""Segment pairs for next sentence prediction, or single spans: which tokens go into which instance.
+"""Segment pairs for next sentence prediction, or full-length segments: which tokens go into which instance.
 
-Nothing is copied here: an instance is a handful of numbers that point into the tokens of a chunk
-(`data_gen/pretraining/corpus.py`), until `Spans.input_ids` builds the sequences, some hundred at a time. The rules are those of
-`create_instances_from_document` and `truncate_seq_pair` of the original (paper, section 3.1 and appendix A.2).
-After this come `data_gen/pretraining/external_shuffle.py` and `data_gen/pretraining/masking.py`.
+Input: the tokens of a portion of the corpus (`corpus.Documents`). Output: `SegmentPairs`. Nothing is copied: an
+instance is a handful of numbers that point into the tokens, until `SegmentPairs.input_ids` builds the sequences, some
+hundred at a time. The rules are those of `create_instances_from_document` and `truncate_seq_pair` of the original
+(paper, section 3.1 and appendix A.2).
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ _DRAWN_AT_ONCE = 1 << 14
 
 
 @dataclasses.dataclass
-class Spans:
-  """Instances as ranges of the tokens of a chunk; all arrays int32 or int64 [B].
+class SegmentPairs:
+  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B].
 
   Attributes:
     a_start, a_length: segment A is ids[a_start:a_start + a_length].
@@ -37,12 +37,12 @@ class Spans:
   def __len__(self) -> int:
     return len(self.a_start)
 
-  def take(self, index: np.ndarray | slice) -> "Spans":
+  def take(self, index: np.ndarray | slice) -> "SegmentPairs":
     """The instances with these numbers."""
-    return Spans(*(getattr(self, field.name)[index] for field in dataclasses.fields(self)))
+    return SegmentPairs(*(getattr(self, field.name)[index] for field in dataclasses.fields(self)))
 
   @classmethod
-  def concatenate(cls, parts: list["Spans"]) -> "Spans":
+  def concatenate(cls, parts: list["SegmentPairs"]) -> "SegmentPairs":
     """All instances of all parts."""
     return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(cls)))
 
@@ -54,7 +54,7 @@ class Spans:
     """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
 
     Args:
-      ids: integers [T], the tokens of the chunk.
+      ids: integers [T], the tokens of the portion.
       max_seq_length: S.
       cls_id, sep_id: ids of the special tokens.
     """
@@ -84,7 +84,7 @@ class _Uniform:
 
 
 def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
-                  rng: np.random.Generator) -> Spans:
+                  rng: np.random.Generator) -> SegmentPairs:
   """One pass over documents: sentence-aligned pairs (A, B) of at most max_seq_length - 3 tokens together.
 
   Consecutive sentences are taken until they fill the target length. A is a random number of them, at least one; B is
@@ -138,7 +138,7 @@ def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq
   return _truncate(bounds, longest, rng)
 
 
-def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> Spans:
+def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> SegmentPairs:
   """Shortens pairs to `longest` tokens: always the longer segment (B if equal), by a token at its front or back."""
   a_start, a_end, b_start, b_end, random_next = bounds
   a_length, b_length = a_end - a_start, b_end - b_start
@@ -148,15 +148,16 @@ def _truncate(bounds: np.ndarray, longest: int, rng: np.random.Generator) -> Spa
   in_turn = excess - to_equal
   from_a = np.where(a_length > b_length, to_equal, 0) + in_turn // 2
   from_b = excess - from_a
-  return Spans(a_start=a_start + rng.binomial(from_a, 0.5), a_length=a_length - from_a,
-               b_start=b_start + rng.binomial(from_b, 0.5), b_length=b_length - from_b, random_next=random_next)
+  return SegmentPairs(
+      a_start=a_start + rng.binomial(from_a, 0.5), a_length=a_length - from_a,
+      b_start=b_start + rng.binomial(from_b, 0.5), b_length=b_length - from_b, random_next=random_next)
 
 
 def full_length_segments(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
-               rng: np.random.Generator) -> Spans:
-  """One pass over documents: single spans of max_seq_length - 2 consecutive tokens, whatever the sentences.
+                         rng: np.random.Generator) -> SegmentPairs:
+  """One pass over documents: single segments of max_seq_length - 2 consecutive tokens, whatever the sentences.
 
-  The spans of a document cover all of it. Their phase is random, so that several passes cut differently; the first
+  The segments of a document cover all of it. Their phase is random, so that several passes cut differently; the first
   and the last overlap their neighbours instead of being short. Only a document shorter than the target makes
   a short one. The target is drawn once per document: max_seq_length - 2 or, with `short_seq_prob`, anything from 2.
 
@@ -178,4 +179,4 @@ def full_length_segments(documents: Documents, own: int, max_seq_length: int, sh
     lengths.append(np.full(len(start), min(length, end - begin)))
   a_start = np.concatenate(starts)
   nothing = np.zeros(len(a_start), np.int64)
-  return Spans(a_start, np.concatenate(lengths), nothing, nothing, nothing)
+  return SegmentPairs(a_start, np.concatenate(lengths), nothing, nothing, nothing)

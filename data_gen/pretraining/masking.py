@@ -1,7 +1,7 @@
 """Masked language model: which tokens are hidden, and by what. Thousands of sequences at a time.
 
 The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task #1"; whole-word
-masking came in 2019). Before this comes `data_gen/pretraining/external_shuffle.py`, after it `data_gen/pretraining/records.py`.
+masking came in 2019). Input: unmasked sequences. Output: `Masked`, which `records.py` writes.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from common.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-  """What becomes of a token that is to be predicted; the shares add up to 1.
+  """What becomes of a token that is to be predicted: the masking ratios, which add up to 1.
 
   Attributes:
     mask: becomes [MASK].
@@ -35,7 +35,7 @@ class MaskingRatios:
     try:
       mask, random, same = (float(part) for part in text.split(","))
     except ValueError:
-      raise UserError(f"--masking={text}: three percentages are wanted (mask,random,same), e.g. 80,10,10") from None
+      raise UserError(f"--masking={text}: three percentages are expected (mask,random,same), e.g. 80,10,10") from None
     if min(mask, random, same) < 0 or abs(mask + random + same - 100) > 1e-6:
       raise UserError(f"--masking={text}: the three percentages (mask,random,same) must add up to 100")
     return cls(mask / 100, random / 100, same / 100)
@@ -48,7 +48,7 @@ class Masking:
   Attributes:
     max_predictions_per_seq: P.
     masked_lm_prob: share of the tokens, [CLS] and [SEP] counted, that are predicted.
-    shares: what becomes of them.
+    ratios: what becomes of them.
     vocab_size: random tokens are below it.
     mask_id: id of [MASK].
     is_continuation: bool [vocab_size], tokens that start with "##"; None where single tokens are masked, not words.
@@ -56,7 +56,7 @@ class Masking:
 
   max_predictions_per_seq: int
   masked_lm_prob: float
-  shares: MaskingRatios
+  ratios: MaskingRatios
   vocab_size: int
   mask_id: int
   is_continuation: np.ndarray | None = None
@@ -98,13 +98,13 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   candidate[:, 0] = False
   candidate[np.arange(batch), second_sep] = False
   # numpy rounds halves to even, as Python does.
-  wanted = np.maximum(np.rint(length * masking.masked_lm_prob).astype(np.int64), 1)
-  wanted = np.minimum(np.minimum(wanted, masking.max_predictions_per_seq), candidate.sum(1, dtype=np.int64))
+  goal = np.maximum(np.rint(length * masking.masked_lm_prob).astype(np.int64), 1)
+  goal = np.minimum(np.minimum(goal, masking.max_predictions_per_seq), candidate.sum(1, dtype=np.int64))
   if masking.is_continuation is None:
-    chosen, count = _choose_tokens(candidate, wanted, masking.max_predictions_per_seq, rng)
+    chosen, count = _choose_tokens(candidate, goal, masking.max_predictions_per_seq, rng)
   else:
     starts = candidate & ~masking.is_continuation.take(input_ids)
-    chosen, count = _choose_words(candidate, starts, wanted, masking.max_predictions_per_seq, rng)
+    chosen, count = _choose_words(candidate, starts, goal, masking.max_predictions_per_seq, rng)
   rows = np.arange(batch)[:, None]
   used = np.arange(masking.max_predictions_per_seq) < count[:, None]
   positions = np.where(used, chosen, 0).astype(np.int32)
@@ -112,8 +112,8 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   at = np.nonzero(used)
   label = labels[at]
   draw = rng.random(len(label))
-  shown = np.where(draw < masking.shares.mask, masking.mask_id, label)
-  by_random = (draw >= masking.shares.mask) & (draw < masking.shares.mask + masking.shares.random)
+  shown = np.where(draw < masking.ratios.mask, masking.mask_id, label)
+  by_random = (draw >= masking.ratios.mask) & (draw < masking.ratios.mask + masking.ratios.random)
   shown[by_random] = rng.integers(0, masking.vocab_size, int(by_random.sum()))
   out = input_ids.copy()
   out[at[0], positions[at]] = shown
@@ -123,20 +123,20 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   return Masked(out, positions, labels, count, kinds)
 
 
-def _choose_tokens(candidate: np.ndarray, wanted: np.ndarray, most: int,
+def _choose_tokens(candidate: np.ndarray, goal: np.ndarray, most: int,
                    rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-  """`wanted` candidates of each row, all equally likely: positions [B, most], sorted, and their number [B]."""
+  """`goal` candidates of each row, all equally probable: positions [B, most], sorted, and their number [B]."""
   chosen = _random_order(candidate, rng)[:, :most]
   if chosen.shape[1] < most:
     chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
-  chosen[np.arange(most) >= wanted[:, None]] = candidate.shape[1]
+  chosen[np.arange(most) >= goal[:, None]] = candidate.shape[1]
   chosen.sort(axis=1)
-  return chosen, wanted
+  return chosen, goal
 
 
-def _choose_words(candidate: np.ndarray, starts: np.ndarray, wanted: np.ndarray, most: int,
+def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, most: int,
                   rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-  """Whole words in random order, leaving out those that do not fit into what is left of `wanted`.
+  """Whole words in random order, leaving out those that do not fit into what is left of `goal`.
 
   As in the original a word is a token and the "##" tokens behind it. A "##" token that truncation left at the front
   of B therefore counts with the last word of A.
@@ -152,7 +152,7 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, wanted: np.ndarray,
   size = np.bincount(flat, minlength=batch * most_words).reshape(batch, most_words)
   order = _random_order(np.arange(most_words) < words[:, None], rng)
   taken = np.zeros((batch, most_words), bool)
-  left = wanted.copy()
+  left = goal.copy()
   active = np.arange(batch)
   for rank in range(most_words):
     active = active[(left[active] > 0) & (rank < words[active])]
@@ -168,7 +168,7 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, wanted: np.ndarray,
   chosen = chosen[:, :most]
   if chosen.shape[1] < most:
     chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
-  return chosen, wanted - left
+  return chosen, goal - left
 
 
 def _random_order(valid: np.ndarray, rng: np.random.Generator) -> np.ndarray:

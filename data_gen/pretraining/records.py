@@ -1,11 +1,11 @@
 """The pre-training records: the one file that knows their schema, writes it and reads it.
 
-Before this come `data_gen/pretraining/instances.py` and `data_gen/pretraining/masking.py`, which make the arrays that are written here;
-after it comes `training/`, which parses the records with `parse_spec`.
+Input: arrays of instances (`instances.py`, `masking.py`). Output: TFRecord files, which `training/` parses with
+`parse_spec`.
 
-A record is a `tf.train.Example` in a TFRecord file (`data_gen/pretraining/tfrecord.py`). For speed both are produced here with
-numpy, a thousand records at a time, and without TensorFlow: a record costs a few microseconds, where building
-a `tf.train.Example` costs more than a hundred. The bytes are ordinary ones, any TFRecord reader takes them.
+A record is a `tf.train.Example` in a TFRecord file (`tfrecord.py`). For speed both are produced here with numpy, a
+thousand records at a time, and without TensorFlow: a record costs a few microseconds, where building a
+`tf.train.Example` costs more than a hundred. The bytes are ordinary ones, any TFRecord reader takes them.
 """
 
 import dataclasses
@@ -72,8 +72,8 @@ def parse_spec(max_seq_length: int, max_predictions_per_seq: int, v2_feature_nam
 class RecordWriter:
   """Turns arrays of instances into the bytes of a TFRecord file.
 
-  All records are laid out side by side in a rectangle of bytes [B, width] in which every part has room for its longest
-  form, a second rectangle marks the bytes that are used, and one selection squeezes out the rest.
+  All records are laid out side by side in a rectangle of bytes [B, width] in which every field has space for its
+  longest form, a second rectangle marks the bytes that are used, and one selection squeezes out the rest.
 
   Args:
     max_seq_length: S.
@@ -89,7 +89,7 @@ class RecordWriter:
     self._begins: dict[str, int] = {}
     width = body = 0
     for name, (_, dtype) in FEATURES.items():
-      # Masks and labels are below 128: a byte each. Other integers have room for four, floats are four.
+      # Masks and labels are below 128: a byte each. Other integers have space for four, floats are four.
       payload = feature_length(name, max_seq_length, max_predictions_per_seq) * (1 if name in _SMALL_VALUES else 4)
       self._heads[name] = _Heads(lambda size, name=name, field=2 if dtype == np.float32 else 3:
                                  _feature_head(name, field, size), payload)
@@ -116,7 +116,7 @@ class RecordWriter:
       next_sentence_labels: [B], 0 or 1.
 
     Returns:
-      The framed records, one after the other.
+      The framed records, concatenated.
     """
     if len(self._data) != len(input_ids):
       self._lay_out(len(input_ids))

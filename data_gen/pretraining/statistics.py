@@ -1,4 +1,4 @@
-"""Statistics of generated pre-training data: added up over chunks and shards, checked, printed."""
+"""Statistics of generated pre-training data: added up over portions and shards, checked, printed."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from data_gen.pretraining.masking import Masked
 
-# MaskingRatios above which the data will disappoint.
+# Shares above which the data will disappoint.
 _MOST_RANDOM_NEXT = 0.55
 _MOST_UNKNOWN = 0.01
 _MOST_ONE_SENTENCE_DOCUMENTS = 0.5
@@ -37,7 +37,7 @@ def count_instances(masked: Masked, length: np.ndarray, a_length: np.ndarray, b_
 
 
 def summarize(counts: dict[str, int]) -> dict[str, float]:
-  """Means and shares of the counts of `data_gen.corpus.load` and `count_instances`, added up."""
+  """Means and shares of the counts of `corpus.load` and `count_instances`, added up."""
   def share(part: str, whole: str) -> float:
     return round(counts.get(part, 0) / max(counts.get(whole, 0), 1), 6)
 
@@ -122,7 +122,7 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
   """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
 
   Args:
-    example: as `data_gen.records.read_examples` yields it.
+    example: as `records.read_examples` yields it.
     tokens: the vocabulary.
     longest: of a longer sequence only that many tokens are shown.
   """

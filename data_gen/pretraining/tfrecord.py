@@ -4,11 +4,10 @@
     payload:        Example { features: 1 { feature: 1 { key: 1 "input_ids", value: 2 { int64_list: 3 { value: 1
                     packed varints }}}}}, where a bytes_list is field 1 and a float_list field 2
 
-`data_gen/pretraining/records.py` says which features there are.
+Files may be gzipped, and on any file system TensorFlow knows. `records.py` says which features there are.
 """
 
-import gzip
-import os
+import contextlib
 import struct
 import zlib
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from data_gen.text.lines import open_unzipped
 
 LENGTH = struct.Struct("<Q")
 CRC = struct.Struct("<I")
@@ -72,7 +72,7 @@ def read_records(path: str) -> Iterator[bytes]:
   Raises:
     UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
   """
-  with _open(path) as file:
+  with _open(path) as (_, file):
     number = 0
     while header := _read(file, HEADER_BYTES, path, number + 1):
       number += 1
@@ -107,8 +107,8 @@ def count_records(path: str) -> int:
     UserError: names the record inside which the file ends, or which is damaged.
   """
   number = 0
-  with _open(path) as file:
-    size = None if isinstance(file, gzip.GzipFile) else os.fstat(file.fileno()).st_size
+  with _open(path) as (raw, file):
+    size = files.file_size(path) if file is raw else None
     end = 0
     while header := _read(file, HEADER_BYTES, path, number + 1):
       number += 1
@@ -118,15 +118,19 @@ def count_records(path: str) -> int:
         complete = len(_read(file, length + CRC.size, path, number)) == length + CRC.size
       else:
         complete = end <= size
-        file.seek(end)
       if len(header) < HEADER_BYTES or not complete:
         raise _truncated(path, number)
+      if size is not None:
+        file.seek(end)
   return number
 
 
-def _open(path: str) -> IO[bytes]:
+@contextlib.contextmanager
+def _open(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+  """`open_unzipped` that says what can't be read."""
   try:
-    return gzip.open(path, "rb") if files.is_gzip(path) else open(path, "rb")
+    with open_unzipped(path) as opened:
+      yield opened
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
 
@@ -194,7 +198,7 @@ def _parse_values(feature: bytes) -> np.ndarray:
 
 
 def _parse_int64s(field: bytes | int) -> np.ndarray:
-  """One value, or a packed run of varints."""
+  """One value, or packed varints."""
   if isinstance(field, int):
     return np.array([field], np.uint64).view(np.int64)
   data = np.frombuffer(field, np.uint8)

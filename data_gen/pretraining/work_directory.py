@@ -1,7 +1,7 @@
-"""The directory in which `data_gen/pretraining/generation.py` works: resumable, and out of the way until all is done.
+"""The directory in which `generation.py` works: resumable, and out of the way until all is done.
 
 For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds `manifest.json` (what is being
-made), `run-*` and `piece-*` (finished work), and `shard-*` (pieces put together). A piece's `.json` stays when its
+made), `run-*` and `part-*` (finished work), and `shard-*` (parts put together). A part's `.json` stays when its
 bytes have moved into the shard, so that at any moment it is known how many bytes of a shard are good.
 """
 
@@ -16,7 +16,7 @@ from typing import IO
 
 from common import files
 from common.errors import UserError
-from data_gen.pretraining.external_shuffle import Piece, disk_error, read_facts
+from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
 
@@ -66,7 +66,7 @@ class WorkDirectory:
         self.resumed = True
         return self
       if self._has_finished_work():
-        raise UserError(f"an interrupted run has left finished work in {self.path}: give --resume to go on with it, or "
+        raise UserError(f"an interrupted run has left finished work in {self.path}: give --resume to continue it, or "
                         "delete that directory to start again")
     self._clear()
     files.write_json(manifest, self._identity)
@@ -76,7 +76,7 @@ class WorkDirectory:
     if not self._keep or not self._has_finished_work():
       shutil.rmtree(self.path)
     elif error:
-      print(f"What is finished is kept in {self.path}; the same command with --resume goes on with it.",
+      print(f"What is finished is kept in {self.path}; the same command with --resume continues it.",
             file=sys.stderr)
     if self._lock:
       self._lock.close()
@@ -96,68 +96,68 @@ class WorkDirectory:
       if name != "lock":
         os.unlink(os.path.join(self.path, name))
 
-  def unzipped_path(self, number: int) -> str:
-    """Where the text of a gzipped input file goes."""
+  def text_path(self, number: int) -> str:
+    """Where the text of an input file goes that is gzipped or not on a local disk."""
     return os.path.join(self.path, f"text-{number:05d}.txt")
 
   def run_path(self, number: int) -> str:
-    """Name, without extension, of the run of a chunk."""
+    """Name, without extension, of the run of a portion."""
     return os.path.join(self.path, f"run-{number:06d}")
 
-  def piece_path(self, piece: Piece) -> str:
-    """Name of the records of a piece; its facts are in `….json`."""
-    return os.path.join(self.path, f"piece-{piece.shard:05d}-{piece.number:06d}")
+  def part_path(self, part: ShardPart) -> str:
+    """Name of the records of a part; its facts are in `….json`."""
+    return os.path.join(self.path, f"part-{part.shard:05d}-{part.number:06d}")
 
   def _shard_path(self, shard: int) -> str:
     return os.path.join(self.path, f"shard-{shard:05d}")
 
-  def check_room(self, wanted: int) -> None:
+  def check_free_space(self, needed: int) -> None:
     """Refuses to start what won't fit.
 
     Args:
-      wanted: projected bytes of all that is going to be written.
+      needed: projected bytes of all that is going to be written.
 
     Raises:
-      UserError: names what is wanted and what there is.
+      UserError: names what is needed and what there is.
     """
     present = sum(entry.stat().st_size for entry in os.scandir(self.path))
     free = shutil.disk_usage(self.path).free
-    if max(wanted - present, 0) > free:
-      raise UserError(f"--output_file: about {wanted / 1e9:.2f} GB are wanted in {os.path.dirname(self.path)}, "
-                      f"{(free + present) / 1e9:.2f} GB are free: make room, write elsewhere, lower --dupe_factor or "
+    if max(needed - present, 0) > free:
+      raise UserError(f"--output_file: about {needed / 1e9:.2f} GB are needed in {os.path.dirname(self.path)}, "
+                      f"{(free + present) / 1e9:.2f} GB are free: free some, write elsewhere, lower --dupe_factor or "
                       "give --gzip_compress")
 
-  def read_piece(self, piece: Piece) -> dict | None:
-    """Facts of a piece that an earlier run has finished, or None."""
-    facts = read_facts(self.piece_path(piece))
+  def read_part(self, part: ShardPart) -> dict | None:
+    """Facts of a part that an earlier run has finished, or None."""
+    facts = read_facts(self.part_path(part))
     if facts is None:
       return None
     with contextlib.suppress(FileNotFoundError):
-      return facts if os.path.getsize(self.piece_path(piece)) == facts["bytes"] else None
+      return facts if os.path.getsize(self.part_path(part)) == facts["bytes"] else None
     # The bytes have moved into the shard, or with it to its final place.
     return facts
 
-  def check_shards(self, shards: Sequence[Sequence[Piece]], output_files: Sequence[str]) -> None:
-    """Forgets the pieces of a shard that has lost bytes, as after a power failure; they will be made again."""
-    for number, (pieces, output) in enumerate(zip(shards, output_files, strict=True)):
-      moved = [facts["bytes"] for piece in pieces
-               if (facts := read_facts(self.piece_path(piece))) and not os.path.exists(self.piece_path(piece))]
+  def check_shards(self, shards: Sequence[Sequence[ShardPart]], output_files: Sequence[str]) -> None:
+    """Forgets the parts of a shard that has lost bytes, as after a power failure; they will be made again."""
+    for number, (parts, output) in enumerate(zip(shards, output_files, strict=True)):
+      moved = [facts["bytes"] for part in parts
+               if (facts := read_facts(self.part_path(part))) and not os.path.exists(self.part_path(part))]
       shard = self._shard_path(number)
       holder = shard if os.path.exists(shard) else output
       if moved and not (os.path.exists(holder) and os.path.getsize(holder) >= sum(moved)):
-        for piece in pieces:
+        for part in parts:
           with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.piece_path(piece)}.json")
+            os.unlink(f"{self.part_path(part)}.json")
 
-  def append_piece(self, piece: Piece, facts: dict) -> None:
-    """Moves the bytes of a piece behind those of the pieces before it; does nothing if they are there.
+  def append_part(self, part: ShardPart, facts: dict) -> None:
+    """Moves the bytes of a part behind those of the parts before it; does nothing if they are there.
 
     Raises:
       UserError: the disk is full.
     """
-    path, shard = self.piece_path(piece), self._shard_path(piece.shard)
-    before = self._shard_sizes.get(piece.shard, 0)
-    self._shard_sizes[piece.shard] = before + facts["bytes"]
+    path, shard = self.part_path(part), self._shard_path(part.shard)
+    before = self._shard_sizes.get(part.shard, 0)
+    self._shard_sizes[part.shard] = before + facts["bytes"]
     if not os.path.exists(path):
       return
     try:

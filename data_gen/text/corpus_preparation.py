@@ -1,6 +1,7 @@
 """Documents → sentences on all cores → the prepared corpus and its statistics; behind `prepare_corpus.py`.
 
-`corpus_readers.py` gives the documents, `sentences.py` splits them.
+Input: the documents of `corpus_readers.py`, which `sentences.py` splits. Output: one sentence a line, a blank line
+between documents. A long document is worked on in parts; documents and parts go to the workers in portions.
 """
 
 import contextlib
@@ -14,21 +15,22 @@ from typing import IO
 from common import files, parallel
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.text.corpus_readers import ReaderOptions, read_documents
+from data_gen.options import CorpusOptions
+from data_gen.text.corpus_readers import read_documents
 from data_gen.text.lines import ReadingNotes
 from data_gen.text.sentences import split_sentences
 
 # Characters given to a worker at a time: some 50 ms of work.
-_CHUNK_CHARACTERS = 1 << 18
-# A longer document is worked on in pieces of this size.
-_PIECE_CHARACTERS = 1 << 20
+_PORTION_CHARACTERS = 1 << 18
+# A longer document is worked on in parts of this size.
+_PART_CHARACTERS = 1 << 20
 # A document of one sentence is suspicious if it has more words than this, a sentence if it has more than that.
 _WORDS_WITHOUT_BREAK = 100
 _WORDS_IN_LONG_SENTENCE = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class DocumentPart:
   """A document, or a part of a long one, on its way to a worker."""
 
   document: int
@@ -37,8 +39,8 @@ class Piece:
 
 
 @dataclasses.dataclass(frozen=True)
-class SplitPiece:
-  """A piece as it is written: `text` is UTF-8, a sentence a line."""
+class SplitPart:
+  """A document part as it is written: `text` is UTF-8, a sentence a line."""
 
   document: int
   held_out: bool
@@ -68,9 +70,8 @@ class CorpusStatistics:
   long_sentences: int = 0
 
 
-def make_pieces(
-    documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int, first_number: int = 0) -> Iterator[Piece]:
-  """Cuts documents into pieces and says which of them are held out.
+def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int) -> Iterator[DocumentPart]:
+  """Cuts documents into parts and says which of them are held out.
 
   Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
   on the other documents, and copies of a document all fall on the same side.
@@ -79,23 +80,22 @@ def make_pieces(
     documents: iterators over paragraphs.
     held_out_fraction: expected share of the documents that are held out, 0 to 1.
     seed: other seeds hold out other documents.
-    first_number: number of the first document.
   """
-  for number, document in enumerate(documents, first_number):
+  for number, document in enumerate(documents):
     held_out = None
     paragraphs, size = [], 0
     for paragraph in document:
       paragraphs.append(paragraph)
       size += len(paragraph)
-      if size >= _PIECE_CHARACTERS:
+      if size >= _PART_CHARACTERS:
         if held_out is None:
           held_out = _is_held_out(paragraphs, held_out_fraction, seed)
-        yield Piece(number, held_out, paragraphs)
+        yield DocumentPart(number, held_out, paragraphs)
         paragraphs, size = [], 0
     if paragraphs:
       if held_out is None:
         held_out = _is_held_out(paragraphs, held_out_fraction, seed)
-      yield Piece(number, held_out, paragraphs)
+      yield DocumentPart(number, held_out, paragraphs)
 
 
 def _is_held_out(paragraphs: list[str], fraction: float, seed: int) -> bool:
@@ -107,24 +107,24 @@ def _is_held_out(paragraphs: list[str], fraction: float, seed: int) -> bool:
   return int.from_bytes(digest.digest(), "big") < fraction * 2**64
 
 
-def split_chunk(chunk: list[Piece]) -> list[SplitPiece]:
-  """Splits each piece into sentences; runs in the workers."""
-  return [_split_piece(piece) for piece in chunk]
+def split_portion(portion: list[DocumentPart]) -> list[SplitPart]:
+  """Splits each document part into sentences; runs in the workers."""
+  return [_split_part(part) for part in portion]
 
 
-def _split_piece(piece: Piece) -> SplitPiece:
-  sentences = [sentence for paragraph in piece.paragraphs for sentence in split_sentences(paragraph)]
+def _split_part(part: DocumentPart) -> SplitPart:
+  sentences = [sentence for paragraph in part.paragraphs for sentence in split_sentences(paragraph)]
   # A sentence holds single spaces only, so they count its words.
   words = [sentence.count(" ") + 1 for sentence in sentences]
-  return SplitPiece(
-      document=piece.document, held_out=piece.held_out,
+  return SplitPart(
+      document=part.document, held_out=part.held_out,
       text="".join(f"{sentence}\n" for sentence in sentences).encode(),
       num_sentences=len(sentences), num_words=sum(words),
       num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in words))
 
 
 class CorpusWriter:
-  """Writes pieces as they come, with a blank line between documents, and counts them."""
+  """Writes document parts as they come, with a blank line between documents, and counts them."""
 
   def __init__(self, file: IO[bytes]):
     self.statistics = CorpusStatistics()
@@ -133,19 +133,19 @@ class CorpusWriter:
     self._sentences = 0
     self._words = 0
 
-  def write(self, piece: SplitPiece) -> None:
-    """Appends a piece; those of one document come one after another."""
-    if not piece.num_sentences:
+  def write(self, part: SplitPart) -> None:
+    """Appends a part; those of one document come one after another."""
+    if not part.num_sentences:
       return
-    if piece.document != self._document:
+    if part.document != self._document:
       self.finish_document()
       if self._document is not None:
         self._write(b"\n")
-      self._document = piece.document
-    self._sentences += piece.num_sentences
-    self._words += piece.num_words
-    self.statistics.long_sentences += piece.num_long_sentences
-    self._write(piece.text)
+      self._document = part.document
+    self._sentences += part.num_sentences
+    self._words += part.num_words
+    self.statistics.long_sentences += part.num_long_sentences
+    self._write(part.text)
 
   def finish_document(self) -> None:
     """Counts the document written last; call it once at the end."""
@@ -176,20 +176,32 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
       yield file
 
 
+def run(options: CorpusOptions) -> None:
+  """The command: checks, prepares, prints the table and the warnings.
+
+  Raises:
+    UserError: an input can't be read or an output can't be written.
+  """
+  input_files = files.expand_patterns(options.input_file, "input_file")
+  for path in input_files:
+    files.check_readable(path, "input_file")
+  outputs = {"output_file": options.output_file}
+  if options.held_out_file:
+    outputs["held_out_file"] = options.held_out_file
+  check_outputs(input_files, outputs)
+  statistics, held_out, notes = prepare_corpus(input_files, options)
+  found = warnings(statistics, held_out, notes, bool(options.held_out_file))
+  written = list(zip(outputs.values(), (statistics, held_out), strict=False))
+  print(report(len(input_files), written, notes, found))
+
+
 def prepare_corpus(
-    input_files: Sequence[str], output_file: str, options: ReaderOptions, num_workers: int,
-    held_out_fraction: float = 0.0, held_out_file: str | None = None, seed: int = 12345,
-) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
+    input_files: Sequence[str], options: CorpusOptions) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
   """Reads, splits and writes the corpus.
 
   Args:
     input_files: in the order in which their documents are written.
-    output_file: the prepared corpus.
-    options: how the files are read.
-    num_workers: processes that split sentences; does not change the output.
-    held_out_fraction: expected share of documents that go to `held_out_file`.
-    held_out_file: needed if the fraction is not 0.
-    seed: choice of the held-out documents.
+    options: everything else.
 
   Returns:
     Statistics of the output, of the held-out output, and notes about the input.
@@ -198,27 +210,29 @@ def prepare_corpus(
     UserError: an input can't be read or holds no text at all, an output can't be written. No output exists then.
   """
   notes = ReadingNotes()
-  total = sum(os.path.getsize(path) for path in input_files)
+  total = sum(map(files.file_size, input_files))
   with contextlib.ExitStack() as stack:
     progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
-    main = CorpusWriter(stack.enter_context(open_output(output_file)))
-    held_out = CorpusWriter(stack.enter_context(open_output(held_out_file))) if held_out_file else main
+    main = held_out = CorpusWriter(stack.enter_context(open_output(options.output_file)))
+    if options.held_out_file:
+      held_out = CorpusWriter(stack.enter_context(open_output(options.held_out_file)))
     documents = _all_documents(input_files, options, notes, progress.advance)
-    pieces = make_pieces(documents, held_out_fraction, seed)
-    chunks = parallel.portions(pieces, lambda piece: sum(map(len, piece.paragraphs)), _CHUNK_CHARACTERS)
-    for split in stack.enter_context(contextlib.closing(parallel.ordered_map(split_chunk, chunks, num_workers))):
-      for piece in split:
-        (held_out if piece.held_out else main).write(piece)
+    parts = make_parts(documents, options.held_out_fraction, options.seed)
+    portions = parallel.portions(parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS)
+    results = parallel.ordered_map(split_portion, portions, options.workers)
+    for split in stack.enter_context(contextlib.closing(results)):
+      for part in split:
+        (held_out if part.held_out else main).write(part)
     main.finish_document()
     held_out.finish_document()
     if not main.statistics.documents:
       raise UserError("all documents were held out: lower --held_out_fraction" if held_out.statistics.documents
                       else "--input_file: there is no text in the input")
-  return main.statistics, held_out.statistics if held_out_file else CorpusStatistics(), notes
+  return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
 
 
 def _all_documents(
-    paths: Sequence[str], options: ReaderOptions, notes: ReadingNotes,
+    paths: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
     advance: Callable[[int], None]) -> Iterator[Iterator[str]]:
   for path in paths:
     yield from read_documents(path, options, notes, advance)
@@ -226,7 +240,7 @@ def _all_documents(
 
 def warnings(
     statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
-    held_out_wanted: bool) -> list[str]:
+    has_held_out_file: bool) -> list[str]:
   """What in the corpus will disappoint in training, a line each."""
   found = []
   if statistics.documents == 1:
@@ -241,7 +255,7 @@ def warnings(
   if statistics.long_sentences:
     found.append(f"{statistics.long_sentences:,} sentence(s) of more than {_WORDS_IN_LONG_SENTENCE} words "
                  "(tables, lists or text without punctuation); what is too long will be cut off in the records")
-  if held_out_wanted and not held_out.documents:
+  if has_held_out_file and not held_out.documents:
     found.append("no document was held out: raise --held_out_fraction")
   if notes.bad_utf8_lines:
     found.append(f"bytes that are not UTF-8 were replaced in {notes.bad_utf8_lines:,} lines")
@@ -281,12 +295,12 @@ def check_outputs(input_files: Sequence[str], outputs: dict[str, str]) -> None:
   Raises:
     UserError: names the flag.
   """
-  known = {os.path.realpath(path): "--input_file" for path in input_files}
+  known = dict.fromkeys(input_files, "--input_file")
   for flag, path in outputs.items():
-    real = os.path.realpath(path)
-    if real in known:
-      raise UserError(f"--{flag}: {path} is also named by {known[real]}: give it another name")
-    if os.path.isdir(path) or path.endswith(os.sep):
-      raise UserError(f"--{flag}: {path} is a directory, a file name is wanted")
+    owner = next((known[other] for other in known if files.same_file(path, other)), None)
+    if owner:
+      raise UserError(f"--{flag}: {path} is also named by {owner}: give it another name")
+    if path.endswith("/") or files.is_directory(path):
+      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
     files.make_output_directory(os.path.dirname(path) or ".", flag)
-    known[real] = f"--{flag}"
+    known[path] = f"--{flag}"

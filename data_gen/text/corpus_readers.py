@@ -6,7 +6,8 @@ Formats, told apart by the first line of each file that is not blank:
 - JSON lines: an object a line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
 - WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
 
-Any of them may be compressed with gzip. Comes before: nothing. Comes after: `prepare_corpus.py`.
+Any of them may be compressed with gzip. Input: files. Output: documents, each an iterator over its paragraphs, for
+`corpus_preparation.py`.
 """
 
 import contextlib
@@ -17,10 +18,8 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from common.errors import UserError
-from data_gen.text.lines import Lines, ReadingNotes, looks_like_json, open_text
-
-FORMATS = ("auto", "text", "json", "wiki")
-DOCUMENT_SEPARATORS = ("auto", "blank_line", "file", "line")
+from data_gen.options import CorpusOptions
+from data_gen.text.lines import Lines, ReadingNotes, looks_like_json, open_unzipped
 
 # A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
@@ -28,26 +27,6 @@ _MAX_PARAGRAPH_CHARACTERS = 4 << 20
 _WIKI_OPEN = re.compile(r'<doc\b[^>]*?(?:\btitle="(?P<title>.*?)")?[^>"]*>$')
 # The end of a sentence, of a heading with a colon, or of a quotation.
 _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
-
-
-@dataclasses.dataclass(frozen=True)
-class ReaderOptions:
-  """How files are read.
-
-  Attributes:
-    format: one of `FORMATS`.
-    text_field: name of the field with the text, for JSON lines.
-    document_separator: one of `DOCUMENT_SEPARATORS`, for plain text.
-    hard_wrapped: True: the lines of a paragraph are joined; False: a line is a paragraph; None: each plain
-      text file is looked at.
-    on_bad_utf8: "error" or "replace" (by U+FFFD).
-  """
-
-  format: str = "auto"
-  text_field: str = "text"
-  document_separator: str = "auto"
-  hard_wrapped: bool | None = None
-  on_bad_utf8: str = "error"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +51,7 @@ class TextLayout:
 
 
 def read_documents(
-    path: str, options: ReaderOptions, notes: ReadingNotes, progress: Callable[[int], None] = lambda amount: None,
+    path: str, options: CorpusOptions, notes: ReadingNotes, progress: Callable[[int], None] = lambda amount: None,
 ) -> Iterator[Iterator[str]]:
   """The documents of a file, each an iterator over its paragraphs (text without line breaks, never blank).
 
@@ -81,22 +60,22 @@ def read_documents(
 
   Args:
     path: the file.
-    options: how it is read.
+    options: of the reading: input_format, text_field, document_separator, hard_wrapped, on_bad_utf8.
     notes: counts are added to it.
-    progress: is told the number of bytes read on, as they are on disk.
+    progress: is told the number of bytes read since, as they are stored.
 
   Raises:
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
       a `<doc>` is not closed.
   """
   try:
-    with open_text(path) as (raw, file):
+    with open_unzipped(path) as (raw, file):
       lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
       sample = lines.sample()
       if not sample:
         notes.empty_files.append(path)
         return
-      kind = options.format if options.format != "auto" else detect_format(sample)
+      kind = options.input_format if options.input_format != "auto" else detect_format(sample)
       if kind == "json":
         hard_wrapped = detect_layout(_strings_in(sample, options.text_field), options).hard_wrapped
         described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
@@ -125,7 +104,7 @@ def detect_format(sample: list[str]) -> str:
   return "wiki" if first.startswith("<doc ") else "text"
 
 
-def detect_layout(sample: list[str], options: ReaderOptions) -> TextLayout:
+def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
   """Finds out what lines and blank lines mean in a plain text file, where the options do not say.
 
   A file is taken for hard-wrapped if its lines are short, and most of those followed by another one do not
@@ -134,25 +113,23 @@ def detect_layout(sample: list[str], options: ReaderOptions) -> TextLayout:
 
   Args:
     sample: the first lines of the file.
-    options: `document_separator` and `hard_wrapped` other than "auto" and None are kept.
+    options: `document_separator` and `hard_wrapped` other than "auto" are kept.
   """
   stripped = [line.strip() for line in sample]
   lengths = sorted(len(line) for line in stripped if line)
   followed = [line for line, after in zip(stripped, stripped[1:], strict=False) if line and after]
-  blocks = sum(bool(line) and not before for before, line in zip(["", *stripped], stripped, strict=False))
+  paragraphs = sum(bool(line) and not before for before, line in zip(["", *stripped], stripped, strict=False))
 
-  hard_wrapped = options.hard_wrapped
-  if options.document_separator == "line":
-    hard_wrapped = False
-  if hard_wrapped is None:
+  hard_wrapped = options.hard_wrapped == "true" and options.document_separator != "line"
+  if options.hard_wrapped == "auto" and options.document_separator != "line":
     open_ended = sum(not _LINE_ENDS_SENTENCE.search(line) for line in followed)
     short = bool(lengths) and lengths[int(0.95 * (len(lengths) - 1))] <= 120
     hard_wrapped = short and open_ended > 0.5 * len(followed)
 
   separator = options.document_separator
   if separator == "auto":
-    one_line_blocks = blocks > 1 and len(followed) < 0.1 * blocks
-    separator = "file" if hard_wrapped or one_line_blocks else "blank_line"
+    of_one_line = paragraphs > 1 and len(followed) < 0.1 * paragraphs
+    separator = "file" if hard_wrapped or of_one_line else "blank_line"
   return TextLayout(separator, hard_wrapped)
 
 
@@ -203,8 +180,8 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
     record = _json_record(line, text_field, f"{lines.path}:{number}")
     # A JSON string can hold what UTF-8 can't (half a surrogate pair), and NUL.
     text = record[text_field].encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
-    blocks = re.split(r"\n\s*\n", "\n".join(text.splitlines())) if hard_wrapped else text.splitlines()
-    paragraphs = [" ".join(block.split()) if hard_wrapped else block.strip() for block in blocks if block.strip()]
+    parts = re.split(r"\n\s*\n", "\n".join(text.splitlines())) if hard_wrapped else text.splitlines()
+    paragraphs = [" ".join(part.split()) if hard_wrapped else part.strip() for part in parts if part.strip()]
     if paragraphs and paragraphs[0] == str(record.get("title", "")).strip():
       del paragraphs[0]
     if paragraphs:

@@ -1,19 +1,28 @@
-"""Finds the docstrings of the installed packages and takes the prose out of them; behind `extract_docstrings.py`."""
+"""Finds the docstrings of the installed packages and takes the prose out of them; behind `extract_docstrings.py`.
+
+Input: Python files, read as text. Output: documents, each a list of paragraphs without code, tables and markup. The
+common styles (numpydoc, Google, reStructuredText fields, Markdown) are known by their surface only; what can't be told
+from prose stays in.
+"""
 
 import ast
 import dataclasses
 import gc
 import hashlib
+import inspect
+import json
 import os
+import re
 import sys
 import sysconfig
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from common import parallel
+from common import files, parallel
 from common.errors import UserError
 from common.progress import Progress
-from data_gen.text.docstring_text import docstring_paragraphs
+from data_gen.options import DocstringOptions
 
 STANDARD_LIBRARY = "stdlib"
 
@@ -21,9 +30,50 @@ STANDARD_LIBRARY = "stdlib"
 _SKIPPED_DIRECTORIES = frozenset(
     ("__pycache__", "test", "tests", "testing", "site-packages", "dist-packages", "idlelib", "lib2to3", "turtledemo",
      "ensurepip"))
-_CHUNK_BYTES = 1 << 20
+_PORTION_BYTES = 1 << 20
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _NESTING = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try, ast.With)
+
+# Directives whose indented block is not prose; the blocks of all others ("note", "versionadded") are.
+_CODE_DIRECTIVE = re.compile(
+    r"\.\. +(?:code|code-block|sourcecode|math|plot|image|figure|index|autosummary|automodule|autoclass|autofunction|"
+    r"toctree|table|csv-table|list-table|ipython|testcode|testoutput|testsetup|parsed-literal|raw|include|"
+    r"literalinclude|doctest|highlight|currentmodule|module|contents|graphviz|jupyter-execute|bokeh-plot|"
+    r"minigallery)\b.*")
+_DIRECTIVE = re.compile(r"\.\. +[\w:.-]+::\s*[\d.]*\s*")
+_FOOTNOTE = re.compile(r"\.\. *\[[^\]]+\]\s*|\.\. +_[^:]+:.*")
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.])\1{2,}$")
+_TABLE = re.compile(r"[=\-+| :]*(?:={2,}|-{2,}|\+|\|)[=\-+| :]*$|\|.*\||\+[-=+]+\+?")
+_FENCE = re.compile(r"(?:```|~~~)")
+_SECTION = re.compile(
+    r"(?:args|arguments|parameters|params|keyword args|keyword arguments|kwargs|other parameters|returns?|yields?|"
+    r"raises|raised|warns|attributes|methods|examples?|usage|notes?|references?|see also|call arguments|inputs?|"
+    r"outputs?|input shape|output shape|warnings?|todo|exceptions?|reference|tips?):?$", re.IGNORECASE)
+# "alpha : float, optional" of numpydoc: a name, or several, then a type.
+_NUMPYDOC_ITEM = re.compile(r"\*{0,2}[\w.\[\]]+(?:, *\*{0,2}[\w.]+)* ?: .*$")
+# "alpha: The learning rate." or "alpha (float): …" of Google style, ":param float alpha: …" of Sphinx.
+_GOOGLE_ITEM = re.compile(r"(?:[-*] +)?`{0,2}\*{0,2}[\w.]+`{0,2}(?: ?\([^)]*\))?: +(?=\S)")
+_SPHINX_FIELD = re.compile(r":(?:param|parameter|arg|keyword|key|raises?|returns?|ivar|cvar|var|yields?)\b[^:]*: *")
+_SPHINX_DROPPED = re.compile(r":(?:type|rtype|vartype|meta|ref)\b[^:]*:")
+_BULLET = re.compile(r"(?:[-*+•]|\(?\d{1,2}[.)]|\(?[a-z]\)) +")
+_CODE_LINE = re.compile(
+    r"(?:import \w|from [\w.]+ import |def \w+\(|class \w+[(:]|return\b.*[()\[\]=]|@\w+|"
+    r"(?:for|with|if|while|try)\b.*:$|print\(|[\w.\[\], ]+ [-+*/]?= \S|[\w.]+\(.*\)[,;]?$|\$ |%|"
+    r"[\])}]+[,;]?$|#|\d+ +[-\d])")
+
+_ROLE = re.compile(r":[\w:+.-]+:`[~!]?([^`<]*?)(?: *<[^`>]*>)?`")
+_LINK = re.compile(r"`([^`<]+?) *<[^`>]+>`_*")
+_MARKDOWN_LINK = re.compile(r"!?\[([^\]]+)\]\([^)]*\)")
+_CITATION = re.compile(r" ?\[[\w#*+-]+\]_")
+_EMPHASIS = re.compile(r"(?<![\w*`])(\*{1,2})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])")
+_LITERAL = re.compile(r"``?([^`]*)``?_*")
+_DOTTED_PATH = re.compile(r"(?<![\w.])~(?=\w)")
+
+# A paragraph is prose if most of what stands between its spaces are words, and there are enough of them.
+_MIN_PARAGRAPH_WORDS = 4
+_MIN_WORD_SHARE = 0.7
+_WORD = re.compile(r"[(\"'“]*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”]*[.,;:!?]*[)\"'”]*$")
+_ENDS_SENTENCE = re.compile(r"[.!?:][)\"'”]*$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +104,26 @@ class PackageCounts:
   kept_words: int = 0
 
 
+def run(options: DocstringOptions) -> None:
+  """The command: writes JSON lines with the fields package and text, prints the table.
+
+  Raises:
+    UserError: a package is not installed, the output can't be written, or no docstring is long enough.
+  """
+  if files.is_directory(options.output_file):
+    raise UserError(f"--output_file: {options.output_file} is a directory, a file name is expected")
+  files.make_output_directory(os.path.dirname(options.output_file) or ".", "output_file")
+  sources = find_source_files(options.packages)
+  counts: dict[str, PackageCounts] = defaultdict(PackageCounts)
+  with files.atomic_write(options.output_file) as file:
+    for package, paragraphs in extract_documents(sources, options.workers, options.min_words, counts):
+      json.dump({"package": package, "text": "\n".join(paragraphs)}, file, ensure_ascii=False)
+      file.write("\n")
+    if not any(count.documents for count in counts.values()):
+      raise UserError("--packages: no docstring of --min_words or more was found")
+  print(report(counts))
+
+
 def find_source_files(packages: Sequence[str] | None = None) -> list[SourceFile]:
   """The Python files of the running environment, sorted by package and path.
 
@@ -72,7 +142,7 @@ def find_source_files(packages: Sequence[str] | None = None) -> list[SourceFile]
   if packages:
     missing = [name for name in packages if name not in roots]
     if missing:
-      raise UserError(f"--packages: {', '.join(missing)} not installed in {sys.prefix}; top-level names are wanted, "
+      raise UserError(f"--packages: {', '.join(missing)} not installed in {sys.prefix}; top-level names are expected, "
                       f"such as numpy or sklearn, or {STANDARD_LIBRARY} for the standard library")
     roots = {name: roots[name] for name in packages}
   return [source for name in sorted(roots) for source in _python_files(name, roots[name])]
@@ -116,7 +186,101 @@ def _docstrings(node: ast.AST) -> Iterator[str]:
       yield from _docstrings(child)
 
 
-def read_chunk(sources: list[SourceFile]) -> list[list[tuple[int, list[str]]]]:
+def docstring_paragraphs(docstring: str) -> list[str]:
+  """The prose of a docstring.
+
+  Args:
+    docstring: as it stands in the source.
+
+  Returns:
+    Paragraphs without line breaks and markup; empty if there is no prose.
+  """
+  paragraphs: list[list[str]] = [[]]
+  for line in _prose_lines(inspect.cleandoc(docstring).splitlines()):
+    starts, text = line
+    if starts or not text:
+      paragraphs.append([])
+    if text:
+      paragraphs[-1].append(text)
+  joined = (_without_markup(" ".join(lines)) for lines in paragraphs if lines)
+  return [paragraph for paragraph in joined if _is_prose(paragraph)]
+
+
+def _prose_lines(lines: list[str]) -> list[tuple[bool, str]]:
+  """(whether a new paragraph starts here, text) for each line that may be prose; text "" ends a paragraph."""
+  kept: list[tuple[bool, str]] = []
+  skipped_deeper_than = None  # Inside a literal block: skip what is indented more than this.
+  in_fence = in_doctest = False
+  for number, raw in enumerate(lines):
+    text = raw.strip()
+    indent = len(raw) - len(raw.lstrip())
+    if _FENCE.match(text):
+      in_fence = not in_fence
+      kept.append((False, ""))
+      continue
+    if in_fence:
+      continue
+    if not text:
+      in_doctest = False
+      kept.append((False, ""))
+      continue
+    if skipped_deeper_than is not None:
+      if indent > skipped_deeper_than:
+        continue
+      skipped_deeper_than = None
+    if text.startswith(">>>") or in_doctest:
+      in_doctest = True
+      continue
+    if _CODE_DIRECTIVE.match(text) or text == "::":
+      skipped_deeper_than = indent
+      continue
+    following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+    if _UNDERLINE.match(text) or _TABLE.match(text) or _UNDERLINE.match(following):
+      kept.append((False, ""))
+      continue
+    if text.endswith("::") and not _DIRECTIVE.fullmatch(text):
+      # A literal block follows, after a blank line or at once.
+      skipped_deeper_than = indent
+      text = text[:-1]
+    kept.append(_prose_line(text))
+  return kept
+
+
+def _prose_line(text: str) -> tuple[bool, str]:
+  if _SPHINX_DROPPED.match(text) or _SECTION.match(text) or _CODE_LINE.match(text):
+    return False, ""
+  for opening in (_SPHINX_FIELD, _FOOTNOTE, _DIRECTIVE, _BULLET):
+    match = opening.match(text)
+    if match:
+      rest = text[match.end():]
+      return True, _GOOGLE_ITEM.sub("", rest, count=1) if _GOOGLE_ITEM.match(rest) else rest
+  match = _GOOGLE_ITEM.match(text)
+  if match:
+    return True, text[match.end():]
+  if _NUMPYDOC_ITEM.match(text):
+    return False, ""
+  return False, text
+
+
+def _without_markup(text: str) -> str:
+  text = _ROLE.sub(r"\1", text)
+  text = _LINK.sub(r"\1", text)
+  text = _MARKDOWN_LINK.sub(r"\1", text)
+  text = _CITATION.sub("", text)
+  text = _LITERAL.sub(r"\1", text)
+  text = _EMPHASIS.sub(r"\2", text)
+  text = _DOTTED_PATH.sub("", text)
+  return " ".join(text.split())
+
+
+def _is_prose(paragraph: str) -> bool:
+  parts = paragraph.split()
+  words = sum(bool(_WORD.match(part)) for part in parts)
+  return (words >= _MIN_PARAGRAPH_WORDS and words >= _MIN_WORD_SHARE * len(parts)
+          and (bool(_ENDS_SENTENCE.search(paragraph)) or words >= 3 * _MIN_PARAGRAPH_WORDS))
+
+
+def read_portion(sources: list[SourceFile]) -> list[list[tuple[int, list[str]]]]:
   """For each file its docstrings: (number of words as they stand there, paragraphs of prose). Runs in the workers."""
   # A syntax tree is made of a million objects without cycles: collecting garbage costs a third of the time.
   gc.disable()
@@ -139,10 +303,10 @@ def extract_documents(
     counts: package → counts, added to.
   """
   seen: set[bytes] = set()
-  chunks = list(parallel.portions(sources, lambda source: source.size, _CHUNK_BYTES))
+  portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))
   with Progress("docstrings", total=sum(source.size for source in sources), unit="B") as progress:
-    for chunk, results in zip(chunks, parallel.ordered_map(read_chunk, chunks, num_workers), strict=True):
-      for source, docstrings in zip(chunk, results, strict=True):
+    for portion, results in zip(portions, parallel.ordered_map(read_portion, portions, num_workers), strict=True):
+      for source, docstrings in zip(portion, results, strict=True):
         package = counts[source.package]
         package.files += 1
         for num_words, paragraphs in docstrings:
@@ -154,7 +318,7 @@ def extract_documents(
             package.documents += 1
             package.kept_words += kept_words
             yield source.package, new
-      progress.advance(sum(source.size for source in chunk))
+      progress.advance(sum(source.size for source in portion))
 
 
 def _seen_before(paragraph: str, seen: set[bytes]) -> bool:

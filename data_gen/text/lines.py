@@ -1,6 +1,7 @@
 """The lines of a text file, whatever its compression, line ends and faults of encoding.
 
-Used by `corpus_readers.py`.
+Input: a file on any file system. Output: (line number, text), for `corpus_readers.py`; or the open file itself, for all
+that reads plain and gzipped files alike.
 """
 
 import contextlib
@@ -48,9 +49,9 @@ def looks_like_json(line: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_text(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-  """The file as it is on disk, and the file to read from, which is another one for gzip."""
-  with open(path, "rb") as raw:
+def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+  """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
+  with files.open_file(path, "rb") as raw:
     if raw.peek(2)[:2] != files.GZIP_MAGIC:
       yield raw, raw
     else:
@@ -118,7 +119,7 @@ class Lines:
       yield from self._decoded(carried)
 
   def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
-    """Of a line that goes on: what is used now, and what is put before the rest."""
+    """Of a line that is not at its end: what is used now, and what is put before the rest."""
     if looks_like_json(line[:100].decode("utf-8", errors="replace")):
       line += self._file.readline(_MAX_JSON_LINE_BYTES)
       if len(line) > _MAX_JSON_LINE_BYTES:

@@ -2,7 +2,7 @@
 
     basic_tokenize("Café-Bar 東京!", do_lower_case=True)  # ['cafe', '-', 'bar', '東', '京', '!']
 
-Comes before the WordPiece step of `data_gen/tokenization/tokenizer.py`. The Unicode tables are those of the running Python
+Input: any str. Output: words, which `wordpiece.py` splits. The Unicode tables are those of the running Python
 (`unicodedata`), as with the original.
 """
 
@@ -100,7 +100,7 @@ def find_chunk_starts(text: str) -> np.ndarray:
 def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
   """Splits text into words and punctuation marks, exactly as `BasicTokenizer.tokenize` of the original.
 
-  Control and format characters, U+0000 and U+FFFD are deleted (the word goes on); white space is a boundary;
+  Control and format characters, U+0000 and U+FFFD are deleted without ending the word; white space is a boundary;
   Chinese characters and punctuation marks are words of their own. With `do_lower_case`, `str.lower()` (which knows
   the final sigma, so it sees a whole chunk at a time), then NFD, then marks of category Mn are dropped.
 
@@ -128,7 +128,7 @@ def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
 
 def basic_tokenize_with_offsets(
     text: str, do_lower_case: bool = True) -> list[tuple[str, Sequence[int], Sequence[int]]]:
-  """`basic_tokenize` with the place in `text` where every character of a word comes from.
+  """`basic_tokenize` with the offsets in `text` of every character of a word.
 
   A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
   Behind a punctuation mark or an ideograph, which are words of their own, it belongs to none.
@@ -199,7 +199,7 @@ def _lower_and_decompose(characters: list[str], origins: list[int]) -> tuple[lis
 
 
 def _order_canonically(pairs: list[tuple[str, int]]) -> None:
-  """Sorts each run of combining marks by combining class, in place, as NFD does across characters."""
+  """Sorts consecutive combining marks by combining class, in place, as NFD does across characters."""
   start = 0
   while start < len(pairs):
     end = start

@@ -1,13 +1,13 @@
 """From text to WordPiece ids, exactly as the original `FullTokenizer`, in batches and at the speed of `str.split()`.
 
     tokenizer = Tokenizer.from_file("vocab.txt", do_lower_case=True)
-    ids, row_lengths, spans = tokenizer.encode_batch(["Hello, world!", "And you?"], spans=True)
+    ids, row_lengths, offsets = tokenizer.encode_batch(["Hello, world!", "And you?"], offsets=True)
 
-Before this: `data_gen/tokenization/vocabulary.py`, `data_gen/tokenization/basic.py`. After it: whatever makes features of ids.
+Input: texts. Output: flat arrays of ids, of which features are made.
 
 How it is fast: the original's algorithm never looks beyond a chunk (what white space and Chinese characters
-delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text go through
-`data_gen/tokenization/blocks.py`; all others are `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
+delimit), so a chunk is tokenized once and remembered. Large batches of mostly ASCII text go through `vectorized.py`,
+two to three times as fast; all others are `b"".join(map(cache.__getitem__, text.split()))`, loops in C.
 """
 
 import re
@@ -25,7 +25,7 @@ from data_gen.tokenization.basic import (
   find_chunks,
   splits_plainly,
 )
-from data_gen.tokenization.blocks import SPANNED_PIECE, BlockTokenizer
+from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
 
@@ -34,33 +34,33 @@ _CACHE_ENTRIES = 174_000
 # Longer chunks (addresses, base64, sentences of languages without spaces) hardly ever come back.
 _LONGEST_CACHED_CHUNK = 48
 
-# Up to this many characters a batch is done before numpy has got going.
-_SMALLEST_BLOCK = 8_000
-# A block and what is computed from it should fit in the second-level cache of a core.
-_BLOCK_CHARACTERS = 128_000
-# Bytes; a single text may be longer than a block should be. Up to two of these must have fewer different words than
+# Up to this many characters are done before numpy has got going.
+_SMALLEST_BATCH = 8_000
+# A batch for `VectorizedTokenizer` and what is computed from it should fit in the second-level cache of a core.
+_BATCH_CHARACTERS = 128_000
+# Bytes; a single text may be longer than a batch should be. Up to two of these must have fewer different words than
 # a `WordTable` holds.
-_LONGEST_BLOCK = 200_000
+_LONGEST_BATCH = 200_000
 # Texts with more bytes per character are mostly not ASCII: their words are long in UTF-8.
 _MOST_BYTES_PER_CHARACTER = 1.25
 
-_pack_place = struct.Struct("=ii").pack
+_pack_offsets = struct.Struct("=ii").pack
 _special_token = re.compile(f"({'|'.join(map(re.escape, SPECIAL_TOKENS))})")
 _find_special_token = _special_token.search
 _split_special_tokens = _special_token.split
 
 
 class Encoding(NamedTuple):
-  """Tokens of R texts, T in all, one text behind the other.
+  """Tokens of R texts, T in all, concatenated.
 
   Attributes:
     ids: int32 [T].
     row_lengths: int64 [R], number of tokens of each text; 0 for a text without any.
-    spans: int32 [T, 2] or None: the token is text[start:end] of its own text, in Python characters.
+    offsets: int32 [T, 2] or None: the token is text[start:end] of its own text, in Python characters.
   """
   ids: np.ndarray
   row_lengths: np.ndarray
-  spans: np.ndarray | None
+  offsets: np.ndarray | None
 
 
 class Tokenizer:
@@ -76,16 +76,17 @@ class Tokenizer:
     self.do_lower_case = do_lower_case
     self._wordpiece = WordPiece(vocabulary)
     self._word_cache = _Cache(self._wordpiece.ids)
-    # By whether spans are wanted (then a piece is a `SPANNED_PIECE`, else an int32 id) and special tokens recognised.
+    # By whether offsets are asked for (then a piece is a `PIECE_WITH_OFFSETS`, else an int32 id) and special tokens
+    # recognised.
     self._caches = {
       (False, False): _Cache(self._ids_of_chunk),
       (False, True): _Cache(self._ids_of_special_chunk),
-      (True, False): _Cache(self._spanned_pieces_of_chunk),
-      (True, True): _Cache(self._spanned_pieces_of_special_chunk),
+      (True, False): _Cache(self._pieces_with_offsets_of_chunk),
+      (True, True): _Cache(self._pieces_with_offsets_of_special_chunk),
     }
-    # By whether spans are wanted; the second is made when needed.
-    self._block_tokenizers: dict[bool, BlockTokenizer] = {}
-    self._block_tokenizer(spans=False)
+    # By whether offsets are asked for; the second is made when needed.
+    self._vectorized_tokenizers: dict[bool, VectorizedTokenizer] = {}
+    self._vectorized_tokenizer(offsets=False)
     self._lock = threading.Lock()
 
   @classmethod
@@ -114,13 +115,13 @@ class Tokenizer:
     """
     return self.encode_batch([text], special_tokens).ids
 
-  def encode_batch(self, texts: Sequence[str], special_tokens: bool = False, spans: bool = False) -> Encoding:
+  def encode_batch(self, texts: Sequence[str], special_tokens: bool = False, offsets: bool = False) -> Encoding:
     """The ids of many texts; [CLS] and [SEP] are not added.
 
     Args:
       texts: R str.
       special_tokens: as in `encode`.
-      spans: also return where each token stands in its text. [UNK] covers its word; the rules for characters that
+      offsets: also return where each token stands in its text. [UNK] covers its word; the rules for characters that
         are deleted or become several are in docs/tokenization.md.
 
     Raises:
@@ -129,19 +130,19 @@ class Tokenizer:
     if isinstance(texts, str):
       raise TypeError("encode_batch takes a list of texts; use encode() for one text")
     texts = texts if isinstance(texts, list | tuple) else list(texts)
-    pieces, row_lengths = self._encode(texts, special_tokens, spans)
-    if not spans:
+    pieces, row_lengths = self._encode(texts, special_tokens, offsets)
+    if not offsets:
       return Encoding(pieces, row_lengths, None)
     return Encoding(pieces["id"].copy(), row_lengths, np.stack([pieces["start"], pieces["end"]], axis=1))
 
-  def _encode(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) of the texts, whichever way is quicker for each of them."""
-    if sum(map(len, texts)) <= _SMALLEST_BLOCK:
-      return self._encode_chunks(texts, special_tokens, spans)
-    outputs = [self._encode_block(block, special_tokens, spans) for block in _blocks(texts)]
+    if sum(map(len, texts)) <= _SMALLEST_BATCH:
+      return self._encode_chunks(texts, special_tokens, offsets)
+    outputs = [self._encode_part(part, special_tokens, offsets) for part in _batches(texts)]
     return tuple(np.concatenate(parts) for parts in zip(*outputs, strict=True))
 
-  def _encode_block(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_part(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     blob = "\n".join(texts)
     if blob.isascii():
       data = blob.encode()
@@ -150,32 +151,32 @@ class Tokenizer:
       encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
       data = b"\n".join(encoded)
       lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    if _fits_block(blob, data, special_tokens):
-      return self._encode_data(data, lengths, spans)
+    if _fits_vectorized(blob, data, special_tokens):
+      return self._encode_data(data, lengths, offsets)
     if len(texts) == 1:
-      return self._encode_chunks(texts, special_tokens, spans)
-    fits = [_fits_block(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
+      return self._encode_chunks(texts, special_tokens, offsets)
+    fits = [_fits_vectorized(text, text.encode("utf-8", "surrogatepass"), special_tokens) for text in texts]
     others = self._encode_chunks([text for text, fit in zip(texts, fits, strict=True) if not fit],
-                                 special_tokens, spans)
+                                 special_tokens, offsets)
     if not any(fits):
       return others
     encoded = [text.encode("utf-8", "surrogatepass") for text, fit in zip(texts, fits, strict=True) if fit]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    fitting = self._encode_data(b"\n".join(encoded), lengths, spans)
+    fitting = self._encode_data(b"\n".join(encoded), lengths, offsets)
     return _merge(np.array(fits), fitting, others)
 
-  def _encode_data(self, data: bytes, lengths: np.ndarray, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_data(self, data: bytes, lengths: np.ndarray, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     # Looking up may change the table; the caches are dicts and need no lock.
     with self._lock:
-      return self._block_tokenizer(spans).encode(data, lengths)
+      return self._vectorized_tokenizer(offsets).encode(data, lengths)
 
-  def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, spans: bool) -> tuple[np.ndarray, np.ndarray]:
+  def _encode_chunks(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     """(pieces, row lengths) by looking up chunk after chunk."""
     blob = "\n".join(texts)
     # One quick look at everything spares most batches a look at each text.
     chunks_of = str.split if splits_plainly(blob) else _chunks
-    pieces_of = self._caches[spans, special_tokens].__getitem__
-    if not spans:
+    pieces_of = self._caches[offsets, special_tokens].__getitem__
+    if not offsets:
       join = b"".join
       rows = [join(map(pieces_of, chunks_of(text))) for text in texts]
       return _array(rows, np.int32), np.fromiter(map(len, rows), np.int64, len(rows)) // ID_BYTES
@@ -184,30 +185,30 @@ class Tokenizer:
     text_starts = np.cumsum(text_lengths + 1) - text_lengths - 1
     chunk_starts = find_chunk_starts(blob)
     values = [pieces_of(chunk) for text in texts for chunk in chunks_of(text)]
-    counts = np.fromiter(map(len, values), np.int64, len(values)) // SPANNED_PIECE.itemsize
-    pieces = _array(values, SPANNED_PIECE)
+    counts = np.fromiter(map(len, values), np.int64, len(values)) // PIECE_WITH_OFFSETS.itemsize
+    pieces = _array(values, PIECE_WITH_OFFSETS)
     chunk_texts = np.searchsorted(text_starts, chunk_starts, side="right") - 1
-    offsets = np.repeat((chunk_starts - text_starts[chunk_texts]).astype(np.int32), counts)
-    pieces["start"] += offsets
-    pieces["end"] += offsets
+    shift = np.repeat((chunk_starts - text_starts[chunk_texts]).astype(np.int32), counts)
+    pieces["start"] += shift
+    pieces["end"] += shift
     first_pieces = np.concatenate([[0], np.cumsum(counts)])
     first_chunks = np.searchsorted(chunk_starts, np.append(text_starts, len(blob) + 1))
     return pieces, np.diff(first_pieces[first_chunks])
 
-  def _block_tokenizer(self, spans: bool) -> BlockTokenizer:
-    if spans not in self._block_tokenizers:
-      self._block_tokenizers[spans] = BlockTokenizer(
-        self._spanned_pieces_of_words if spans else self._ids_of_words, self._caches[spans, False].__getitem__,
-        SPANNED_PIECE if spans else np.int32, self.do_lower_case, self.vocabulary.tokens)
-    return self._block_tokenizers[spans]
+  def _vectorized_tokenizer(self, offsets: bool) -> VectorizedTokenizer:
+    if offsets not in self._vectorized_tokenizers:
+      self._vectorized_tokenizers[offsets] = VectorizedTokenizer(
+        self._pieces_with_offsets_of_words if offsets else self._ids_of_words, self._caches[offsets, False].__getitem__,
+        PIECE_WITH_OFFSETS if offsets else np.int32, self.do_lower_case, self.vocabulary.tokens)
+    return self._vectorized_tokenizers[offsets]
 
   def _ids_of_words(self, words: list[str]) -> list[bytes]:
     """`_ids_of_chunk` of words without ASCII punctuation, and in lower case where that is asked for."""
     ids, ids_of_chunk = self._wordpiece.ids, self._ids_of_chunk
     return [ids(word) if word.isascii() and word.isprintable() else ids_of_chunk(word) for word in words]
 
-  def _spanned_pieces_of_words(self, words: list[str]) -> list[bytes]:
-    return list(map(self._spanned_pieces_of_chunk, words))
+  def _pieces_with_offsets_of_words(self, words: list[str]) -> list[bytes]:
+    return list(map(self._pieces_with_offsets_of_chunk, words))
 
   def _ids_of_chunk(self, chunk: str) -> bytes:
     return b"".join(map(self._word_cache.__getitem__, basic_tokenize(chunk, self.do_lower_case)))
@@ -216,21 +217,21 @@ class Tokenizer:
     return b"".join([self._wordpiece.id_bytes(part) if is_special else self._ids_of_chunk(part)
                      for part, is_special, _ in _special_parts(chunk)])
 
-  def _spanned_pieces_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
-    """Places are relative to the chunk, plus `offset`."""
+  def _pieces_with_offsets_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
+    """Offsets are relative to the chunk, plus `offset`."""
     pieces = []
     for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
       first = 0
       for id, length in self._wordpiece.pieces(word):
         last = first + length
         # Not simply the first start and the last end: NFD may put a later mark before an earlier one.
-        pieces += (id, _pack_place(offset + min(starts[first:last]), offset + max(ends[first:last])))
+        pieces += (id, _pack_offsets(offset + min(starts[first:last]), offset + max(ends[first:last])))
         first = last
     return b"".join(pieces)
 
-  def _spanned_pieces_of_special_chunk(self, chunk: str) -> bytes:
-    return b"".join([self._wordpiece.id_bytes(part) + _pack_place(offset, offset + len(part)) if is_special
-                     else self._spanned_pieces_of_chunk(part, offset)
+  def _pieces_with_offsets_of_special_chunk(self, chunk: str) -> bytes:
+    return b"".join([self._wordpiece.id_bytes(part) + _pack_offsets(offset, offset + len(part)) if is_special
+                     else self._pieces_with_offsets_of_chunk(part, offset)
                      for part, is_special, offset in _special_parts(chunk)])
 
 
@@ -263,21 +264,21 @@ def _chunks(text: str) -> list[str]:
   return text.split() if splits_plainly(text) else find_chunks(text)
 
 
-def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-  """The texts in groups of about `_BLOCK_CHARACTERS`."""
+def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+  """The texts in groups of about `_BATCH_CHARACTERS`."""
   start = size = 0
   for end, text in enumerate(texts, 1):
     size += len(text)
-    if size >= _BLOCK_CHARACTERS:
+    if size >= _BATCH_CHARACTERS:
       yield texts[start:end]
       start, size = end, 0
   if start < len(texts):
     yield texts[start:]
 
 
-def _fits_block(text: str, data: bytes, special_tokens: bool) -> bool:
-  """Whether `BlockTokenizer` is right for the text, whose UTF-8 is `data`, and quick."""
-  if len(data) > _LONGEST_BLOCK or b"\0" in data or (special_tokens and _find_special_token(text)):
+def _fits_vectorized(text: str, data: bytes, special_tokens: bool) -> bool:
+  """Whether `VectorizedTokenizer` is right for the text, whose UTF-8 is `data`, and quick."""
+  if len(data) > _LONGEST_BATCH or b"\0" in data or (special_tokens and _find_special_token(text)):
     return False
   if len(data) == len(text):
     return True

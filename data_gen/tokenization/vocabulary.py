@@ -1,4 +1,6 @@
-"""The WordPiece vocabulary: one token a line, its number is its id. Read by `data_gen/tokenization/tokenizer.py`.
+"""The WordPiece vocabulary: one token a line, its number is its id.
+
+Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
 
     vocabulary = Vocabulary.from_file("vocab.txt")
     vocabulary.id_of("[CLS]")  # 101
@@ -66,11 +68,10 @@ class Vocabulary:
     """
     path = str(path)
     try:
-      with open(path, "rb") as file:
+      if files.is_directory(path):
+        raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
+      with files.open_file(path, "rb") as file:
         data = file.read()
-    except IsADirectoryError:
-      raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt"
-                      ) from None
     except OSError as error:
       raise UserError(f"can't read the vocabulary {path}: {error.strerror}") from None
     notes = []
@@ -147,7 +148,7 @@ def _tokens_of_lines(lines: list[str], path: str, notes: list[str]) -> list[str]
   while used and not lines[used - 1].strip(_INVISIBLE):
     used -= 1
   if not used:
-    raise UserError(f"{path} is empty: one token a line is wanted")
+    raise UserError(f"{path} is empty: one token a line is expected")
   if used < len(lines):
     notes.append(f"{path}:{used + 1}: {_count(len(lines) - used, 'blank line')} at the end ignored")
   tokens, padded, inside = [], [], []

@@ -1,4 +1,6 @@
-"""From words to pieces of a vocabulary (`WordpieceTokenizer` of the original).
+"""From words to word pieces of a vocabulary (`WordpieceTokenizer` of the original).
+
+Input: words of `basic.py`. Output: ids.
 
 Greedy: the longest piece of the vocabulary at the start of the word, then the longest "##" piece, and so on; if
 any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.

@@ -1,8 +1,10 @@
-"""What lies beside weights: configuration, vocabulary, casing.
+"""What a checkpoint holds whatever its format, and what lies beside the weights: configuration, vocabulary, casing.
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
   tokenizer_config.json   do_lower_case; else the normalizer of tokenizer.json tells
+
+Input: a directory and what the reader of a format found there. Output: a `Checkpoint`.
 """
 
 import atexit
@@ -14,8 +16,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from common import files
 from common.errors import UserError
-from common.files import read_json
+from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
 CONFIG_FILE = "bert_config.json"
@@ -26,21 +29,24 @@ TASK_FILE = "task.json"
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 
+TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
+_TOKENIZER_FILE = "tokenizer.json"
+
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-  """Weights that can be read by the names of the original (see `names`).
+  """Weights that can be read by the names of the original (see `weights.py`).
 
   Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
 
   Attributes:
-    description: format and place, for messages.
+    description: format and path, for messages.
     tensors: name → shape of each weight.
     read: name → float array of that shape. Raises `UserError` where the file is damaged.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
-    directory: where the weights are.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
+    directory: where the weights are.
   """
 
   description: str
@@ -51,29 +57,53 @@ class Checkpoint:
   do_lower_case: bool | None = None
   directory: str | None = None
 
+  @property
+  def heads(self) -> list[str]:
+    """The heads that it has weights of, by the keys of `model.heads`."""
+    return heads_of(self.tensors)
 
-def with_companion_files(source: Checkpoint, directory: str) -> Checkpoint:
+  def classes(self, head: str) -> int | None:
+    """C of one of `HEADS`; None where that head is not in the checkpoint, or has no classes."""
+    shape = self.tensors.get(HEADS[head].signature_name)
+    return shape[0] if shape and not HEADS[head].parts else None
+
+
+def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:
     UserError: a file is damaged.
   """
-  config_file = os.path.join(directory, "bert_config.json")
-  config = source.config
-  if config is None and os.path.exists(config_file):
+  config_file = os.path.join(directory, CONFIG_FILE)
+  config = checkpoint.config
+  if config is None and files.exists(config_file):
     config = BertConfig.from_file(config_file)
-  tokenizer = _json_object(os.path.join(directory, "tokenizer.json"))
-  vocab_file = os.path.join(directory, "vocab.txt")
-  if not os.path.exists(vocab_file):
-    vocab_file = _extracted_vocabulary(tokenizer, os.path.join(directory, "tokenizer.json")) or source.vocab_file
+  tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
+  tokenizer = _json_object(tokenizer_file)
+  vocab_file = os.path.join(directory, VOCAB_FILE)
+  if not files.exists(vocab_file):
+    vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
-      source, config=config, vocab_file=vocab_file, directory=directory,
-      do_lower_case=_casing(directory, tokenizer, source.do_lower_case))
+      checkpoint, config=config, vocab_file=vocab_file, directory=directory,
+      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case))
+
+
+def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None
+                          ) -> None:
+  """Writes the vocabulary, where there is one, and what tokenizers must know; the configuration is up to the format."""
+  if vocab_file is not None:
+    files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
+  # The keys that Hugging Face's tokenizers read; what a checkpoint of ours says of its casing.
+  casing = {} if do_lower_case is None else {"do_lower_case": do_lower_case}
+  files.write_json(os.path.join(directory, TOKENIZER_CONFIG_FILE), {
+      **casing, "tokenizer_class": "BertTokenizer", "model_max_length": config.max_position_embeddings,
+      "strip_accents": None, "tokenize_chinese_chars": True, "unk_token": "[UNK]", "sep_token": "[SEP]",
+      "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"})
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:
   normalizer = tokenizer.get("normalizer")
-  facts = [_json_object(os.path.join(directory, "tokenizer_config.json")).get("do_lower_case"),
+  facts = [_json_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("do_lower_case"),
            normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
   return next((fact for fact in facts if isinstance(fact, bool)), otherwise)
 
@@ -95,7 +125,7 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
     raise UserError(f"{path}: an entry of the vocabulary holds a line break or half a character")
   folder = tempfile.mkdtemp(prefix="vocabulary.")
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
-  vocab_file = os.path.join(folder, "vocab.txt")
+  vocab_file = os.path.join(folder, VOCAB_FILE)
   with open(vocab_file, "w", encoding="utf-8", newline="") as file:
     file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   return vocab_file
@@ -111,6 +141,6 @@ def _is_text(token: str) -> bool:
 
 
 def _json_object(path: str) -> dict:
-  """The object in a file; empty where there is none."""
-  value = read_json(path) if os.path.exists(path) else {}
+  """The object in a file; empty where there is none, or something else is in it."""
+  value = files.read_json(path) if files.exists(path) else {}
   return value if isinstance(value, dict) else {}

@@ -1,6 +1,6 @@
 """Turns a checkpoint of one format into one of another, heads included, and proves that nothing changed.
 
-`convert_checkpoint.py` turns flags into one call of `convert`.
+`convert_checkpoint.py` makes flags of `ConvertOptions`, which need no TensorFlow.
 """
 
 import dataclasses
@@ -9,10 +9,10 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import (
   check_fits,
   encoder_shapes,
@@ -21,8 +21,25 @@ from modeling.checkpoints.weights import (
   missing_from_encoder,
   some,
 )
-from modeling.checkpoints.write import write_checkpoint
+from modeling.checkpoints.write import FORMATS, write_checkpoint
 from modeling.config import BertConfig
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConvertOptions(Options):
+  """Conversion of a checkpoint"""
+
+  input: str = option(None, "The checkpoint: a directory, a prefix or a .safetensors file.", required=True)
+  output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
+  output: str = option(None, "Directory of the output; it must not exist.", required=True)
+  bert_config_file: str | None = option(
+      None, "The model's shape, bert_config.json or config.json; usually found beside the input.")
+  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.")
+  do_lower_case: bool | None = option(None, "Casing of the vocabulary; usually found beside the input.")
+
+  def check(self) -> None:
+    super().check()
+    files.refuse_existing(self.output, "output")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Conversion:
     output: path of the output.
     output_format: its format.
     heads: on the encoder.
-    parameters: numbers in all weights.
+    parameters: in all weights together.
     carried: weights in the output, the same bits as in the input.
     missing: weights that the encoder and its heads would have, but the input has not.
     unused: what was in the input and is in no BERT; not in the output.
@@ -52,16 +69,22 @@ class Conversion:
   notes: list[str]
 
   def describe(self) -> str:
-    """The account as a user reads it, a line for each kind."""
+    """The report as a user reads it, a line for each kind."""
     heads = ", ".join(self.heads) or "none"
     lines = [f"read {self.source}",
-             f"encoder, heads: {heads}; {len(self.carried)} tensors, {self.parameters:,} numbers"]
+             f"encoder, heads: {heads}; {len(self.carried)} tensors, {self.parameters:,} parameters"]
     if self.missing:
       lines.append(f"not in the input, so not in the output: {', '.join(self.missing)}")
     if self.unused:
-      lines.append(f"left over, not in the output: {', '.join(self.unused)}")
+      lines.append(f"unused, not in the output: {', '.join(self.unused)}")
     lines += [f"note: {note}" for note in self.notes]
     return "\n".join([*lines, f"wrote {self.output} ({self.output_format}), read back: every bit the same"])
+
+
+def run(options: ConvertOptions) -> None:
+  """What convert_checkpoint.py does: `convert`, and its report on the standard output."""
+  print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
+                options.do_lower_case).describe())
 
 
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
@@ -71,15 +94,18 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   Args:
     input_path: whatever `read_checkpoint` reads.
     output_format: one of the keys of `write.FORMATS`.
-    output: a directory that does not exist; it appears when it is complete.
+    output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
-    vocab_file: vocabulary; None where it is found beside the input, or not wanted.
+    vocab_file: vocabulary; None where it is found beside the input, or there shall be none.
     do_lower_case: its casing; None where it is found beside the input.
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
-      the tensors, the vocabulary is larger than the network's, or the output exists or can't be written.
+      the tensors, the vocabulary is larger than the model's, or the output exists or can't be written.
   """
+  # Imported here, so that --help and wrong flags answer at once.
+  from modeling.checkpoints.load import read_checkpoint
+
   files.refuse_existing(output, "output")
   if vocab_file is not None:
     files.check_readable(vocab_file, "vocab_file")
@@ -88,22 +114,22 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   if config is None:
     raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")
   check_fits(config, source.tensors, source.description)
-  wanted = encoder_shapes(config) | head_shapes(config, source.tensors)
-  missing = missing_from_encoder(wanted, source.tensors)
+  expected = encoder_shapes(config) | head_shapes(config, source.tensors)
+  missing = missing_from_encoder(expected, source.tensors)
   if missing:
     raise UserError(f"{source.description} does not hold the whole encoder: {some(missing)} not found")
   vocab_file = vocab_file or source.vocab_file
   do_lower_case = source.do_lower_case if do_lower_case is None else do_lower_case
   notes = _vocabulary_notes(vocab_file, do_lower_case, config) + _config_notes(config, output_format)
-  weights = {name: source.read(name) for name in wanted if name in source.tensors}
+  weights = {name: source.read(name) for name in expected if name in source.tensors}
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case)
     _check_same(read_checkpoint(directory), weights)
   return Conversion(
       source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
       parameters=sum(value.size for value in weights.values()), carried=list(weights),
-      missing=[name for name in wanted if name not in weights],
-      unused=sorted(name for name in source.tensors if name not in wanted), notes=notes)
+      missing=[name for name in expected if name not in weights],
+      unused=sorted(name for name in source.tensors if name not in expected), notes=notes)
 
 
 def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
@@ -120,7 +146,7 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
     return ["there is no vocab.txt beside the input, so none in the output: --vocab_file names one"]
   entries = len(Vocabulary.from_file(vocab_file))
   if entries > config.vocab_size:
-    raise UserError(f"{vocab_file} has {entries} entries, but the network's vocab_size is {config.vocab_size}: "
+    raise UserError(f"{vocab_file} has {entries} entries, but the model's vocab_size is {config.vocab_size}: "
                     "give the --vocab_file that belongs to the checkpoint")
   notes = []
   if entries < config.vocab_size:

@@ -9,140 +9,36 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from common import files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
-from modeling.checkpoints.huggingface_config import check_labels, read_config
-from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files
-from modeling.checkpoints.weights import LINEAR_HEADS, check_fits, encoder_shapes, heads_of, show_shape
+from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
+from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
+from modeling.checkpoints.weights import (
+  EMBEDDINGS,
+  HEADS,
+  LAYER,
+  POOLER,
+  WORD_EMBEDDINGS,
+  Head,
+  Weight,
+  all_weights,
+  check_fits,
+  heads_of,
+  show_shape,
+)
 from modeling.config import BertConfig
 
-# Hugging Face's class → its heads, by the keys of `model.heads`.
-ARCHITECTURES = {
-    "BertForPreTraining": ("masked_lm", "next_sentence"),
-    "BertForMaskedLM": ("masked_lm",),
-    "BertLMHeadModel": ("masked_lm",),
-    "BertForNextSentencePrediction": ("next_sentence",),
-    "BertForSequenceClassification": ("classifier",),
-    "BertForQuestionAnswering": ("span",),
-    "BertForTokenClassification": ("tagging",),
-    "BertForMultipleChoice": ("multiple_choice",),
-    "BertModel": (),
-}
-
-# Head → its layer there. Three heads have the same name: the architecture tells them apart.
-_LINEAR_LAYERS = {
-    "next_sentence": "cls.seq_relationship",
-    "classifier": "classifier",
-    "span": "qa_outputs",
-    "tagging": "classifier",
-    "multiple_choice": "classifier",
-}
-_LINEAR_NAMES = {
-    f"{prefix}output_{ours}": f"{_LINEAR_LAYERS[head]}.{theirs}"
-    for head, prefix in LINEAR_HEADS.items() for ours, theirs in (("weights", "weight"), ("bias", "bias"))
-}
-_LEAVES = {"kernel": "weight", "gamma": "weight", "beta": "bias"}
-CLASSIFIERS = ("classifier", "tagging", "multiple_choice")
-_TABLE = "embeddings.word_embeddings.weight"
-_HEAD_WEIGHTS = ("cls/predictions/transform/dense/kernel", "cls/predictions/transform/dense/bias",
-                 "cls/predictions/transform/LayerNorm/gamma", "cls/predictions/transform/LayerNorm/beta",
-                 "cls/predictions/output_bias")
-
-
-def huggingface_name(name: str) -> str:
-  """The name there of a weight of the original, e.g. bert/pooler/dense/kernel → bert.pooler.dense.weight."""
-  if name in _LINEAR_NAMES:
-    return _LINEAR_NAMES[name]
-  if name == "cls/predictions/output_bias":
-    return "cls.predictions.bias"
-  *path, leaf = re.sub(r"/layer_(\d+)/", r"/layer/\1/", name).split("/")
-  if leaf.endswith("_embeddings"):
-    return ".".join([*path, leaf, "weight"])
-  return ".".join([*path, _LEAVES.get(leaf, leaf)])
-
-
-def is_transposed(name: str) -> bool:
-  """Whether the weight of this original name lies the other way round there."""
-  return name.endswith("/kernel")
-
-
-def original_names_of(keys: Iterable[str], architecture: str | None) -> dict[str, str]:
-  """The original names of what a file holds.
-
-  Args:
-    keys: of one file or all its shards, in plain form (see `plain_keys`).
-    architecture: Hugging Face's class, or None where nothing tells.
-
-  Returns:
-    original name → key, for the keys that are weights of ours.
-  """
-  keys = set(keys)
-  layers = {match[1] for key in keys if (match := re.match(r"bert\.encoder\.layer\.(\d{1,6})\.", key))}
-  # Only names matter here; one layer stands for all.
-  encoder = encoder_shapes(BertConfig(vocab_size=1, hidden_size=1, num_hidden_layers=1, num_attention_heads=1))
-  names = [*_HEAD_WEIGHTS]
-  for name in encoder:
-    names += [name.replace("/layer_0/", f"/layer_{layer}/") for layer in sorted(layers, key=int)
-              ] if "/layer_0/" in name else [name]
-  for head, prefix in LINEAR_HEADS.items():
-    if head not in CLASSIFIERS or head == _classifier(keys, architecture):
-      names += [f"{prefix}output_weights", f"{prefix}output_bias"]
-  return {name: huggingface_name(name) for name in names if huggingface_name(name) in keys}
-
-
-def encoder_prefixes(keys: Iterable[str]) -> list[str]:
-  """What the names of each encoder begin with: one in a BERT, two in a model of two towers."""
-  return sorted(key.removesuffix(_TABLE) for key in keys
-                if key == _TABLE or key.endswith("." + _TABLE))
-
-
-def plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
-  """Names as Hugging Face's classes with heads write them today.
-
-  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
-
-  Args:
-    keys: of one file or all its shards, with one encoder.
-
-  Returns:
-    plain name → the keys that mean it: more than one is a contradiction, none of word embeddings is another network.
-  """
-  keys = list(keys)
-  body = next(iter(encoder_prefixes(keys)), "bert.")
-  outer = body.removesuffix("bert.")
-  plain: dict[str, list[str]] = {}
-  for key in keys:
-    name = key
-    if key.startswith(tuple(body + part for part in ("embeddings.", "encoder.", "pooler."))):
-      name = "bert." + key.removeprefix(body)
-    elif outer and key.startswith(outer):
-      name = key.removeprefix(outer)
-    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
-    plain.setdefault(name, []).append(key)
-  return plain
-
-
-def architecture_of(tensors: Mapping[str, object]) -> str:
-  """The class that reads these weights: that of the task's head, else of the pre-training heads, else the bare one."""
-  heads = heads_of(tensors)
-  for architecture, its_heads in ARCHITECTURES.items():
-    if heads and tuple(heads) == its_heads:
-      return architecture
-  task_heads = tuple(head for head in heads if head not in ("masked_lm", "next_sentence"))
-  return next(architecture for architecture, its_heads in ARCHITECTURES.items() if its_heads == task_heads[:1])
-
-
-def _classifier(keys: set[str], architecture: str | None) -> str:
-  """Which head "classifier" is; without an architecture the pooler tells a classifier from a tagger."""
-  heads = ARCHITECTURES.get(architecture or "", ())
-  if heads and heads[0] in CLASSIFIERS:
-    return heads[0]
-  return "classifier" if "bert.pooler.dense.weight" in keys else "tagging"
-
-
-_WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
-_DECODER, _DECODER_BIAS = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
-_BIAS = "cls.predictions.bias"
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+# What the names of the encoder's weights begin with in classes with heads; alone it has none.
+_PREFIX = "bert."
+_PARTS = tuple(dict.fromkeys(weight.huggingface.split(".")[1] + "." for weight in (*EMBEDDINGS, *LAYER, *POOLER)))
+_LAYER = re.compile(re.escape(LAYER[0].huggingface.partition("{layer}")[0]) + r"(\d{1,6})\.")
+_BARE_WORD_EMBEDDINGS = WORD_EMBEDDINGS.huggingface.removeprefix(_PREFIX)
+# Copies of weights that some versions save along: name → the weight that it must be the same as.
+_OUTPUT_BIAS = HEADS["masked_lm"].weights[-1]
+_COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.decoder.bias": _OUTPUT_BIAS}
 # Numbers 0, 1, 2... and zeros that old versions saved along.
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
@@ -151,14 +47,14 @@ _OTHERS = ("tf_model.h5", "flax_model.msgpack")
 
 def find_safetensors(path: str) -> list[str]:
   """The `.safetensors` files that `path` may mean, or their indices where a checkpoint is cut into several files."""
-  if os.path.isdir(path):
-    names = sorted(os.listdir(path))
+  if files.is_directory(path):
+    names = files.list_directory(path)
     indices = [name for name in names if name.endswith(INDEX_SUFFIX)]
     stems = tuple(name.removesuffix(INDEX_SUFFIX) + "-" for name in indices)
     single = [name for name in names if name.endswith(".safetensors") and not (stems and name.startswith(stems))]
     return [os.path.join(path, name) for name in indices + single]
   if path.endswith(INDEX_SUFFIX) or path.endswith(".safetensors"):
-    return [path] if os.path.exists(path) else []
+    return [path] if files.exists(path) else []
   return []
 
 
@@ -168,7 +64,7 @@ def refuse_pickle(path: str) -> None:
   Raises:
     UserError: `path` is or holds a file of weights that is not read.
   """
-  names = sorted(os.listdir(path)) if os.path.isdir(path) else [os.path.basename(path)]
+  names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
   for name in names:
     if name.endswith(_PICKLES):
       raise UserError(f"{path}: {name} is a pickle, which can run code when it is opened: it is not read. Where you "
@@ -187,57 +83,139 @@ def read_huggingface(path: str) -> Checkpoint:
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
   """
-  directory = os.path.dirname(path) or "."
-  config_file = os.path.join(directory, "config.json")
-  config, architecture = read_config(config_file) if os.path.exists(config_file) else (None, None)
-  files = open_files(path)
-  encoders = encoder_prefixes(files)
+  config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
+  config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
+  stored_in = open_files(path)
+  encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = _unique_keys(path, files)
-  if _WORD_EMBEDDINGS not in keys:
-    raise UserError(f"{path} holds no BERT: there is no embeddings.word_embeddings.weight in it")
-  _check_decoder(path, keys, files)
-  names = original_names_of(keys, architecture)
-  if "cls/predictions/output_bias" not in names and _DECODER_BIAS in keys:
-    names["cls/predictions/output_bias"] = _DECODER_BIAS
-  tensors = {}
-  for name, key in names.items():
-    file, stored = files[keys[key]], keys[key]
-    file.check_dtype(stored)
-    shape = file.shapes[stored]
-    if is_transposed(name) and len(shape) != 2:
-      raise UserError(f"{path}: {stored} is {show_shape(shape)}, a matrix is wanted")
-    tensors[name] = shape[::-1] if is_transposed(name) else shape
+  keys = _unique_keys(path, stored_in)
+  if WORD_EMBEDDINGS.huggingface not in keys:
+    raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
+  _check_copies(path, keys, stored_in)
+  rows = {weight.original: weight for weight in _rows(keys, architecture)}
+  stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
+  for copy, weight in _COPIES.items():
+    if copy in keys and weight.original not in stored:
+      stored[weight.original] = keys[copy]
+  tensors = {name: _original_shape(path, rows[name], key, stored_in[key]) for name, key in stored.items()}
   if config is not None:
     check_fits(config, tensors, path)
     check_labels(config, tensors, config_file)
-  read_already = {*names.values(), *_BUFFERS, _DECODER, _DECODER_BIAS}
-  unused = {stored: files[stored].shapes[stored] for key, stored in keys.items() if key not in read_already}
+  read_already = {*stored.values(), *(keys[name] for name in (*_COPIES, *_BUFFERS) if name in keys)}
+  unused = {key: stored_in[key].shapes[key] for key in keys.values() if key not in read_already}
 
   def read(name: str) -> np.ndarray:
-    stored = keys[names[name]] if name in names else name
-    values = files[stored].read(stored)
-    return np.ascontiguousarray(values.T) if is_transposed(name) else values
+    key = stored.get(name, name)
+    values = stored_in[key].read(key)
+    return np.ascontiguousarray(values.T) if name in stored and rows[name].huggingface_transposed else values
 
   return Checkpoint(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
-                tensors=tensors | unused, read=read, config=config)
+                    tensors=tensors | unused, read=read, config=config)
 
 
-def _unique_keys(path: str, files: dict[str, SafetensorsFile]) -> dict[str, str]:
+def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
+  """`model.safetensors` and `config.json`.
+
+  Raises:
+    UserError: there are two heads which that format calls alike.
+    OSError: they can't be written.
+  """
+  alike = [head for head in heads_of(weights) if _shares_its_name(HEADS[head])]
+  if len(alike) > 1:
+    raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({HEADS[alike[0]].huggingface_layer}): "
+                    "a checkpoint with both can't be written in that format")
+  values = config_values(config, {name: value.shape for name, value in weights.items()})
+  # The names of the bare encoder have no prefix.
+  prefix = "" if values["architectures"] == ["BertModel"] else _PREFIX
+  rows = all_weights(config.num_hidden_layers)
+  write_file(os.path.join(directory, WEIGHTS_FILE), {
+      re.sub(f"^{re.escape(_PREFIX)}", prefix, rows[name].huggingface):
+          value.T if rows[name].huggingface_transposed else value
+      for name, value in weights.items()})
+  files.write_json(os.path.join(directory, CONFIG_FILE), values)
+
+
+def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
+  """The rows of the table of weights that a file can have.
+
+  Args:
+    keys: plain names, see `_plain_keys`.
+    architecture: Hugging Face's class, or None where nothing tells.
+  """
+  layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
+  heads = [head for head in HEADS.values()
+           if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
+  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER,
+          *(weight for head in heads for weight in head.weights)]
+
+
+def _shares_its_name(head: Head) -> bool:
+  return sum(other.huggingface_layer == head.huggingface_layer for other in HEADS.values()) > 1
+
+
+def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> Head:
+  """Which of the heads of one name it is; without an architecture the pooler, which only some of the classes have."""
+  heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
+  reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
+  told = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
+  return next(iter([*told, *(head for head in heads if head.reads == reads), *heads]))
+
+
+def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
+  """What the names of each encoder begin with: one in a BERT, two in a model of two towers."""
+  return sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in keys
+                if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
+
+
+def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
+  """Names as Hugging Face's classes with heads write them today.
+
+  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
+
+  Args:
+    keys: of one file or all its shards, with one encoder.
+
+  Returns:
+    plain name → the keys that mean it: more than one is a contradiction, none of word embeddings is another model.
+  """
+  keys = list(keys)
+  body = next(iter(_encoder_prefixes(keys)), _PREFIX)
+  outer = body.removesuffix(_PREFIX)
+  plain: dict[str, list[str]] = {}
+  for key in keys:
+    name = key
+    if key.startswith(tuple(body + part for part in _PARTS)):
+      name = _PREFIX + key.removeprefix(body)
+    elif outer and key.startswith(outer):
+      name = key.removeprefix(outer)
+    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
+    plain.setdefault(name, []).append(key)
+  return plain
+
+
+def _unique_keys(path: str, stored_in: dict[str, SafetensorsFile]) -> dict[str, str]:
   """Plain name → key in the file."""
-  keys = plain_keys(files)
+  keys = _plain_keys(stored_in)
   for name, meaning_it in keys.items():
     if len(meaning_it) > 1:
       raise UserError(f"{path}: {' and '.join(sorted(meaning_it))} are two names of one weight, {name}")
   return {name: meaning_it[0] for name, meaning_it in keys.items()}
 
 
-def _check_decoder(path: str, keys: dict[str, str], files: dict[str, SafetensorsFile]) -> None:
+def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, SafetensorsFile]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
-  for copy, first in ((_DECODER, _WORD_EMBEDDINGS), (_DECODER_BIAS, _BIAS)):
-    if copy in keys and first in keys:
-      values = [files[keys[name]].read(keys[name]) for name in (copy, first)]
-      if not np.array_equal(*values):
-        raise UserError(f"{path}: {keys[copy]} differs from {keys[first]}: in BERT they are the same")
+  for copy, weight in _COPIES.items():
+    if copy in keys and weight.huggingface in keys:
+      copied, first = keys[copy], keys[weight.huggingface]
+      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
+        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
+
+
+def _original_shape(path: str, row: Weight, key: str, file: SafetensorsFile) -> tuple[int, ...]:
+  file.check_dtype(key)
+  shape = file.shapes[key]
+  if row.huggingface_transposed and len(shape) != 2:
+    raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
+  return shape[::-1] if row.huggingface_transposed else shape

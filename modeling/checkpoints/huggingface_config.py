@@ -1,9 +1,10 @@
 """Hugging Face's `config.json` and our `BertConfig`: the same sizes, other names of the activations, other defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from common.errors import UserError
 from common.files import read_json
+from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
 # Theirs → ours: there "gelu" is the exact form, in the original and here it is the tanh form.
@@ -20,8 +21,13 @@ _DEFAULTS = {
     "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
     "max_position_embeddings": 512, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
 }
-# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other networks.
+# Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
 _KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
+# Class there → its heads, by the keys of `model.heads`.
+ARCHITECTURES = {name: tuple(head.name for head in HEADS.values() if name in head.huggingface_classes)
+                 for row in HEADS.values() for name in row.huggingface_classes} | {"BertModel": ()}
+# The class whose heads are not those of a task.
+_PRETRAINING = "BertForPreTraining"
 # Key → the only value that leaves BERT what it is.
 _REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "is_decoder": False,
              "add_cross_attention": False}
@@ -31,14 +37,14 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   """Reads a `config.json`.
 
   Returns:
-    the configuration, with label names in `extra`, and the class of the network, or None where it is not told.
+    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
 
   Raises:
-    UserError: it is not JSON, a value is wrong, or it describes another network than BERT.
+    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
   """
   values = read_json(path)
   if not isinstance(values, Mapping):
-    raise UserError(f"{path}: a JSON object is wanted")
+    raise UserError(f"{path}: a JSON object is expected")
   for key, required in _REQUIRED.items():
     if values.get(key, required) not in (required, None):
       raise UserError(f"{path}: {key} is {values[key]!r}: only BERT can be read, where it is {required!r}")
@@ -74,8 +80,6 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
   Args:
     tensors: original name → shape; they tell the architecture and the number of labels.
   """
-  from modeling.checkpoints.huggingface import architecture_of
-
   values = {
       "architectures": [architecture_of(tensors)],
       "model_type": "bert",
@@ -86,12 +90,22 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
       "tie_word_embeddings": True,
       "dtype": "float32",
   }
-  classes = tensors.get("output_bias") or tensors.get("cls/tagging/output_bias")
-  if classes and "id2label" not in values:
+  classes = _classes(tensors)
+  if classes is not None and "id2label" not in values:
     # Without it transformers assumes two labels.
-    values["id2label"] = {str(index): f"LABEL_{index}" for index in range(classes[0])}
-    values["label2id"] = {f"LABEL_{index}": index for index in range(classes[0])}
+    values["id2label"] = {str(index): f"LABEL_{index}" for index in range(classes)}
+    values["label2id"] = {f"LABEL_{index}": index for index in range(classes)}
   return values
+
+
+def architecture_of(tensors: Iterable[str]) -> str:
+  """The class that reads these weights: that of the task's head, else of the pre-training heads, else the bare one."""
+  heads = tuple(heads_of(tensors))
+  for architecture, its_heads in ARCHITECTURES.items():
+    if heads == its_heads:
+      return architecture
+  task_heads = [head for head in heads if head not in ARCHITECTURES[_PRETRAINING]]
+  return HEADS[task_heads[0]].huggingface_classes[0]
 
 
 def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
@@ -100,8 +114,14 @@ def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], pat
   Raises:
     UserError: names both numbers.
   """
-  classes = tensors.get("output_weights") or tensors.get("cls/tagging/output_weights")
+  classes = _classes(tensors)
   labels = config.extra.get("id2label")
-  if classes and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes[0]):
+  if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):
     count = len(labels) if isinstance(labels, Mapping) else repr(labels)
-    raise UserError(f"{path}: id2label contradicts the tensors: {count} labels, but the head has {classes[0]} classes")
+    raise UserError(f"{path}: id2label contradicts the tensors: {count} labels, but the head has {classes} classes")
+
+
+def _classes(tensors: Mapping[str, tuple[int, ...]]) -> int | None:
+  """Classes of the head whose number of classes is free; None where there is none."""
+  return next((tensors[head.signature_name][0] for head in HEADS.values()
+               if head.has_free_classes and tensors.get(head.signature_name)), None)

@@ -1,6 +1,8 @@
-"""Opening a checkpoint of any format, and loading its weights into a model.
+"""Opening a checkpoint of any format with all that belongs to it, and loading its weights into a model.
 
-A format is one function that looks at what is there and returns a `Checkpoint` or None.
+  read_checkpoint(path)               → Checkpoint: weights by name, and what lies beside them
+  open_checkpoint(path, ...)          → LoadedCheckpoint: configuration, tokenizer and task too, all checked
+  load_weights(model, checkpoint)     → LoadReport
 """
 
 import dataclasses
@@ -26,7 +28,7 @@ from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
-from modeling.checkpoints.weights import missing_from_encoder, original_names, show_shape, some
+from modeling.checkpoints.weights import HEADS, POOLER, missing_from_encoder, original_names, show_shape, some
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
@@ -50,108 +52,24 @@ class LoadReport:
   unused: list[str]
 
   def describe(self) -> str:
-    """The account as a user reads it, a line for each kind."""
+    """The report as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
     if self.newly_initialised:
-      lines.append(f"freshly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
+      lines.append(f"newly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
     if self.unused:
-      lines.append(f"in the checkpoint, but not in this model: {', '.join(self.unused)}")
+      lines.append(f"unused, not in this model: {', '.join(self.unused)}")
     return "\n".join(lines)
-
-
-def read_checkpoint(path: str) -> Checkpoint:
-  """Looks into a checkpoint.
-
-  Args:
-    path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
-      original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
-      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
-      vocabulary and casing are looked for beside it.
-
-  Raises:
-    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
-      is unknown, or the configuration beside it contradicts the tensors.
-  """
-  if os.path.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
-    path = os.path.join(path, BEST_DIRECTORY)
-  prefix = find_prefix(path)
-  candidates = find_safetensors(path)
-  if len(candidates) + (prefix is not None) > 1:
-    names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
-    raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
-  if candidates:
-    return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
-  if prefix is not None:
-    return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
-  if not os.path.exists(path):
-    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
-  refuse_pickle(path)
-  raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
-                  "is wanted")
-
-
-def load_weights(model, source: Checkpoint) -> LoadReport:
-  """Reads the weights a model and a checkpoint have in common.
-
-  Nothing is changed unless everything fits.
-
-  Args:
-    model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
-    source: from `read_checkpoint`.
-
-  Raises:
-    UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
-  """
-  variables = original_names(model)
-  _check_shapes(variables, source)
-  _check_encoder(variables, source)
-  loaded = [name for name in variables if name in source.tensors]
-  values = {name: np.asarray(source.read(name), np.float32) for name in loaded}
-  for name, value in values.items():
-    variables[name].assign(value)
-  return LoadReport(
-      description=source.description,
-      loaded=loaded,
-      newly_initialised=[name for name in variables if name not in source.tensors],
-      unused=sorted(name for name in source.tensors if name not in variables))
-
-
-def _read_bundle(prefix: str) -> Checkpoint:
-  bundle = Bundle(prefix)
-  for read_format in _BUNDLE_FORMATS:
-    source = read_format(bundle)
-    if source is not None:
-      return source
-  names = ", ".join(sorted(bundle.shapes)[:3])
-  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
-                  "original BERT and of the Model Garden can be read")
-
-
-def _check_shapes(variables: dict, source: Checkpoint) -> None:
-  wrong = [f"{name} is {show_shape(source.tensors[name])} there and {show_shape(variable.shape)} here"
-           for name, variable in variables.items()
-           if name in source.tensors and tuple(source.tensors[name]) != tuple(variable.shape)]
-  if wrong:
-    raise UserError(f"{source.description} does not fit this network: {some(wrong)}. "
-                    "Use the bert_config.json that belongs to the checkpoint")
-
-
-def _check_encoder(variables: dict, source: Checkpoint) -> None:
-  missing = missing_from_encoder({name: tuple(variable.shape) for name, variable in variables.items()}, source.tensors)
-  if missing:
-    raise UserError(f"{source.description} does not hold the whole encoder of this network: "
-                    f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadedCheckpoint:
-  """A network's surroundings.
+  """What a task needs to know of a model before it is built.
 
   Attributes:
-    config: of the network.
+    config: of the model.
     tokenizer: with the vocabulary and the casing that belong to it.
-    source: the weights; None where the network starts from random ones.
-    task: what a fine-tuned network is for (`task.json`); None for others.
+    source: the weights; None where the model starts from random ones.
+    task: what a fine-tuned model is for (`task.json`); None for others.
   """
 
   config: BertConfig
@@ -163,10 +81,46 @@ class LoadedCheckpoint:
   def vocab_file(self) -> str:
     return self.tokenizer.vocabulary.path
 
+  @property
+  def heads(self) -> list[str]:
+    """The heads that the checkpoint has weights of, by the keys of `model.heads`."""
+    return self.source.heads if self.source else []
+
+
+def read_checkpoint(path: str) -> Checkpoint:
+  """Looks into a checkpoint.
+
+  Args:
+    path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
+      original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
+      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
+      vocabulary and casing are looked for beside it. On any file system.
+
+  Raises:
+    UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
+      is unknown, or the configuration beside it contradicts the tensors.
+  """
+  if files.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
+    path = os.path.join(path, BEST_DIRECTORY)
+  prefix = find_prefix(path)
+  candidates = find_safetensors(path)
+  if len(candidates) + (prefix is not None) > 1:
+    names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
+    raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
+  if candidates:
+    return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
+  if prefix is not None:
+    return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+  if not files.exists(path):
+    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
+  refuse_pickle(path)
+  raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
+                  "is expected")
+
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
-                 do_lower_case: bool | None = None) -> LoadedCheckpoint:
-  """Opens a checkpoint with all that belongs to it, or describes a network without weights.
+                    do_lower_case: bool | None = None) -> LoadedCheckpoint:
+  """Opens a checkpoint with all that belongs to it, or describes a model without weights.
 
   Args:
     checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
@@ -187,7 +141,7 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
   else:
     raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
-  vocab_file = vocab_file or (source.vocab_file if source else None) or _beside(bert_config_file)
+  vocab_file = vocab_file or (source.vocab_file if source else None) or _vocabulary_beside(bert_config_file)
   if vocab_file is None:
     where = f"{checkpoint}: there is no {VOCAB_FILE} beside the checkpoint" if checkpoint else "there is no vocabulary"
     raise UserError(f"{where}: give --vocab_file")
@@ -200,45 +154,70 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   tokenizer = Tokenizer.from_file(files.check_readable(vocab_file, "vocab_file"), do_lower_case)
   if len(tokenizer.vocabulary) != config.vocab_size:
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
-                    "the network's configuration: give the --vocab_file that belongs to the checkpoint")
+                    "the model's configuration: give the --vocab_file that belongs to the checkpoint")
   return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source))
 
 
-def load_with_head(model, opened: LoadedCheckpoint, prefixes: tuple[str, ...], head: str) -> LoadReport:
-  """Loads a network that is to be used as it is, so that its head must be in the checkpoint.
+def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
+  """Reads the weights a model and a checkpoint have in common.
+
+  Nothing is changed unless everything fits.
+
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
+    checkpoint: from `read_checkpoint`.
+
+  Raises:
+    UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
+  """
+  variables = original_names(model)
+  shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+  _check_shapes(shapes, checkpoint)
+  missing = missing_from_encoder(shapes, checkpoint.tensors)
+  if missing:
+    raise UserError(f"{checkpoint.description} does not hold the whole encoder of this model: "
+                    f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
+  loaded = [name for name in variables if name in checkpoint.tensors]
+  values = {name: np.asarray(checkpoint.read(name), np.float32) for name in loaded}
+  for name, value in values.items():
+    variables[name].assign(value)
+  return LoadReport(
+      description=checkpoint.description,
+      loaded=loaded,
+      newly_initialised=[name for name in variables if name not in checkpoint.tensors],
+      unused=sorted(name for name in checkpoint.tensors if name not in variables))
+
+
+def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
+  """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
 
   Args:
     model: its variables must exist.
     opened: from `open_checkpoint`, with a source.
-    prefixes: of the weights that the head is made of and stands on, by the names of the original.
-    head: what the head is called in the message, e.g. "masked-LM head".
+    head: one of `weights.HEADS`.
 
   Raises:
-    UserError: as `load_weights`, or one of these weights is missing.
+    UserError: as `load_weights`, or a weight of the head or of the pooler that it reads is missing.
   """
   report = load_weights(model, opened.source)
-  missing = [name for name in report.newly_initialised if name.startswith(prefixes)]
+  needed = HEADS[head].weights + (POOLER if HEADS[head].reads == "pooled_output" else [])
+  missing = [weight.original for weight in needed if weight.original in report.newly_initialised]
   if missing:
-    raise UserError(f"{report.description} has no whole {head} ({missing[0]} is missing): take a checkpoint trained "
-                    "for this")
+    raise UserError(f"{report.description} has no whole {HEADS[head].title} ({missing[0]} is missing): take a "
+                    "checkpoint trained for this")
   return report
 
 
-def read_task(source: Checkpoint | None) -> dict | None:
+def read_task(checkpoint: Checkpoint | None) -> dict | None:
   """`task.json` of the run directory that the weights are in; None where there is none.
 
   Raises:
     UserError: it can't be read, or is no JSON object.
   """
-  if source is None or source.directory is None:
+  if checkpoint is None or checkpoint.directory is None:
     return None
-  path = os.path.join(source.directory, TASK_FILE)
-  if not os.path.exists(path):
-    return None
-  task = files.read_json(path)
-  if not isinstance(task, dict):
-    raise UserError(f"{path}: a JSON object is wanted")
-  return task
+  path = os.path.join(checkpoint.directory, TASK_FILE)
+  return files.read_json_object(path) if files.exists(path) else None
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
@@ -256,6 +235,26 @@ def step_of(checkpoint: Checkpoint) -> int:
   return int(number) if number.isdigit() else 0
 
 
-def _beside(bert_config_file: str | None) -> str | None:
+def _read_bundle(prefix: str) -> Checkpoint:
+  bundle = Bundle(prefix)
+  for read_format in _BUNDLE_FORMATS:
+    checkpoint = read_format(bundle)
+    if checkpoint is not None:
+      return checkpoint
+  names = ", ".join(sorted(bundle.shapes)[:3])
+  raise UserError(f"{prefix} is a checkpoint of an unknown kind (it holds {names}, ...): those of this project, of the "
+                  "original BERT and of the Model Garden can be read")
+
+
+def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
+  wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
+           for name, shape in shapes.items()
+           if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]
+  if wrong:
+    raise UserError(f"{checkpoint.description} does not fit this model: {some(wrong)}. "
+                    "Use the bert_config.json that belongs to the checkpoint")
+
+
+def _vocabulary_beside(bert_config_file: str | None) -> str | None:
   path = os.path.join(os.path.dirname(bert_config_file or ""), VOCAB_FILE)
-  return path if bert_config_file and os.path.exists(path) else None
+  return path if bert_config_file and files.exists(path) else None

@@ -1,7 +1,7 @@
 """Checkpoints of the TensorFlow Model Garden: `tf.train.Checkpoint` of its BERT encoders and the models on them.
 
 Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint tells
-which variable is which attribute of which layer, and that is what `model_garden_layout` lists.
+which variable is which attribute of which layer, and those are in the table of weights.
 
 Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head: where that head is,
 it is the pooler.
@@ -9,110 +9,42 @@ it is the pooler.
 
 import os
 import re
+from collections.abc import Mapping
 
 import numpy as np
+import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
+from common import files
 from common.errors import UserError
-from modeling.checkpoints.companion_files import Checkpoint
-from modeling.checkpoints.tensorflow_files import Bundle
-from modeling.checkpoints.weights import LINEAR_HEADS, check_fits, show_shape
+from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
+from modeling.checkpoints.tensorflow_files import Bundle, attach
+from modeling.checkpoints.weights import (
+  EMBEDDINGS,
+  HEADS,
+  LAYER,
+  POOLER,
+  WORD_EMBEDDINGS,
+  Head,
+  Weight,
+  all_weights,
+  check_fits,
+  config_from_shapes,
+  encoder_weights,
+  heads_of,
+  show_shape,
+)
 from modeling.config import BertConfig
 
-# Original name → attribute path in `layers.MaskedLM`; a | stands for a slash in an attribute's name.
-MASKED_LM = {
-    "cls/predictions/transform/dense/kernel": "dense/kernel",
-    "cls/predictions/transform/dense/bias": "dense/bias",
-    "cls/predictions/transform/LayerNorm/gamma": "layer_norm/gamma",
-    "cls/predictions/transform/LayerNorm/beta": "layer_norm/beta",
-    "cls/predictions/output_bias": "output_bias|bias",
-}
-NEXT_SENTENCE_POOLER = {"bert/pooler/dense/kernel": "kernel", "bert/pooler/dense/bias": "bias"}
-_LAYER = {
-    "attention/self/query": "_attention_layer/_query_dense",
-    "attention/self/key": "_attention_layer/_key_dense",
-    "attention/self/value": "_attention_layer/_value_dense",
-    "attention/output/dense": "_attention_layer/_output_dense",
-    "attention/output/LayerNorm": "_attention_layer_norm",
-    "intermediate/dense": "_intermediate_dense",
-    "output/dense": "_output_dense",
-    "output/LayerNorm": "_output_layer_norm",
-}
-_HEADS_LAST = re.compile(r"/attention/self/(query|key|value)/(kernel|bias)$")
-_HEADS_FIRST = re.compile(r"/attention/output/dense/kernel$")
-
-
-def encoder_layout(layers: int) -> dict[str, str]:
-  """Original name → attribute path in `networks.BertEncoderV2` with so many layers."""
-  layout = {
-      "bert/embeddings/word_embeddings": "_embedding_layer/embeddings",
-      "bert/embeddings/token_type_embeddings": "_type_embedding_layer/embeddings",
-      "bert/embeddings/position_embeddings": "_position_embedding_layer/embeddings",
-      "bert/embeddings/LayerNorm/beta": "_embedding_norm_layer/beta",
-      "bert/embeddings/LayerNorm/gamma": "_embedding_norm_layer/gamma",
-  }
-  for index in range(layers):
-    for ours, theirs in _LAYER.items():
-      for leaf in ("beta", "gamma") if ours.endswith("LayerNorm") else ("kernel", "bias"):
-        layout[f"bert/encoder/layer_{index}/{ours}/{leaf}"] = f"_transformer_layers/{index}/{theirs}/{leaf}"
-  return layout | {name: f"_pooler_layer/{leaf}" for name, leaf in NEXT_SENTENCE_POOLER.items()}
-
-
-def first_encoder_parts(layers: int) -> dict[str, str]:
-  """Path of each part of `networks.BertEncoderV2` → what the older, functional `networks.BertEncoder` calls it."""
-  parts = ["_embedding_layer", "_position_embedding_layer", "_type_embedding_layer", "_embedding_norm_layer",
-           *(f"_transformer_layers/{index}" for index in range(layers)), "_pooler_layer"]
-  return {part: f"layer_with_weights-{number}" for number, part in enumerate(parts)}
-
-
-def first_encoder_layout(layers: int) -> dict[str, str]:
-  """Original name → attribute path in the older `networks.BertEncoder`."""
-  parts = first_encoder_parts(layers)
-  layout = {}
-  for name, path in encoder_layout(layers).items():
-    part = next(part for part in parts if path.startswith(part + "/"))
-    layout[name] = parts[part] + path.removeprefix(part)
-  return layout
-
-
-def linear_layout(head: str, prefix: str) -> dict[str, str]:
-  """Original name → attribute path of a head that is a dense layer at `prefix`."""
-  name = LINEAR_HEADS[head]
-  return {f"{name}output_weights": f"{prefix}kernel", f"{name}output_bias": f"{prefix}bias"}
-
-
-def garden_rank(name: str) -> int:
-  """Dimensions of a weight there."""
-  plain = 2 if name.endswith(("kernel", "_embeddings", "output_weights")) else 1
-  return plain + (1 if _HEADS_LAST.search(name) or _HEADS_FIRST.search(name) else 0)
-
-
-def original_shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-  """The original's shape of a weight, from the one there."""
-  if _HEADS_LAST.search(name):
-    return (*shape[:-2], shape[-2] * shape[-1])
-  if _HEADS_FIRST.search(name):
-    return (shape[0] * shape[1], shape[2])
-  return shape[::-1] if name.endswith("output_weights") else shape
-
-
-def from_garden(name: str, values: np.ndarray) -> np.ndarray:
-  """A weight in the original's shape."""
-  if name.endswith("output_weights"):
-    return np.ascontiguousarray(values.T)
-  return values.reshape(original_shape(name, values.shape))
-
-
-def to_garden(name: str, values: np.ndarray, heads: int) -> np.ndarray:
-  """The inverse of `from_garden`, for N heads."""
-  if _HEADS_LAST.search(name):
-    return values.reshape(*values.shape[:-1], heads, values.shape[-1] // heads)
-  if _HEADS_FIRST.search(name):
-    return values.reshape(heads, values.shape[0] // heads, values.shape[1])
-  return np.ascontiguousarray(values.T) if name.endswith("output_weights") else values
-
-
+# The attributes of `networks.BertEncoderV2`, and of one of its layers.
+_WORDS, _TYPES, _POSITIONS, _NORM = dict.fromkeys(weight.garden.partition("/")[0] for weight in EMBEDDINGS)
+_LAYERS, _, _ATTENTION = LAYER[0].garden.split("/")[:3]
+_POOLER = POOLER[0].garden.partition("/")[0]
+# The dense layer of its `layers.ClassificationHead`, which can have a pooler of its own beside it.
+_CLASSIFICATION_HEAD, _OWN_POOLER = "out_proj/", "dense"
+# The number of the first layer among the parts of the older, functional `networks.BertEncoder`.
+_FIRST_LAYER = 4
 _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_step|step|_CHECKPOINTABLE)\b|/optimizer/")
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -134,22 +66,69 @@ def read_model_garden(bundle: Bundle) -> Checkpoint | None:
   if len(encoders) > 1:
     raise UserError(f"{bundle.prefix} holds {len(encoders)} encoders: save the one that is meant by itself, with "
                     "tf.train.Checkpoint(encoder=...)")
-  keys = _encoder_keys(nodes, encoders[0]) | _head_keys(nodes)
+  layers = nodes.layers(encoders[0])
+  encoder_keys = nodes.keys_of(encoders[0], nodes.encoder_paths(encoders[0], layers))
+  keys = encoder_keys | _head_keys(nodes)
+  rows = {name: weight for name, weight in all_weights(layers).items() if name in keys}
   description = f"{bundle.prefix} (Model Garden)"
   for name, key in keys.items():
-    if len(bundle.shapes[key]) != garden_rank(name):
-      raise UserError(f"{description}: {key} is {show_shape(bundle.shapes[key])}, which has not {garden_rank(name)} "
-                      "dimensions")
-  tensors = {name: original_shape(name, bundle.shapes[key]) for name, key in keys.items()}
-  read_keys = {*keys.values(), *_copies(bundle, nodes, encoders[0], keys)}
+    if len(bundle.shapes[key]) != len(rows[name].garden_shape):
+      raise UserError(f"{description}: {key} is {show_shape(bundle.shapes[key])}, which has not "
+                      f"{len(rows[name].garden_shape)} dimensions")
+  tensors = {name: _original_shape(rows[name], bundle.shapes[key]) for name, key in keys.items()}
+  # The encoder's own pooler may be a copy of that of the next-sentence head.
+  copies = [key for name, key in encoder_keys.items()
+            if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name]))]
+  read_already = {*keys.values(), *copies}
   unused = {key.removesuffix(_VALUE): bundle.shapes[key] for key in sorted(bundle.shapes)
-               if key not in read_keys and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
+            if key not in read_already and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
 
   def read(name: str) -> np.ndarray:
-    return from_garden(name, bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
+    return _from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
 
+  shapes = {name: bundle.shapes[key] for name, key in keys.items()}
   return Checkpoint(description=description, tensors=tensors | unused, read=read,
-                config=_config(bundle, tensors, keys, description))
+                    config=_config(bundle, rows, shapes, tensors, description))
+
+
+def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
+  """One graph in which every way the Model Garden saves and restores these models finds its objects.
+
+  `encoder` and `model/encoder_network` are the same object, as are `classifier` and `layer_with_weights-1` of the
+  functional models.
+  """
+  rows = all_weights(config.num_hidden_layers)
+  variables = {name: tf.Variable(_to_garden(rows[name], value, config.num_attention_heads))
+               for name, value in weights.items()}
+  encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(config.num_hidden_layers)})
+  for part, number in _first_encoder_parts(config.num_hidden_layers).items():
+    if (module := _follow(encoder, part)) is not None:
+      setattr(encoder, number, module)
+  model, items = tf.Module(), {}
+  for attribute in ("encoder_network", "_network", "layer_with_weights-0"):
+    setattr(model, attribute, encoder)
+  numbered = 0
+  for head in (HEADS[name] for name in heads_of(weights)):
+    module = _module(variables, _head_paths(head))
+    if head.parts:
+      # `layers.MaskedLM` refers to the table and has its bias twice.
+      module.embedding_table = variables[WORD_EMBEDDINGS.original]
+      module.bias = variables[head.signature_name]
+      items[head.garden] = module
+      setattr(model, head.garden, module)
+    elif "/" in head.garden:
+      if all(weight.original in weights for weight in POOLER):
+        # Variables of its own: in the Model Garden's model they are not the encoder's.
+        pooler = _module({weight.original: tf.Variable(weights[weight.original]) for weight in POOLER}, _pooler_paths())
+        setattr(module, _OWN_POOLER, pooler)
+        items[f"{head.name}.pooler_dense"] = pooler
+      attach(model, head.garden, module)
+    else:
+      numbered += 1
+      setattr(model, f"layer_with_weights-{numbered}", module)
+      setattr(model, head.name if hasattr(model, head.garden) else head.garden, module)
+  tf.train.Checkpoint(encoder=encoder, model=model, **items).write(os.path.join(directory, "bert_model.ckpt"))
+  config.to_file(os.path.join(directory, CONFIG_FILE))
 
 
 class _Nodes:
@@ -172,12 +151,8 @@ class _Nodes:
                        if attribute.name == "VARIABLE_VALUE" and attribute.checkpoint_key in bundle.shapes), None)
                  for node in graph.nodes]
 
-  def key(self, node: int, path: str) -> str | None:
-    """Key of the variable that an attribute path leads to from a node."""
-    found = self.node(node, path)
-    return None if found is None else self.keys[found]
-
-  def node(self, node: int, path: str) -> int | None:
+  def node(self, node: int | None, path: str) -> int | None:
+    """Where an attribute path leads to from a node."""
     for part in path.split("/"):
       if node is None:
         return None
@@ -185,79 +160,125 @@ class _Nodes:
       node = self.children[node].get(part.replace("|", "/"))
     return node
 
-  def named(self, attribute: str) -> list[int]:
-    """Nodes that some other node calls so, each once, in the order of the file."""
-    return list(dict.fromkeys(children[attribute] for children in self.children if attribute in children))
+  def keys_of(self, node: int, paths: Mapping[str, str]) -> dict[str, str]:
+    """Name → key of the variables that are there, from name → attribute path."""
+    found = {name: self.node(node, path) for name, path in paths.items()}
+    return {name: self.keys[place] for name, place in found.items() if place is not None and self.keys[place]}
+
+  def named(self, path: str) -> list[int]:
+    """Nodes at this path from some other node, each once, in the order of the file."""
+    attribute, _, item = path.partition("/")
+    found = dict.fromkeys(children[attribute] for children in self.children if attribute in children)
+    if not item:
+      return list(found)
+    # Anything can be in such a list: what is meant is its only item.
+    return [self.children[node][item] for node in found if set(self.children[node]) == {item}]
 
   def encoders(self) -> list[int]:
     every = range(len(self.children))
-    attributes = {"_position_embedding_layer", "_transformer_layers"}
-    second = [node for node in every if attributes <= set(self.children[node])]
-    return second or [node for node in every if self.node(node, "layer_with_weights-4/_attention_layer") is not None]
+    second = [node for node in every if {_POSITIONS, _LAYERS} <= set(self.children[node])]
+    return second or [node for node in every if self.node(node, f"{_numbered(_FIRST_LAYER)}/{_ATTENTION}") is not None]
+
+  def layers(self, encoder: int) -> int:
+    """How many layers an encoder has."""
+    count = 0
+    while self.node(encoder, f"{_LAYERS}/{count}" if _LAYERS in self.children[encoder] else
+                    f"{_numbered(_FIRST_LAYER + count)}/{_ATTENTION}") is not None:
+      count += 1
+    return count
+
+  def encoder_paths(self, encoder: int, layers: int) -> dict[str, str]:
+    """Original name → attribute path in this encoder."""
+    paths = {weight.original: weight.garden for weight in encoder_weights(layers)}
+    if _LAYERS in self.children[encoder]:
+      return paths
+    parts = _first_encoder_parts(layers)
+    part_of = {name: next(part for part in parts if path.startswith(part + "/")) for name, path in paths.items()}
+    return {name: parts[part_of[name]] + path.removeprefix(part_of[name]) for name, path in paths.items()}
 
 
-def _encoder_keys(nodes: _Nodes, encoder: int) -> dict[str, str]:
-  """Original name → key of the encoder's weights that are there."""
-  layers = 0
-  is_second = "_transformer_layers" in nodes.children[encoder]
-  while nodes.node(encoder, f"_transformer_layers/{layers}" if is_second else
-                   f"layer_with_weights-{4 + layers}/_attention_layer") is not None:
-    layers += 1
-  layout = encoder_layout(layers) if is_second else first_encoder_layout(layers)
-  return {name: key for name, path in layout.items() if (key := nodes.key(encoder, path)) is not None}
+def _numbered(number: int) -> str:
+  return f"layer_with_weights-{number}"
+
+
+def _first_encoder_parts(layers: int) -> dict[str, str]:
+  """Path of each part of `networks.BertEncoderV2` → what the older, functional `networks.BertEncoder` calls it."""
+  parts = [_WORDS, _POSITIONS, _TYPES, _NORM, *(f"{_LAYERS}/{layer}" for layer in range(layers)), _POOLER]
+  return {part: _numbered(number) for number, part in enumerate(parts)}
+
+
+def _head_paths(head: Head) -> dict[str, str]:
+  return {weight.original: weight.garden for weight in head.weights}
+
+
+def _pooler_paths(prefix: str = "") -> dict[str, str]:
+  """Original name → attribute path of a pooler, from the dense layer itself or from what holds it."""
+  return {weight.original: prefix + weight.garden.rpartition("/")[2] for weight in POOLER}
 
 
 def _head_keys(nodes: _Nodes) -> dict[str, str]:
   """Original name → key of the heads' weights, and of the pooler where a head has one."""
-  wanted: list[tuple[int, dict[str, str]]] = []
-  wanted += [(node, MASKED_LM) for node in nodes.named("masked_lm")]
-  wanted += [(node, NEXT_SENTENCE_POOLER) for node in nodes.named("next_sentence.pooler_dense")]
-  for heads in nodes.named("classification_heads"):
-    # Any heads can be put there; that of next sentence is a single one of two classes.
-    if set(nodes.children[heads]) == {"0"}:
-      wanted += _classification_head(nodes, nodes.children[heads]["0"], "next_sentence")
-  for node in nodes.named("classifier"):
-    if "out_proj" in nodes.children[node]:
-      wanted += _classification_head(nodes, node, "classifier")
-    else:
-      wanted.append((node, linear_layout("tagging", "")))
-  wanted += [(node, linear_layout("span", "layer_with_weights-0/")) for node in nodes.named("span_labeling")]
-  wanted += [(node, linear_layout(head, "")) for head in ("tagging", "multiple_choice") for node in nodes.named(head)]
-  return {name: key for node, layout in wanted for name, path in layout.items()
-          if (key := nodes.key(node, path)) is not None}
+  keys: dict[str, str] = {}
+  for head in HEADS.values():
+    for node in nodes.named(f"{head.name}.pooler_dense"):
+      keys |= nodes.keys_of(node, _pooler_paths())
+    for place in dict.fromkeys((head.garden, head.name)):
+      for node in nodes.named(place):
+        found = nodes.keys_of(node, _head_paths(head))
+        if found and head.garden_dense == _CLASSIFICATION_HEAD:
+          found |= nodes.keys_of(node, _pooler_paths(f"{_OWN_POOLER}/"))
+        keys |= found
+  return keys
 
 
-def _classification_head(nodes: _Nodes, node: int, head: str) -> list[tuple[int, dict[str, str]]]:
-  pooler = {name: f"dense/{path}" for name, path in NEXT_SENTENCE_POOLER.items()}
-  return [(node, linear_layout(head, "out_proj/")), (node, pooler)]
+def _original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
+  """The original's shape of a weight, from the one there."""
+  if row.garden_transposed:
+    return shape[::-1]
+  first = row.garden_shape.find("ND")
+  return shape if first < 0 else (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2:])
 
 
-def _copies(bundle: Bundle, nodes: _Nodes, encoder: int, keys: dict[str, str]) -> list[str]:
-  """Keys of an encoder's own pooler that is the same as the one of the next-sentence head."""
-  own = {name: key for name, key in _encoder_keys(nodes, encoder).items() if keys[name] != key}
-  return [key for name, key in own.items() if np.array_equal(bundle.read(key), bundle.read(keys[name]))]
+def _from_garden(row: Weight, values: np.ndarray) -> np.ndarray:
+  """A weight in the original's shape."""
+  return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(_original_shape(row, values.shape))
 
 
-def _config(bundle: Bundle, tensors: dict, keys: dict[str, str], description: str) -> BertConfig | None:
+def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
+  """The inverse of `_from_garden`, for N heads."""
+  if row.garden_transposed:
+    return np.ascontiguousarray(values.T)
+  first, shape = row.garden_shape.find("ND"), values.shape
+  return values if first < 0 else values.reshape(*shape[:first], heads, shape[first] // heads, *shape[first + 1:])
+
+
+def _config(bundle: Bundle, rows: Mapping[str, Weight], shapes: Mapping[str, tuple[int, ...]],
+            tensors: Mapping[str, tuple[int, ...]], description: str) -> BertConfig | None:
   """What lies beside, or else what the shapes tell; activation and rates are then the Model Garden's defaults."""
-  words = tensors.get("bert/embeddings/word_embeddings")
-  positions = tensors.get("bert/embeddings/position_embeddings")
-  types = tensors.get("bert/embeddings/token_type_embeddings")
-  query = keys.get("bert/encoder/layer_0/attention/self/query/bias")
-  inner = tensors.get("bert/encoder/layer_0/intermediate/dense/bias")
-  if not (words and positions and types and query and inner):
+  config = config_from_shapes(shapes, {name: weight.garden_shape for name, weight in rows.items()})
+  if config is None:
     return None
-  heads = bundle.shapes[query][0]
-  beside = os.path.join(os.path.dirname(bundle.prefix), "bert_config.json")
-  if os.path.exists(beside):
+  beside = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
+  if files.exists(beside):
+    heads = config.num_attention_heads
     config = BertConfig.from_file(beside)
     if config.num_attention_heads != heads:
       raise UserError(f"{description}: {beside} contradicts the tensors: num_attention_heads is "
                       f"{config.num_attention_heads} there and {heads} in the tensors")
-  else:
-    layers = {name.split("/")[2] for name in tensors if name.startswith("bert/encoder/layer_")}
-    config = BertConfig(vocab_size=words[0], hidden_size=words[1], num_hidden_layers=len(layers),
-                        num_attention_heads=heads, intermediate_size=inner[0], max_position_embeddings=positions[0],
-                        type_vocab_size=types[0])
   check_fits(config, tensors, description)
   return config
+
+
+def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> tf.Module:
+  """Original name → attribute path, as nested modules."""
+  root = tf.Module()
+  for name, path in paths.items():
+    if name in variables:
+      attach(root, path, variables[name])
+  return root
+
+
+def _follow(root: tf.Module, path: str) -> tf.Module | None:
+  for part in path.split("/"):
+    root = getattr(root, part, None)
+  return root

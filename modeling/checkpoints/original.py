@@ -2,9 +2,16 @@
 
 import os
 import re
+from collections.abc import Mapping
 
-from modeling.checkpoints.companion_files import Checkpoint
+import numpy as np
+import tensorflow as tf
+
+from common import files
+from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
 from modeling.checkpoints.tensorflow_files import Bundle
+from modeling.checkpoints.weights import ENCODER_PREFIX
+from modeling.config import BertConfig
 
 # Not weights: the optimizer's state and the step counter.
 _NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
@@ -12,7 +19,7 @@ _NOT_WEIGHTS = re.compile(r"(/adam_[mv]|^global_step)$")
 
 def read_original(bundle: Bundle) -> Checkpoint | None:
   """The weights of an original checkpoint; None if it is of another kind."""
-  if not any(key.startswith("bert/") for key in bundle.shapes):
+  if not any(key.startswith(ENCODER_PREFIX) for key in bundle.shapes):
     return None
   tensors = {key: shape for key, shape in sorted(bundle.shapes.items()) if not _NOT_WEIGHTS.search(key)}
   return Checkpoint(
@@ -20,9 +27,18 @@ def read_original(bundle: Bundle) -> Checkpoint | None:
       do_lower_case=_casing_of_release(bundle.prefix))
 
 
+def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
+  """What TensorFlow 1's Saver writes: the tensors by their names, no object graph."""
+  tf.raw_ops.SaveV2(
+      prefix=os.path.join(directory, "bert_model.ckpt"), tensor_names=list(weights),
+      shape_and_slices=[""] * len(weights), tensors=[tf.constant(value) for value in weights.values()])
+  config.to_file(os.path.join(directory, CONFIG_FILE))
+
+
 def _casing_of_release(prefix: str) -> bool | None:
   """The released models tell their casing by the name of their directory only."""
-  name = os.path.basename(os.path.dirname(os.path.abspath(prefix))).lower()
+  path = prefix if files.is_remote(prefix) else os.path.abspath(prefix)
+  name = os.path.basename(os.path.dirname(path)).lower()
   if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
     return True
   return False if "cased" in name else None

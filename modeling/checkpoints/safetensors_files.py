@@ -1,4 +1,4 @@
-"""Reading `.safetensors` files, one or several with an index, without trusting them.
+"""`.safetensors` files, one or several with an index, read without trusting them, and written.
 
 The `safetensors` library proves that the header fits the file; what is read after that are plain numbers.
 """
@@ -6,12 +6,14 @@ The `safetensors` library proves that the header fits the file; what is read aft
 import json
 import os
 import struct
+from collections.abc import Mapping
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError, deserialize, safe_open
+from safetensors.numpy import save, save_file
 
+from common import files
 from common.errors import UserError
-from common.files import read_json
 
 INDEX_SUFFIX = ".safetensors.index.json"
 # Kinds of numbers that are exact in float32.
@@ -34,11 +36,18 @@ class SafetensorsFile:
 
   def __init__(self, path: str):
     self.path = path
+    # The content of a file that can't be mapped into memory, and read in parts, as a local one can.
+    self._content: bytes | None = None
     try:
-      # Checks that the header is JSON and that the tensors lie in the file side by side, each as long as it must be.
-      with safe_open(path, "np"):
-        pass
-      with open(path, "rb") as file:
+      # Both check that the header is JSON and that the tensors lie side by side, each as long as it must be.
+      if files.is_remote(path):
+        with files.open_file(path, "rb") as file:
+          self._content = file.read()
+        deserialize(self._content)
+      else:
+        with safe_open(path, "np"):
+          pass
+      with files.open_file(path, "rb") as file:
         length, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(length))
     except (OSError, SafetensorError, ValueError, struct.error) as error:
@@ -61,9 +70,10 @@ class SafetensorsFile:
     self.check_dtype(key)
     dtype = _DTYPES[entry["dtype"]]
     first, last = entry["data_offsets"]
+    count, offset = (last - first) // dtype.itemsize, self._start + first
     try:
-      values = np.fromfile(self.path, dtype, (last - first) // dtype.itemsize, offset=self._start + first)
-      values = values.reshape(self.shapes[key])
+      values = (np.fromfile(self.path, dtype, count, offset=offset) if self._content is None else
+                np.frombuffer(self._content, dtype, count, offset)).reshape(self.shapes[key])
     except (OSError, ValueError):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
     if entry["dtype"] == "BF16":
@@ -94,20 +104,40 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
   if not path.endswith(INDEX_SUFFIX):
     file = SafetensorsFile(path)
     return dict.fromkeys(file.shapes, file)
-  index = read_json(path)
+  index = files.read_json(path)
   weight_map = index.get("weight_map") if isinstance(index, dict) else None
   if not isinstance(weight_map, dict) or not weight_map:
     raise UserError(f"{path} is no index of safetensors: there is no \"weight_map\" in it")
-  files = {}
+  shards = {}
   for name in weight_map.values():
     if not isinstance(name, str) or os.path.basename(name) != name or not name.endswith(".safetensors"):
-      raise UserError(f"{path} names {name!r}: the names of .safetensors files in the same directory are wanted")
-    if name not in files:
+      raise UserError(f"{path} names {name!r}: the names of .safetensors files in the same directory are expected")
+    if name not in shards:
       shard = os.path.join(os.path.dirname(path), name)
-      if not os.path.exists(shard):
+      if not files.exists(shard):
         raise UserError(f"{shard} is missing: {os.path.basename(path)} names it")
-      files[name] = SafetensorsFile(shard)
+      shards[name] = SafetensorsFile(shard)
   for key, name in weight_map.items():
-    if key not in files[name].shapes:
+    if key not in shards[name].shapes:
       raise UserError(f"{path} says that {key!r} is in {name}, but it is not")
-  return {key: files[name] for key, name in weight_map.items()}
+  return {key: shards[name] for key, name in weight_map.items()}
+
+
+def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
+  """Writes a `.safetensors` file as PyTorch's programs expect it.
+
+  Raises:
+    OSError: it can't be written.
+  """
+  tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+  metadata = {"format": "pt"}
+  if files.is_remote(path):
+    with files.open_file(path, "wb") as file:
+      file.write(save(tensors, metadata=metadata))
+    return
+  try:
+    # Without a copy of all tensors in memory, which `save` makes.
+    save_file(tensors, path, metadata=metadata)
+    os.chmod(path, 0o666 & ~files.current_umask())
+  except SafetensorError as error:
+    raise OSError(str(error)) from None

@@ -1,12 +1,16 @@
-"""TensorFlow's checkpoint files, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: finding and opening them."""
+"""TensorFlow's checkpoint files, `PREFIX.index` and `PREFIX.data-00000-of-0000N`: found, opened and read.
 
-import glob
+Input: a path. Output: a `Bundle`, shapes and arrays by key; `native.py`, `original.py` and `model_garden.py` know what
+the keys mean.
+"""
+
 import os
 import re
 
 import numpy as np
 import tensorflow as tf
 
+from common import files
 from common.errors import UserError
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -32,7 +36,8 @@ class Bundle:
     self.prefix = prefix
     _check_shards(prefix)
     try:
-      self._reader = tf.train.load_checkpoint(prefix)
+      # Not `tf.train.load_checkpoint`, which takes prefixes on ram:// for directories.
+      self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
     except _READER_ERRORS as error:
       raise UserError(f"{prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
@@ -47,9 +52,9 @@ class Bundle:
       UserError: it is not of floats, or the data can't be read or fail their checksum.
     """
     values = self._read(key)
-    # bfloat16 is not among numpy's own types, but it is one of numbers that float32 holds.
+    # bfloat16 is not among numpy's own types, but all its values are values of float32.
     if not isinstance(values, np.ndarray) or (values.dtype.kind != "f" and values.dtype.name != "bfloat16"):
-      raise UserError(f"{self.prefix}: {key} is of type {getattr(values, 'dtype', 'string')}, floats are wanted")
+      raise UserError(f"{self.prefix}: {key} is of type {getattr(values, 'dtype', 'string')}, floats are expected")
     return values.astype(np.float32, copy=False)
 
   def object_graph(self) -> bytes | None:
@@ -76,12 +81,11 @@ def find_prefix(path: str) -> str | None:
   Raises:
     UserError: the directory holds several checkpoints and does not tell which is meant, or the one it tells is missing.
   """
-  if os.path.isdir(path):
+  # A prefix first: on ram:// whatever a name begins with is a directory.
+  if files.is_directory(path) and not files.exists(path + ".index"):
     return _prefix_in_directory(path)
   prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path)
-  if os.path.exists(prefix + ".index") or glob.glob(glob.escape(prefix) + ".data-*"):
-    return prefix
-  return None
+  return prefix if files.exists(prefix + ".index") or _shards(prefix) else None
 
 
 def latest_checkpoint(directory: str) -> str | None:
@@ -89,8 +93,25 @@ def latest_checkpoint(directory: str) -> str | None:
   return tf.train.latest_checkpoint(directory)
 
 
+def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
+  """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none.
+
+  `tf.train.Checkpoint` names what it saves by such paths.
+
+  Args:
+    path: attributes joined by "/"; "|" stands for a slash that belongs to a name.
+  """
+  *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
+  for node in nodes:
+    if not hasattr(root, node):
+      setattr(root, node, tf.Module())
+    root = getattr(root, node)
+  setattr(root, leaf, value)
+
+
 def _prefix_in_directory(directory: str) -> str | None:
-  prefixes = sorted(path.removesuffix(".index") for path in glob.glob(os.path.join(glob.escape(directory), "*.index")))
+  prefixes = [os.path.join(directory, name.removesuffix(".index"))
+              for name in files.list_directory(directory) if name.endswith(".index") and not name.startswith(".")]
   state = tf.train.get_checkpoint_state(directory)
   if state is not None and state.model_checkpoint_path:
     # A directory may have been moved since: only the name counts.
@@ -106,32 +127,22 @@ def _prefix_in_directory(directory: str) -> str | None:
   return prefixes[0] if prefixes else None
 
 
+def _shards(prefix: str) -> list[str]:
+  return files.glob_files(files.escape_pattern(prefix) + ".data-*-of-*")
+
+
 def _check_shards(prefix: str) -> None:
-  if not os.path.exists(prefix + ".index"):
+  if not files.exists(prefix + ".index"):
     raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
-  shards = glob.glob(glob.escape(prefix) + ".data-*-of-*")
+  shards = _shards(prefix)
   if not shards:
     raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index file and all its .data files")
   count = int(shards[0].rpartition("-")[2])
   for shard in range(count):
     path = f"{prefix}.data-{shard:05d}-of-{count:05d}"
-    if not os.path.exists(path):
+    if path not in shards:
       raise UserError(f"{path} is missing: the checkpoint has {count} data files")
 
 
 def _first_line(error: Exception) -> str:
   return str(error).strip().split("\n")[0]
-
-
-def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
-  """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none.
-
-  Args:
-    path: attributes joined by "/"; "|" stands for a slash that belongs to a name.
-  """
-  *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
-  for node in nodes:
-    if not hasattr(root, node):
-      setattr(root, node, tf.Module())
-    root = getattr(root, node)
-  setattr(root, leaf, value)

@@ -1,37 +1,206 @@
-"""The names of the weights: the original's, which every reader translates to, and the paths in our checkpoints.
+"""The table of the weights and the table of the heads: their names, places and shapes in every format.
 
-Variables have the shapes of the original's, so translating a name is all it takes.
+Names of the original are the common language: readers translate to them, writers from them, and variables of our models
+have the shapes of the original's. Readers, writers, checks and loaders read the two tables; no other module knows the
+name of a weight. A further head is one more row of `HEADS`.
 """
 
-from collections.abc import Mapping
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
 
-import keras
+import numpy as np
 
 from common.errors import UserError
 from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
-from modeling.layers import Dense, LayerNorm
 
-# Original prefix → prefix in our checkpoints. A classifier's head has no prefix in the original; tagging and multiple
-# choice are not in the original, their names follow those of the span head.
-_PREFIXES = {
-    "bert/": "encoder/",
-    "cls/predictions/": "heads/masked_lm/",
-    "cls/seq_relationship/": "heads/next_sentence/",
-    "cls/squad/": "heads/span/",
-    "cls/tagging/": "heads/tagging/",
-    "cls/multiple_choice/": "heads/multiple_choice/",
-    "": "heads/classifier/",
-}
-# Heads of output_weights and output_bias only: key of `model.heads` → original prefix.
-LINEAR_HEADS = {
-    "next_sentence": "cls/seq_relationship/",
-    "classifier": "",
-    "span": "cls/squad/",
-    "tagging": "cls/tagging/",
-    "multiple_choice": "cls/multiple_choice/",
-}
-POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
+# The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.
+_SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
+          "M": "max_position_embeddings", "T": "type_vocab_size"}
+# Tensors named in an error before it says how many more there are.
+_NAMED_TENSORS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+  """A row of the table of weights. In the rows of a layer, {layer} in the names stands for its number, from 0.
+
+  Attributes:
+    original: name in the original's checkpoints.
+    attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the variable.
+    huggingface: name in Hugging Face's files.
+    garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the object of the head; a |
+      stands for a slash in an attribute's name.
+    shape: the original's, a letter for each axis.
+    huggingface_transposed: a matrix that lies the other way round there; everything else has the original's shape.
+    garden_shape: the shape there, where attention heads are an axis of their own.
+    garden_transposed: a matrix that lies the other way round there.
+  """
+
+  original: str
+  attribute: str
+  huggingface: str
+  garden: str
+  shape: str
+  garden_shape: str
+  huggingface_transposed: bool = False
+  garden_transposed: bool = False
+
+  def of_layer(self, layer: int) -> "Weight":
+    """The row of one layer."""
+    names = {field: getattr(self, field).replace("{layer}", str(layer))
+             for field in ("original", "attribute", "huggingface", "garden")}
+    return dataclasses.replace(self, **names)
+
+  def sizes(self, config: BertConfig, classes: int | None = None) -> tuple[int, ...]:
+    """The shape under a configuration, for a head of so many classes."""
+    return tuple(classes if letter == "C" else getattr(config, _SIZES[letter]) for letter in self.shape)
+
+
+def _below(prefixes: tuple[str, str, str, str], *rows: list[Weight]) -> list[Weight]:
+  """Rows with a prefix before each of the four names."""
+  names = ("original", "attribute", "huggingface", "garden")
+  return [dataclasses.replace(weight, **{name: prefix + getattr(weight, name)
+                                         for name, prefix in zip(names, prefixes, strict=True)})
+          for weights in rows for weight in weights]
+
+
+def _table(original: str, attribute: str, huggingface: str, garden: str, shape: str) -> list[Weight]:
+  return [Weight(original, attribute, f"{huggingface}.weight", f"{garden}/embeddings", shape, shape)]
+
+
+def _layer_norm(original: str, attribute: str, huggingface: str, garden: str) -> list[Weight]:
+  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/"), [
+      Weight("beta", "beta", "bias", "beta", "H", "H"), Weight("gamma", "gamma", "weight", "gamma", "H", "H")])
+
+
+def _dense(original: str, attribute: str, huggingface: str, garden: str, shape: str, garden_shapes: str = ""
+           ) -> list[Weight]:
+  """Kernel and bias of a dense layer; `garden_shapes` of both, e.g. "HND ND"."""
+  kernel, bias = garden_shapes.split() or (shape, shape[-1])
+  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/"), [
+      Weight("kernel", "kernel", "weight", "kernel", shape, kernel, huggingface_transposed=True),
+      Weight("bias", "bias", "bias", "bias", shape[-1], bias)])
+
+
+# The order is the original's.
+EMBEDDINGS = _below(
+    ("bert/embeddings/", "embeddings/", "bert.embeddings.", ""),
+    _table("word_embeddings", "word_embeddings", "word_embeddings", "_embedding_layer", "VH"),
+    _table("token_type_embeddings", "token_type_embeddings", "token_type_embeddings", "_type_embedding_layer", "TH"),
+    _table("position_embeddings", "position_embeddings", "position_embeddings", "_position_embedding_layer", "MH"),
+    _layer_norm("LayerNorm", "layer_norm", "LayerNorm", "_embedding_norm_layer"))
+LAYER = _below(
+    ("bert/encoder/layer_{layer}/", "layers/{layer}/", "bert.encoder.layer.{layer}.", "_transformer_layers/{layer}/"),
+    _dense("attention/self/query", "attention/query", "attention.self.query", "_attention_layer/_query_dense",
+           "HH", "HND ND"),
+    _dense("attention/self/key", "attention/key", "attention.self.key", "_attention_layer/_key_dense",
+           "HH", "HND ND"),
+    _dense("attention/self/value", "attention/value", "attention.self.value", "_attention_layer/_value_dense",
+           "HH", "HND ND"),
+    _dense("attention/output/dense", "attention_output", "attention.output.dense", "_attention_layer/_output_dense",
+           "HH", "NDH H"),
+    _layer_norm("attention/output/LayerNorm", "attention_layer_norm", "attention.output.LayerNorm",
+                "_attention_layer_norm"),
+    _dense("intermediate/dense", "intermediate", "intermediate.dense", "_intermediate_dense", "HI"),
+    _dense("output/dense", "output_dense", "output.dense", "_output_dense", "IH"),
+    _layer_norm("output/LayerNorm", "output_layer_norm", "output.LayerNorm", "_output_layer_norm"))
+POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "HH")
+
+ENCODER_PREFIX = "bert/"
+_LAYER_PREFIX = "bert/encoder/layer_"
+WORD_EMBEDDINGS = EMBEDDINGS[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+  """A row of the table of heads.
+
+  Attributes:
+    name: key of `model.heads`, and the directory below `heads/` in our checkpoints.
+    title: what messages call it.
+    original: what the names of its weights begin with in the original's checkpoints. Those of tagging and multiple
+      choice, which the original has not, follow the others.
+    huggingface_layer: its dense layer there, where its weights are one such layer; several heads may share a name.
+    huggingface_classes: the classes there that have this head, first the one that has no other.
+    garden: path of the object that holds it in the Model Garden's models.
+    garden_dense: path of its dense layer in that object.
+    reads: the encoder's output that it stands on.
+    classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
+    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C].
+    signature: the weight whose presence means that the head is there.
+  """
+
+  name: str
+  title: str
+  original: str
+  huggingface_layer: str
+  huggingface_classes: tuple[str, ...]
+  garden: str
+  garden_dense: str
+  reads: str
+  classes: int | None = None
+  parts: tuple[Weight, ...] = ()
+  signature: str = "output_weights"
+
+  @property
+  def native(self) -> str:
+    """What the paths of its weights begin with in our checkpoints."""
+    return f"heads/{self.name}/"
+
+  @property
+  def signature_name(self) -> str:
+    """Original name of the signature weight."""
+    return self.original + self.signature
+
+  @property
+  def has_free_classes(self) -> bool:
+    """Whether the number of classes is the user's choice."""
+    return self.classes is None and not self.parts
+
+  @property
+  def weights(self) -> list[Weight]:
+    """Its rows of the table of weights."""
+    return _below((self.original, "", "", ""), [*self.parts]) if self.parts else [
+        Weight(f"{self.original}output_weights", "output_weights", f"{self.huggingface_layer}.weight",
+               f"{self.garden_dense}kernel", "CH", "HC", garden_transposed=True),
+        Weight(f"{self.original}output_bias", "output_bias", f"{self.huggingface_layer}.bias",
+               f"{self.garden_dense}bias", "C", "C")]
+
+
+HEADS = {head.name: head for head in (
+    Head("masked_lm", "masked-LM head", "cls/predictions/", "", ("BertForMaskedLM", "BertForPreTraining",
+                                                                 "BertLMHeadModel"),
+         "masked_lm", "", "sequence_output", signature="output_bias", parts=(
+             *_dense("transform/dense", "dense", "cls.predictions.transform.dense", "dense", "HH"),
+             *_layer_norm("transform/LayerNorm", "layer_norm", "cls.predictions.transform.LayerNorm", "layer_norm"),
+             Weight("output_bias", "output_bias", "cls.predictions.bias", "output_bias|bias", "V", "V"))),
+    Head("next_sentence", "next-sentence head", "cls/seq_relationship/", "cls.seq_relationship",
+         ("BertForNextSentencePrediction", "BertForPreTraining"), "classification_heads/0", "out_proj/",
+         "pooled_output", classes=2),
+    Head("classifier", "classification head", "", "classifier", ("BertForSequenceClassification",),
+         "classifier", "out_proj/", "pooled_output"),
+    Head("span", "question-answering head", "cls/squad/", "qa_outputs", ("BertForQuestionAnswering",),
+         "span_labeling", "layer_with_weights-0/", "sequence_output", classes=2),
+    Head("tagging", "token-classification head", "cls/tagging/", "classifier", ("BertForTokenClassification",),
+         "classifier", "", "sequence_output"),
+    Head("multiple_choice", "multiple-choice head", "cls/multiple_choice/", "classifier", ("BertForMultipleChoice",),
+         "multiple_choice", "", "pooled_output", classes=1),
+)}
+# Original prefix → native prefix. An empty prefix matches every name, so it comes last.
+_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), *((head.original, head.native) for head in HEADS.values())],
+                        key=lambda prefixes: not prefixes[0]))
+
+
+def encoder_weights(layers: int) -> list[Weight]:
+  """The rows of an encoder with so many layers, in the original's order."""
+  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in range(layers) for weight in LAYER), *POOLER]
+
+
+def all_weights(layers: int) -> dict[str, Weight]:
+  """The rows of an encoder with so many layers and of all heads, by original names."""
+  rows = [*encoder_weights(layers), *(weight for head in HEADS.values() for weight in head.weights)]
+  return {weight.original: weight for weight in rows}
 
 
 def native_path(name: str) -> str:
@@ -54,21 +223,19 @@ def original_name(path: str) -> str:
   raise ValueError(f"{path} is not the path of a weight")
 
 
-def original_names(model) -> dict[str, keras.Variable]:
+# The weights of a model.
+
+
+def original_names(model) -> dict:
   """Every weight of a model under the name it has in the original's checkpoints.
 
   Args:
     model: a `BertEncoder`, or a model with an `encoder` and `heads` by name. Its variables must exist.
 
   Returns:
-    name → variable, in the original's order.
+    name → `keras.Variable`, in the original's order.
   """
-  if isinstance(model, BertEncoder):
-    return _encoder_names(model)
-  names = _encoder_names(model.encoder)
-  for head, layer in model.heads.items():
-    names |= _masked_lm_names(layer) if head == "masked_lm" else _linear_names(LINEAR_HEADS[head], layer)
-  return names
+  return {name: _variable(layer, attribute) for name, (layer, attribute) in _places(model).items()}
 
 
 def raw_variables(model) -> dict:
@@ -76,125 +243,89 @@ def raw_variables(model) -> dict:
   return {name: variable.value for name, variable in original_names(model).items()}
 
 
-def _encoder_names(encoder: BertEncoder) -> dict[str, keras.Variable]:
-  names = {
-      "bert/embeddings/word_embeddings": encoder.embeddings.word_embeddings,
-      "bert/embeddings/token_type_embeddings": encoder.embeddings.token_type_embeddings,
-      "bert/embeddings/position_embeddings": encoder.embeddings.position_embeddings,
-      **_layer_norm("bert/embeddings/LayerNorm", encoder.embeddings.layer_norm),
-  }
-  for index, layer in enumerate(encoder.layers):
-    prefix = f"bert/encoder/layer_{index}"
-    names |= {
-        **_dense(f"{prefix}/attention/self/query", layer.attention.query),
-        **_dense(f"{prefix}/attention/self/key", layer.attention.key),
-        **_dense(f"{prefix}/attention/self/value", layer.attention.value),
-        **_dense(f"{prefix}/attention/output/dense", layer.attention_output),
-        **_layer_norm(f"{prefix}/attention/output/LayerNorm", layer.attention_layer_norm),
-        **_dense(f"{prefix}/intermediate/dense", layer.intermediate),
-        **_dense(f"{prefix}/output/dense", layer.output_dense),
-        **_layer_norm(f"{prefix}/output/LayerNorm", layer.output_layer_norm),
-    }
-  return names | _dense("bert/pooler/dense", encoder.pooler)
+def weight_values(model) -> dict[str, np.ndarray]:
+  """The values of a model's weights, to be written.
+
+  Args:
+    model: as for `original_names`.
+
+  Returns:
+    original name → float32 array. Where a layer's `kernel` is its variable with LoRA's product added, as in Keras' own
+    layers, it is that sum.
+  """
+  from keras import ops
+
+  return {name: np.asarray(ops.convert_to_numpy(getattr(layer, attribute)), np.float32)
+          for name, (layer, attribute) in _places(model).items()}
 
 
-def _masked_lm_names(head) -> dict[str, keras.Variable]:
-  return {
-      **_dense("cls/predictions/transform/dense", head.dense),
-      **_layer_norm("cls/predictions/transform/LayerNorm", head.layer_norm),
-      "cls/predictions/output_bias": head.output_bias,
-  }
+def _places(model) -> dict[str, tuple]:
+  """Original name → (layer, name of the attribute that holds the weight)."""
+  encoder = getattr(model, "encoder", model)
+  rows = [(encoder, weight) for weight in encoder_weights(encoder.config.num_hidden_layers)]
+  if encoder is not model:
+    rows += [(layer, weight) for head, layer in model.heads.items() for weight in HEADS[head].weights]
+  return {weight.original: _follow(layer, weight.attribute) for layer, weight in rows}
 
 
-def _linear_names(prefix: str, head) -> dict[str, keras.Variable]:
-  return {f"{prefix}output_weights": head.output_weights, f"{prefix}output_bias": head.output_bias}
+def _follow(layer, path: str) -> tuple:
+  *parts, leaf = path.split("/")
+  for part in parts:
+    layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
+  return layer, leaf
 
 
-def _dense(prefix: str, layer: Dense) -> dict[str, keras.Variable]:
-  return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
+def _variable(layer, attribute: str):
+  """The variable itself, also of a layer with LoRA, whose attribute gives a sum."""
+  value = getattr(layer, attribute)
+  return value if hasattr(value, "assign") else next(
+      variable for variable in layer.weights if variable.name == attribute)
 
 
-def _layer_norm(prefix: str, layer: LayerNorm) -> dict[str, keras.Variable]:
-  return {f"{prefix}/beta": layer.beta, f"{prefix}/gamma": layer.gamma}
-
-
-# Tensors named in an error before it says how many more there are.
-_NAMED_TENSORS = 6
-
-_MASKED_LM_BIAS = "cls/predictions/output_bias"
-_NEXT_SENTENCE = LINEAR_HEADS["next_sentence"] + "output_weights"
+# What a configuration asks for, and whether a checkpoint has it: known before any model is built.
 
 
 def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
   """Original name → shape of every weight of the encoder, in the original's order."""
-  hidden, inner = config.hidden_size, config.intermediate_size
-  shapes = {
-      "bert/embeddings/word_embeddings": (config.vocab_size, hidden),
-      "bert/embeddings/token_type_embeddings": (config.type_vocab_size, hidden),
-      "bert/embeddings/position_embeddings": (config.max_position_embeddings, hidden),
-      **_layer_norm_shapes("bert/embeddings/LayerNorm", hidden),
-  }
-  for index in range(config.num_hidden_layers):
-    prefix = f"bert/encoder/layer_{index}"
-    shapes |= {
-        **_dense_shapes(f"{prefix}/attention/self/query", hidden, hidden),
-        **_dense_shapes(f"{prefix}/attention/self/key", hidden, hidden),
-        **_dense_shapes(f"{prefix}/attention/self/value", hidden, hidden),
-        **_dense_shapes(f"{prefix}/attention/output/dense", hidden, hidden),
-        **_layer_norm_shapes(f"{prefix}/attention/output/LayerNorm", hidden),
-        **_dense_shapes(f"{prefix}/intermediate/dense", hidden, inner),
-        **_dense_shapes(f"{prefix}/output/dense", inner, hidden),
-        **_layer_norm_shapes(f"{prefix}/output/LayerNorm", hidden),
-    }
-  return shapes | _dense_shapes("bert/pooler/dense", hidden, hidden)
+  return {weight.original: weight.sizes(config) for weight in encoder_weights(config.num_hidden_layers)}
 
 
 def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
   """Original name → shape of the weights of every head that a checkpoint has a tensor of.
 
   Args:
-    tensors: name → shape of what is there; the number of classes is taken from it.
+    tensors: name → shape of what is there; the number of classes is taken from it where it is not fixed.
   """
-  hidden = config.hidden_size
   shapes = {}
-  if any(name.startswith("cls/predictions/") for name in tensors):
-    shapes |= {
-        **_dense_shapes("cls/predictions/transform/dense", hidden, hidden),
-        **_layer_norm_shapes("cls/predictions/transform/LayerNorm", hidden),
-        _MASKED_LM_BIAS: (config.vocab_size,),
-    }
-  fixed_sizes = {"next_sentence": 2, "span": 2, "multiple_choice": 1}
-  for head, prefix in LINEAR_HEADS.items():
-    weights, bias = f"{prefix}output_weights", f"{prefix}output_bias"
-    there = tensors.get(weights) or tensors.get(bias)
+  for head in HEADS.values():
+    there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:
-      classes = fixed_sizes.get(head, there[0])
-      shapes |= {weights: (classes, hidden), bias: (classes,)}
+      classes = tensors[there[0]][0] if head.has_free_classes else head.classes
+      shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
   return shapes
 
 
-def heads_of(tensors: Mapping[str, object]) -> list[str]:
+def heads_of(tensors: Iterable[str]) -> list[str]:
   """The heads that a checkpoint has, by the keys of `model.heads`."""
-  heads = ["masked_lm"] if _MASKED_LM_BIAS in tensors else []
-  return heads + [head for head, prefix in LINEAR_HEADS.items() if f"{prefix}output_weights" in tensors]
+  return [head.name for head in HEADS.values() if head.signature_name in tensors]
 
 
 def may_lack_pooler(tensors: Mapping[str, object]) -> bool:
   """Whether it is no damage that the pooler is not in a checkpoint.
 
-  Hugging Face's networks for masked LM, question answering and token classification have none: their heads read the
+  Hugging Face's models for masked LM, question answering and token classification have none: their heads read the
   sequence, not the pooled output.
   """
   heads = heads_of(tensors)
-  return not any(name in tensors for name in POOLER) and (
-      heads == ["masked_lm"] or "span" in heads or "tagging" in heads)
+  return not any(weight.original in tensors for weight in POOLER) and bool(heads) and all(
+      HEADS[head].reads == "sequence_output" for head in heads)
 
 
-def missing_from_encoder(wanted: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]) -> list[str]:
+def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]) -> list[str]:
   """Weights of the encoder that a checkpoint should have and has not, with their shapes."""
-  excused = POOLER if may_lack_pooler(tensors) else ()
-  return [f"{name} {show_shape(shape)}" for name, shape in wanted.items()
-          if name.startswith("bert/") and name not in tensors and name not in excused]
+  excused = [weight.original for weight in POOLER] if may_lack_pooler(tensors) else ()
+  return [f"{name} {show_shape(shape)}" for name, shape in expected.items()
+          if name.startswith(ENCODER_PREFIX) and name not in tensors and name not in excused]
 
 
 def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], description: str) -> None:
@@ -211,14 +342,33 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
     # Not worth listing what is missing of a million layers.
     raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
                     f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors")
-  wanted = encoder_shapes(config) | head_shapes(config, tensors)
-  wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(wanted[name])}"
-           for name, shape in tensors.items() if name in wanted and tuple(shape) != wanted[name]]
+  expected = encoder_shapes(config) | head_shapes(config, tensors)
+  wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}"
+           for name, shape in tensors.items() if name in expected and tuple(shape) != expected[name]]
   wrong += [f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}"
-            for name in tensors if name.startswith("bert/encoder/layer_") and name not in wanted]
+            for name in tensors if name.startswith(_LAYER_PREFIX) and name not in expected]
   if wrong:
     raise UserError(f"{description}: the configuration contradicts the tensors: {some(wrong)}. "
                     "Use the configuration that belongs to the checkpoint")
+
+
+def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str]) -> BertConfig | None:
+  """The configuration that shapes tell: all sizes; activation and rates are the defaults.
+
+  Args:
+    shapes: original name → shape as it is in a file.
+    letters: original name → letters of that shape.
+
+  Returns:
+    None where they do not tell all of it.
+  """
+  sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
+  known = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
+  head_size = known.pop("head_size", None)
+  layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
+  if head_size is None or len(known) < len(_SIZES) - 1:
+    return None
+  return BertConfig(num_hidden_layers=len(layers), **known)
 
 
 def show_shape(shape) -> str:
@@ -230,11 +380,3 @@ def some(parts: list[str]) -> str:
   """The first few, and how many more there are."""
   more = len(parts) - _NAMED_TENSORS
   return "; ".join(parts[:_NAMED_TENSORS]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _dense_shapes(prefix: str, inputs: int, outputs: int) -> dict[str, tuple[int, ...]]:
-  return {f"{prefix}/kernel": (inputs, outputs), f"{prefix}/bias": (outputs,)}
-
-
-def _layer_norm_shapes(prefix: str, units: int) -> dict[str, tuple[int, ...]]:
-  return {f"{prefix}/beta": (units,), f"{prefix}/gamma": (units,)}

@@ -10,8 +10,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from data_gen.labelled.squad import Question, SquadData, read_squad
-from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tasks.question_answering.settings import SquadSettings

@@ -1,8 +1,8 @@
 """Questions and contexts → windows → answers, in a graph: `convert_examples_to_features` and `write_predictions`.
 
 Input: tokens of `modeling/preprocessing/graph_tokenizer.py`. Output: the places of the answers in their contexts, from
-the first character of the first token to the last one of the last token. `tasks/question_answering/inference.py` runs the
-model between the two functions. The rules are those of `data_gen/labelled/squad_features.py` and
+the first character of the first token to the last one of the last token. `tasks/question_answering/inference.py` runs
+the model between the two functions. The rules are those of `data_gen/labelled/squad_features.py` and
 `evaluation/squad_answers.py`.
 
 Letters: B questions, W windows, S tokens of the longest window, K the best starts and the best ends that are tried.

@@ -155,5 +155,5 @@ Shared options.
   --[no]verbose
       Say more. (default: false; also --chatty)
 
---helpfull lists the flags of the libraries; --flagfile=FILE reads flags from a file.
+--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file.
 '''

@@ -1,10 +1,183 @@
 import errno
+import itertools
 import os
 
 import pytest
 
 from common import files
 from common.errors import UserError
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["local", "ram"])
+def place(request, tmp_path) -> str:
+  """An empty directory on the disk, and one on a file system that only TensorFlow knows."""
+  if request.param == "local":
+    return str(tmp_path)
+  path = f"ram://files/{next(_NUMBERS)}"
+  files.make_directories(path)
+  return path
+
+
+def write(path: str, mode: str, data: str | bytes, **text: str) -> None:
+  with files.open_file(path, mode, **text) as file:
+    file.write(data)
+
+
+def read(path: str, mode: str = "r", **text: str) -> str | bytes:
+  with files.open_file(path, mode, **text) as file:
+    return file.read()
+
+
+def test_files_are_written_read_and_appended_to(place):
+  path = os.path.join(place, "é.txt")
+  write(path, "w", "ü\nb\n")
+  assert read(path) == "ü\nb\n" and read(path, "rb") == "ü\nb\n".encode()
+  write(path, "a", "c\r\n", newline="")
+  write(path, "ab", b"\xe9")
+  assert read(path, encoding="latin-1", newline="") == "ü\nb\n".encode().decode("latin-1") + "c\r\né"
+  assert files.file_size(path) == 9
+  # ram:// appends to a file that is written again.
+  files.remove(path)
+  write(path, "wb", b"new")
+  assert read(path, "rb") == b"new"
+  write(os.path.join(place, "started"), "a", "x")
+  assert read(os.path.join(place, "started")) == "x"
+  with files.open_file(path, "rb") as file:
+    assert (file.read(1), file.seek(1, os.SEEK_CUR), file.read(), file.seek(-3, os.SEEK_END)) == (b"n", 2, b"w", 0)
+    assert file.tell() == 0 and list(file) == [b"new"]
+
+
+def test_an_empty_file_exists(place):
+  for mode in ("w", "ab"):
+    path = os.path.join(place, mode)
+    files.open_file(path, mode).close()
+    assert files.is_file(path) and files.file_size(path) == 0 and read(path) == ""
+
+
+def test_more_than_a_buffer(place):
+  data, path = os.urandom(3 << 20), os.path.join(place, "large")
+  write(path, "wb", data)
+  assert read(path, "rb") == data
+  files.copy(path, os.path.join(place, "other"))
+  assert read(os.path.join(place, "other"), "rb") == data
+
+
+def test_names_of_a_directory(place):
+  for name in ("b.txt", "a.txt", "c[1].txt", "below/d.txt"):
+    files.make_directories(os.path.dirname(os.path.join(place, name)))
+    write(os.path.join(place, name), "w", name)
+  assert files.list_directory(place) == ["a.txt", "b.txt", "below", "c[1].txt"]
+  assert files.glob_files(f"{place}/*.txt") == [f"{place}/{name}.txt" for name in ("a", "b", "c[1]")]
+  assert files.glob_files(f"{place}/*/?.txt") == [f"{place}/below/d.txt"]
+  assert files.glob_files(f"{place}/no*") == files.glob_files(f"{place}/nothing/*") == []
+  # A name that exists is that file, and not the pattern that it could be.
+  assert files.expand_patterns(f"{place}/c[1].txt,{place}/a*", "f") == [f"{place}/c[1].txt", f"{place}/a.txt"]
+  assert files.glob_files(f"{place}/c[1].txt") == []
+  assert files.glob_files(files.escape_pattern(f"{place}/c[1].txt")) == [f"{place}/c[1].txt"]
+  assert files.exists(f"{place}/below") and files.is_directory(f"{place}/below")
+  assert not files.is_file(f"{place}/below") and not files.is_directory(f"{place}/a.txt")
+  assert not files.exists(f"{place}/e") and not files.is_file(f"{place}/e") and not files.is_directory(f"{place}/e")
+
+
+def test_files_are_renamed_and_removed(place):
+  for name in ("x", "y", "tree/z"):
+    files.make_directories(os.path.dirname(os.path.join(place, name)))
+    write(os.path.join(place, name), "w", name)
+  files.rename(f"{place}/x", f"{place}/y")
+  assert files.list_directory(place) == ["tree", "y"] and read(f"{place}/y") == "x"
+  files.remove(f"{place}/y")
+  files.remove_tree(f"{place}/tree")
+  files.remove_tree(f"{place}/nothing")
+  files.make_directories(place)
+  assert files.list_directory(place) == []
+
+
+@pytest.mark.parametrize("call", [
+    files.open_file, files.file_size, files.list_directory, files.remove, files.is_gzip,
+    lambda path: files.rename(path, f"{path}.new"), lambda path: files.copy_tree(path, f"{path}.new")])
+def test_a_missing_file_is_the_same_error_everywhere(place, call):
+  with pytest.raises(FileNotFoundError) as error:
+    call(f"{place}/missing")
+  assert error.value.strerror == "No such file or directory" and "missing" in error.value.filename
+
+
+def test_trees_are_copied_between_file_systems(tmp_path):
+  for name in ("a/b/c.txt", "a/d.bin"):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(name.encode())
+  remote = f"ram://files/{next(_NUMBERS)}/copy"
+  files.copy_tree(str(tmp_path / "a"), remote)
+  assert files.list_directory(remote) == ["b", "d.bin"] and read(f"{remote}/b/c.txt") == "a/b/c.txt"
+  files.copy_tree(remote, str(tmp_path / "back"))
+  assert (tmp_path / "back/b/c.txt").read_text() == "a/b/c.txt" and (tmp_path / "back/d.bin").exists()
+
+
+def test_the_directory_of_a_path(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  assert files.parent_directory("x") == str(tmp_path) and files.parent_directory("/a/b/") == "/a"
+  assert files.parent_directory("gs://bucket/run/x") == "gs://bucket/run"
+  assert files.parent_directory("gs://bucket/run/") == "gs://bucket"
+  assert files.parent_directory("ram://x") == "ram://"
+
+
+@pytest.mark.parametrize("call", [
+    lambda path: files.expand_patterns(path, "flag"), lambda path: files.check_readable(path, "flag"),
+    lambda path: files.refuse_existing(path, "flag"), lambda path: files.make_output_directory(path, "flag"),
+    lambda path: files.new_directory(path, "flag").__enter__(), files.read_json, files.read_json_object,
+    lambda path: files.write_json(path, {})])
+def test_an_unknown_file_system_is_a_user_error(call):
+  with pytest.raises(UserError, match="can't (read|write).* nowhere://x/y.*'nowhere' not implemented") as error:
+    call("nowhere://x/y")
+  assert "\n" not in str(error.value)
+
+
+def test_output_directories_and_files_on_any_file_system(place):
+  path = files.make_output_directory(f"{place}/new/run", "output_dir")
+  assert files.list_directory(path) == []
+  files.write_json(f"{path}/a.json", {"a": "é"})
+  files.write_json(f"{path}/a.json", {"b": 1})
+  assert files.read_json(f"{path}/a.json") == files.read_json_object(f"{path}/a.json") == {"b": 1}
+  assert files.read_json_object(f"{path}/none.json") == {}
+  assert files.check_readable(f"{path}/a.json", "flag") == f"{path}/a.json"
+  assert not files.is_gzip(f"{path}/a.json")
+  with pytest.raises(UserError, match="--flag: .*run is a directory"):
+    files.check_readable(path, "flag")
+  with pytest.raises(UserError, match="--flag: .*none.json does not exist"):
+    files.check_readable(f"{path}/none.json", "flag")
+  with pytest.raises(ValueError, match="half way"), files.atomic_write(f"{path}/a.json") as file:
+    file.write("torn")
+    raise ValueError("half way")
+  assert files.list_directory(path) == ["a.json"] and files.read_json(f"{path}/a.json") == {"b": 1}
+  with files.atomic_write(f"{path}/empty", "wb"):
+    pass
+  assert files.file_size(f"{path}/empty") == 0
+
+
+def test_new_directories_on_any_file_system(place):
+  # A name is a name with a slash behind it, too.
+  for path in (f"{place}/parent/new", f"{place}/other/"):
+    with files.new_directory(path, "output") as directory:
+      os.makedirs(os.path.join(directory, "below"))
+      files.write_json(os.path.join(directory, "below/a.json"), 1)
+      assert not files.exists(path)
+    assert files.read_json(os.path.join(path, "below/a.json")) == 1
+    with pytest.raises(UserError, match="--output: .*exists"), files.new_directory(path, "output"):
+      pass
+  with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
+      files.new_directory(f"{place}/full", "output"):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  assert files.list_directory(place) == ["other", "parent"] and files.list_directory(f"{place}/parent") == ["new"]
+
+
+def test_a_remote_directory_that_is_copied_half_way_is_removed():
+  path = f"ram://files/{next(_NUMBERS)}/new"
+  with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \
+      files.new_directory(path, "output") as directory:
+    files.write_json(os.path.join(directory, "a.json"), 1)
+    os.symlink("nothing", os.path.join(directory, "b.json"))
+  assert not files.exists(path)
 
 
 def test_patterns_keep_their_order_and_name_each_file_once(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 
 from common.errors import UserError
 from data_gen.labelled import triviaqa
-from data_gen.labelled.squad import Answer, read_squad
-from data_gen.labelled.squad_check import check_training
+from data_gen.labelled.squad import Answer, check_training, read_squad
 from data_gen.labelled.triviaqa import convert, find_answer
 
 _SCRIPT = str(pathlib.Path(triviaqa.__file__).parents[1].joinpath("convert_triviaqa.py"))

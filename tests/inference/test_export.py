@@ -1,11 +1,13 @@
-"""Exports of tiny networks: what they answer, what is refused; and a process that knows TensorFlow only."""
+"""Exports of tiny models: what they answer, what is refused; and a process that knows TensorFlow only."""
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,12 +16,14 @@ from common import files
 from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from inference.export import AGREEMENT_FILE, TASKS, ExportOptions, export
+from inference.export import AGREEMENT_FILE, export
+from inference.options import ExportOptions
+from inference.tasks import load_task
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
-from tasks.question_answering.window_graph import SpanSettings
+from tasks.question_answering.settings import SquadSettings
 from tests.modeling.checkpoints.common import random_weights, write_huggingface
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
@@ -55,8 +59,12 @@ def exports(tmp_path_factory):
   checkpoints = {
       "features": checkpoint(root / "a"), "classifier": checkpoint(root / "b", "classifier", task=PAIRS),
       "squad": checkpoint(root / "c", "span", task=SQUAD), "fill_mask": checkpoint(root / "d", "masked_lm")}
-  return {task: (path, str(root / task), export(path, str(root / task), ExportOptions(task), check_file=str(lines)))
+  return {task: (path, str(root / task), export_to(root / task, path, check_file=str(lines)))
           for task, path in checkpoints.items()}
+
+
+def export_to(directory, path, task=None, **kwargs):
+  return export(ExportOptions(init_checkpoint=path, export_dir=str(directory), task=task, **kwargs))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +85,7 @@ def test_the_report(exports):
     assert [value["lines"] for value in stored.values()] == [done.agreements[0].lines, 3]
     text = done.describe()
     assert "gives the exact tokens for 3 of 3 lines (100.00 %)" in text and "signature token_ids" in text
-    assert set(done.signatures) == {"serving_default", "token_ids"}, task
+    assert set(done.signatures) == {"serving_default", "token_ids"} and done.task == task
   assert exports["squad"][2].signatures["serving_default"] == (
       {"context": "string [?]", "question": "string [?]"},
       {"answer": "string [?]", "start": "int32 [?]", "end": "int32 [?]", "score": "float32 [?]",
@@ -113,7 +121,7 @@ def test_classes(served):
   np.testing.assert_allclose(single["probabilities"][0], found["probabilities"][1], atol=1e-5)
 
 
-def test_masks_are_filled_as_by_the_network(exports, served):
+def test_masks_are_filled_as_by_the_model(exports, served):
   found = ask(served["fill_mask"], text=["The [MASK] is [MASK].", "no mask", "li[MASK]"])
   assert found["mask_count"].tolist() == [2, 0, 1] and found["tokens"].shape == (3, 2, 5)
   assert found["tokens"][1].tolist() == [[b""] * 5] * 2 and not found["probabilities"][1].any()
@@ -158,30 +166,35 @@ def test_more_windows_than_go_through_at_once(served):
   assert set(found["answer"]) == {alone["answer"][0]}
 
 
-def server(path, task, notes=None, **options):
+def load(path, task, **options):
   """What `export` would save."""
-  return TASKS[task](open_checkpoint(path), ExportOptions(task, **options), [] if notes is None else notes)
+  return load_task(open_checkpoint(path), task,
+                   ExportOptions(init_checkpoint=path, export_dir="unused", **options).settings())
 
 
 def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_path):
   known = {name: value for name, value in SQUAD.items() if name != "kind"}
   path = exports["squad"][0]
-  assert server(path, "squad").settings == SpanSettings(**known)
-  given = {"null_score_diff_threshold": -1.5, "version_2_with_negative": False}
-  assert server(path, "squad", max_seq_length=40, spans=given).settings == SpanSettings(
-      **{**known, **given, "max_seq_length": 40})
+  assert load(path, "squad").settings == SquadSettings(**known)
+  settings = load(path, "squad", max_seq_length=40, null_score_diff_threshold=-1.5, version_2_with_negative=False,
+                  given=frozenset({"version_2_with_negative"})).settings
+  assert settings == SquadSettings(**{
+      **known, "null_score_diff_threshold": -1.5, "null_score_diff_threshold_is": "given",
+      "version_2_with_negative": False, "max_seq_length": 40})
   plain = checkpoint(tmp_path / "plain", "span")
-  settings = server(plain, "squad", spans={"doc_stride": 8, "max_query_length": 8}).settings
-  assert settings == SpanSettings(max_seq_length=48, doc_stride=8, max_query_length=8)
-  assert server(exports["classifier"][0], "classifier").max_seq_length == 40
-  three = server(exports["fill_mask"][0], "fill_mask", top_k=3).serve_texts(tf.constant(["[MASK]"]))
+  settings = load(plain, "squad", doc_stride=8, max_query_length=8).settings
+  assert settings == SquadSettings(max_seq_length=48, doc_stride=8, max_query_length=8)
+  # Where nothing is given, what fits.
+  assert load(plain, "squad").settings == SquadSettings(max_seq_length=48, doc_stride=14, max_query_length=16)
+  assert load(exports["classifier"][0], "classifier").max_seq_length == 40
+  three = load(exports["fill_mask"][0], "fill_mask", top_k=3).serve_texts(tf.constant(["[MASK]"]))
   assert three["tokens"].shape == (1, 1, 3)
 
 
 def test_a_score_instead_of_classes(tmp_path):
   one = {"output_weights": np.ones([1, 12], np.float32), "output_bias": np.zeros(1, np.float32)}
   task = {"kind": "regression", "task_name": "stsb", "labels": [], "pair": False, "max_seq_length": 20}
-  found = server(checkpoint(tmp_path / "in", "classifier", task=task, **one), "classifier").serve_texts(
+  found = load(checkpoint(tmp_path / "in", "classifier", task=task, **one), "classifier").serve_texts(
       tf.constant(["the list", "who"]))
   assert list(found) == ["score"] and found["score"].shape == (2,)
 
@@ -190,33 +203,30 @@ def test_a_hugging_face_directory_brings_its_labels(tmp_path):
   weights = random_weights("classifier", config=CONFIG)
   folder = write_huggingface(tmp_path / "in", weights, CONFIG, id2label={"0": "bad", "1": "fair", "2": "good"})
   (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
-  notes = []
-  found = server(str(folder), "classifier", notes).serve_texts(tf.constant(["a"]), tf.constant([""]))
+  task = load(str(folder), "classifier")
+  found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
   assert [name.decode() for name in found["labels"][0].numpy()] == ["bad", "fair", "good"]
-  assert len(notes) == 1 and "empty text_b" in notes[0]
+  assert len(task.notes) == 1 and "empty text_b" in task.notes[0]
 
 
 def test_classes_without_names_are_numbered(tmp_path):
-  notes = []
-  found = server(checkpoint(tmp_path / "in", "classifier"), "classifier", notes).serve_texts(
-      tf.constant(["a"]), tf.constant([""]))
+  task = load(checkpoint(tmp_path / "in", "classifier"), "classifier")
+  found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
   assert [name.decode() for name in found["labels"][0].numpy()] == ["0", "1", "2"]
-  assert any("they are 0 to 2" in note for note in notes)
+  assert any("they are 0 to 2" in note for note in task.notes)
 
 
 def test_without_a_pooler_there_is_no_pooled_output(tmp_path):
-  notes = []
-  found = server(checkpoint(tmp_path / "in", "span", pooler=False), "features", notes).serve_texts(
-      tf.constant(["a", "b c"]))
+  task = load(checkpoint(tmp_path / "in", "span", pooler=False), "features")
+  found = task.serve_texts(tf.constant(["a", "b c"]))
   assert "pooled_output" not in found and found["mean_output"].shape == (2, 12)
-  assert "no pooler" in notes[0]
+  assert "no pooler" in task.notes[0]
 
 
 def refused(tmp_path, message, path, task, **kwargs):
-  options = {name: kwargs.pop(name) for name in ("max_seq_length", "spans") if name in kwargs}
   before = sorted(os.listdir(tmp_path))
   with pytest.raises(UserError) as error:
-    export(path, kwargs.pop("export_dir", str(tmp_path / "out")), ExportOptions(task, **options), **kwargs)
+    export_to(kwargs.pop("export_dir", tmp_path / "out"), path, task, **kwargs)
   assert message in str(error.value) and "\n" not in str(error.value)
   assert sorted(os.listdir(tmp_path)) == before
 
@@ -244,7 +254,7 @@ def test_bad_input(tmp_path):
   refused(tmp_path, "is empty", encoder, "features", check_file=str(tmp_path / "empty.txt"))
   refused(tmp_path, "position table", encoder, "features", max_seq_length=49)
   refused(tmp_path, "--max_seq_length=2", encoder, "features", max_seq_length=2)
-  refused(tmp_path, "--doc_stride=30", span, "squad", spans={"doc_stride": 30})
+  refused(tmp_path, "--doc_stride=30", span, "squad", doc_stride=30)
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")
 
 
@@ -277,9 +287,9 @@ print(json.dumps([answers, sorted(ours)]))
 def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
   inputs = {"features": {"text": ["the", "list is"]}, "classifier": {"text_a": ["a"], "text_b": ["b"]},
             "squad": {"question": QUESTIONS, "context": CONTEXTS}, "fill_mask": {"text": ["the [MASK]"]}}
-  asked = {task: (exports[task][1], inputs[task]) for task in inputs}
+  arguments = {task: (exports[task][1], inputs[task]) for task in inputs}
   environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "KERAS_BACKEND")}
-  done = subprocess.run([sys.executable, "-c", CLIENT, json.dumps(asked)], cwd=tmp_path, env=environment,
+  done = subprocess.run([sys.executable, "-c", CLIENT, json.dumps(arguments)], cwd=tmp_path, env=environment,
                         capture_output=True, text=True, timeout=300)
   assert done.returncode == 0, done.stderr
   answers, ours = json.loads(done.stdout.splitlines()[-1])
@@ -289,3 +299,55 @@ def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
   assert answers["fill_mask"]["tokens"] == [[1, 1, 5], "string"]
   expected = ask(served["squad"], question=QUESTIONS, context=CONTEXTS)
   assert answers["answers"] == [answer.decode() for answer in expected["answer"]]
+
+
+def test_keras_layers(exports, served):
+  """An export as a layer of a functional model; that of a classifier is in the documentation."""
+  for task, texts in {"features": {"text": ["the list"]},
+                      "squad": {"question": QUESTIONS, "context": CONTEXTS}}.items():
+    inputs = {name: keras.Input((), dtype="string", name=name) for name in texts}
+    model = keras.Model(inputs, keras.layers.TFSMLayer(exports[task][1])(inputs))
+    found = model({name: tf.constant(values) for name, values in texts.items()})
+    expected = ask(served[task], **texts)
+    assert set(found) == set(expected), task
+    for name, value in expected.items():
+      if value.dtype == object:
+        np.testing.assert_array_equal(found[name], value)
+      else:
+        np.testing.assert_allclose(found[name], value, atol=1e-6)
+
+
+def test_the_function_for_keras_costs_no_second_graph(exports):
+  """It only calls the function of the signature."""
+  (function,) = tf.saved_model.load(exports["squad"][1]).serve.concrete_functions
+  operations = [operation.type for operation in function.graph.get_operations()]
+  assert set(operations) <= {"Placeholder", "Identity", "NoOp", "StatefulPartitionedCall", "PartitionedCall"}
+  assert sum(type.endswith("PartitionedCall") for type in operations) == 1
+
+
+def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, project, capsys):
+  (tmp_path / "served").mkdir()
+  os.symlink(exports["features"][1], tmp_path / "served/1")
+  os.symlink(exports["classifier"][1], tmp_path / "served/pairs")
+  monkeypatch.chdir(tmp_path)
+  programs = re.findall("```python\n(.*?)```", (project / "docs/export.md").read_text("utf-8"), re.DOTALL)
+  assert len(programs) == 2 and "TFSMLayer" in programs[1]
+  for program in programs:
+    exec(compile(program, "docs/export.md", "exec"), {})
+  assert "shape=(3, 3)" in capsys.readouterr().out
+
+
+def test_another_file_system(exports):
+  path, directory, _ = exports["classifier"]
+  done = export_to("ram://exports/pairs/1", path)
+  assert done.task == "classifier" and done.directory == "ram://exports/pairs/1"
+  names = [os.path.relpath(os.path.join(folder, name), directory) for folder, _, found in os.walk(directory)
+           for name in found]
+  assert AGREEMENT_FILE in names
+  assert done.size == sum(tf.io.gfile.stat(f"{done.directory}/{name}").length for name in names)
+  texts = {"text_a": ["the list", "who"], "text_b": ["is", ""]}
+  expected = ask(tf.saved_model.load(directory), **texts)
+  found = ask(tf.saved_model.load(done.directory), **texts)
+  np.testing.assert_allclose(found["probabilities"], expected["probabilities"], atol=1e-6)
+  with pytest.raises(UserError, match="--export_dir: ram://exports/pairs/1 exists"):
+    export_to(done.directory, path)

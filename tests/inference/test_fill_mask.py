@@ -1,9 +1,15 @@
+import io
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
 
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from inference.fill_mask import MaskFiller, filled
+from inference import fill_mask
+from inference.fill_mask import filled, load_mask_filler
+from inference.options import FillMaskOptions
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from training import run_directory
@@ -14,7 +20,7 @@ WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-  """A run directory with a tiny network of random weights, and that network."""
+  """A run directory with a tiny model of random weights, and that model."""
   directory = tmp_path_factory.mktemp("run")
   tokens = [*SPECIAL_TOKENS, *WORDS]
   vocab = directory / "words.txt"
@@ -28,11 +34,15 @@ def run(tmp_path_factory):
   return directory, model
 
 
-def test_candidates_are_those_of_the_network(run):
+def load(path, **kwargs):
+  return load_mask_filler(FillMaskOptions(init_checkpoint=str(path), **kwargs))
+
+
+def test_candidates_are_those_of_the_model(run):
   directory, model = run
-  filler = MaskFiller.from_checkpoint(str(directory / "ckpt-7"))
-  (first, second) = filler.fill("The [MASK] is [MASK].", top_k=3)
-  vocabulary = filler.tokenizer.vocabulary
+  filler = load(directory / "ckpt-7", top_k=3)
+  (first, second) = filler.fill("The [MASK] is [MASK].")
+  vocabulary = filler.vocabulary
   ids = [vocabulary.id_of(token) for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]]
   logits = model({
       "input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 7], tf.int32),
@@ -44,35 +54,34 @@ def test_candidates_are_those_of_the_network(run):
 
 
 def test_more_candidates_than_words_are_all_of_them(run):
-  filler = MaskFiller.from_checkpoint(str(run[0] / "ckpt-7"))
-  (candidates,) = filler.fill("[MASK]", top_k=100)
+  (candidates,) = load(run[0] / "ckpt-7", top_k=100).fill("[MASK]")
   assert len(candidates) == len(SPECIAL_TOKENS) + len(WORDS)
   assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("text, message", [
-    ("the array", "there is no .MASK."), ("[MASK] " + "the " * 20, "longer than the network's position table")])
+    ("the array", "there is no .MASK."), ("[MASK] " + "the " * 20, "longer than the .*'s position table")])
 def test_texts_that_can_not_be_filled(run, text, message):
   with pytest.raises(UserError, match=message):
-    MaskFiller.from_checkpoint(str(run[0] / "ckpt-7")).fill(text)
+    load(run[0] / "ckpt-7").fill(text)
 
 
 def test_a_checkpoint_without_the_head_is_refused(golden):
   """The classifier of the golden files has an encoder and a classification head only."""
   vocab = golden / "tf1_checkpoint" / "vocab.txt"
   with pytest.raises(UserError, match="bert_config.json|no whole masked-LM head"):
-    MaskFiller.from_checkpoint(str(golden / "tf1_heads" / "classifier_model.ckpt"), vocab_file=str(vocab))
+    load(golden / "tf1_heads" / "classifier_model.ckpt", vocab_file=str(vocab))
 
 
 def test_a_vocabulary_of_another_size_is_refused(run, tmp_path):
   vocab = tmp_path / "vocab.txt"
   vocab.write_text("\n".join(SPECIAL_TOKENS) + "\n")
   with pytest.raises(UserError, match="has 5 entries, but vocab_size is 12"):
-    MaskFiller.from_checkpoint(str(run[0] / "ckpt-7"), vocab_file=str(vocab))
+    load(run[0] / "ckpt-7", vocab_file=str(vocab))
 
 
 def test_an_original_checkpoint_fills_masks(golden):
-  filler = MaskFiller.from_checkpoint(str(golden / "tf1_checkpoint" / "bert_model.ckpt"))
+  filler = load(golden / "tf1_checkpoint" / "bert_model.ckpt")
   (candidates,) = filler.fill("a [MASK] b")
   assert len(candidates) == 5 and candidates[0].probability >= candidates[1].probability
 
@@ -82,3 +91,32 @@ def test_an_original_checkpoint_fills_masks(golden):
     ("[MASK]", ["##s"], "##s")])
 def test_filled_text(text, tokens, expected):
   assert filled(text, tokens) == expected
+
+
+def test_the_command(run, capsys, monkeypatch):
+  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2, sentences=("The [MASK] is.", "[MASK] [MASK]"))
+  fill_mask.run(options)
+  first, second = capsys.readouterr().out.split("\n\n")
+  lines = first.splitlines()
+  assert lines[0] == "The [MASK] is." and len(lines) == 4
+  best = lines[1].split()[1]
+  assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
+  assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
+  monkeypatch.setattr("sys.stdin", io.StringIO("\nThe [MASK] is.\n\n"))
+  fill_mask.run(options.replace(sentences=()))
+  assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_the_command_refuses_sentences_without_a_mask(project):
+  done = subprocess.run([sys.executable, str(project / "fill_mask.py"), "--init_checkpoint=none", "A [MASK].", "b"],
+                        capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout) == (2, "") and done.stderr == "error: there is no [MASK] in 'b'\n"
+
+
+def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
+  with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
+    FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
+  for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    with pytest.raises(UserError, match=message):
+      fill_mask.run(FillMaskOptions(init_checkpoint="none"))

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from inference.fill_mask import MaskFiller
-from inference.predictor import Predictor, serve
+from inference.fill_mask import load_mask_filler
+from inference.options import FillMaskOptions, PredictOptions
+from inference.predictor import Predictor, run, serve
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.classification import BertForClassification
 from modeling.question_answering import BertForQuestionAnswering
@@ -54,12 +55,12 @@ def single(tokens: str) -> dict:
           "input_mask": tf.ones([1, len(tokens)], tf.int32), "segment_ids": tf.constant([segments])}
 
 
-def test_classes_are_those_of_the_network_on_single_inputs(write):
+def test_classes_are_those_of_the_model_on_single_inputs(write):
   checkpoint = write("classifier", task=CLASSES)
   predictor = Predictor.from_checkpoint(checkpoint, batch_size=2)
   model = loaded(BertForClassification(CONFIG, 3), checkpoint)
   results = predictor([("the array", "lists"), ["a", ""], {"text_a": "sort " * 20, "text_b": "who ?", "id": "x"}])
-  assert predictor.task == "classifier" and predictor.network.truncated == 1
+  assert predictor.task == "classifier" and predictor.inference.truncated == 1
   assert [list(result) for result in results] == [["label", "probabilities"]] * 2 + [["id", "label", "probabilities"]]
   for result, tokens in zip(results, [
       "[CLS] the array [SEP] list ##s [SEP]", "[CLS] a [SEP]", "[CLS] sort sort sort sort [SEP] who ? [SEP]"],
@@ -85,7 +86,7 @@ def test_names_of_the_classes_of_others_checkpoints(write, extra, labels):
   assert list(Predictor.from_checkpoint(checkpoint)(["a"])[0]["probabilities"]) == labels
 
 
-def test_answers_are_those_of_the_network(write):
+def test_answers_are_those_of_the_model(write):
   checkpoint = write("span", task={**SQUAD, "version_2_with_negative": False})
   model = loaded(BertForQuestionAnswering(CONFIG), checkpoint)
   words = ["the", "array", "is", "returned", "."]
@@ -104,7 +105,7 @@ def test_long_contexts_and_none_at_all(write):
   predictor = Predictor.from_checkpoint(write("span", task=SQUAD), batch_size=4)
   inputs = [("who ? " * 9, "the array is returned . " * 30), ("a", ""), ("", "the"), ("who", "a list " * 20)]
   results = predictor(inputs)
-  assert predictor.network.truncated == 1
+  assert predictor.inference.truncated == 1
   for (_, context), result, alone in zip(inputs, results, [predictor([value])[0] for value in inputs], strict=True):
     assert [answer["text"] for answer in result["nbest"]] == [answer["text"] for answer in alone["nbest"]]
     assert [answer["probability"] for answer in result["nbest"]] == pytest.approx(
@@ -119,16 +120,16 @@ def test_long_contexts_and_none_at_all(write):
 def test_masks_are_filled_as_one_by_one(write):
   checkpoint = write("masked_lm")
   predictor = Predictor.from_checkpoint(checkpoint, top_k=3, max_seq_length=10)
-  filler = MaskFiller.from_checkpoint(checkpoint)
+  filler = load_mask_filler(FillMaskOptions(init_checkpoint=checkpoint, top_k=3))
   texts = ["the [MASK] is [MASK]", "[MASK]\ta", "who sorted the array [MASK] ."]
   for text, result in zip(texts, predictor(texts), strict=True):
     assert result["text"] == text
     assert [[candidate["token"] for candidate in mask] for mask in result["masks"]] == [
-        [candidate.token for candidate in mask] for mask in filler.fill(text, 3)]
+        [candidate.token for candidate in mask] for mask in filler.fill(text)]
     assert [candidate["probability"] for mask in result["masks"] for candidate in mask] == pytest.approx(
-        [candidate.probability for mask in filler.fill(text, 3) for candidate in mask], abs=1e-6)
+        [candidate.probability for mask in filler.fill(text) for candidate in mask], abs=1e-6)
   (result,) = predictor(["[MASK] " * 30])
-  assert len(result["masks"]) == 8 and predictor.network.truncated == 1
+  assert len(result["masks"]) == 8 and predictor.inference.truncated == 1
   with pytest.raises(UserError, match=r"input 1: there is no \[MASK\] in the text within its first 8 tokens"):
     predictor(["[MASK]", "a " * 30 + "[MASK]"])
 
@@ -166,8 +167,8 @@ def test_every_line_gets_the_answer_that_it_gets_alone(features, lines):
 
 @pytest.mark.parametrize("line, message", [
     (b"a\xe4", "not UTF-8 at byte 2 (0xe4)"), (b'{"text": ', "not JSON: Expecting value at column 10"),
-    (b'{"texts": "a"}', "the keys are 'texts'; wanted is"), (b"{}", "the keys are none"),
-    (b'{"text": null}', "text is a NoneType, a text is wanted"), (b"a\tb\tc", "3 texts with tabs between them"),
+    (b'{"texts": "a"}', "the keys are 'texts'; expected is"), (b"{}", "the keys are none"),
+    (b'{"text": null}', "text is a NoneType, a text is expected"), (b"a\tb\tc", "3 texts with tabs between them"),
     (b'{"text": "\\ud800"}', "half a surrogate pair (\\ud800) at character 0"),
     (b'{"id": [1], "text": "a"}', "id is a list"), (b'{"id": ' + b"9" * 5000 + b"}", "thousands of digits"),
     (b'{"text": ' + b"[" * 100_000, "nested too deeply")])
@@ -178,7 +179,7 @@ def test_bad_lines_say_what_is_wrong(classifier, line, message):
 
 
 @pytest.mark.parametrize("inputs, message", [
-    ("one text", "a list of inputs is wanted"), (["a", 3], "input 1: a int is no text"),
+    ("one text", "a list of inputs is expected"), (["a", 3], "input 1: a int is no text"),
     ([("a", "b", "c")], "input 0: 3 texts given"), ([("a", 1)], "input 0: text_b is a int")])
 def test_bad_inputs_from_python(classifier, inputs, message):
   with pytest.raises(UserError, match=message):
@@ -188,20 +189,20 @@ def test_bad_inputs_from_python(classifier, inputs, message):
 
 @pytest.mark.parametrize("pair, value, message", [
     (True, "a", "was trained on pairs"), (False, ("a", "b"), "was trained on single texts")])
-def test_pairs_where_pairs_are_wanted(write, pair, value, message):
+def test_pairs_where_pairs_are_expected(write, pair, value, message):
   predictor = Predictor.from_checkpoint(write("classifier", task={**CLASSES, "pair": pair}))
   with pytest.raises(UserError, match=message):
     predictor([value])
 
 
 @pytest.mark.parametrize("heads, task, kwargs, message", [
-    (("classifier", "span"), None, {}, "say which with --task=classifier or --task=squad"),
+    (("classifier", "span"), None, {}, "choose one with --task=classifier or --task=squad"),
     (("classifier",), "squad", {}, "has no head for --task=squad: it can be used for classifier, features"),
     ((), "fill_mask", {}, "it can be used for features"),
     (("tagging",), None, {}, "has a head for tagging, which is none of the tasks"),
     (("classifier",), "clasifier", {}, "--task=clasifier is unknown: did you mean classifier"),
     (("classifier",), "x", {}, "use one of classifier, squad, fill_mask, features"),
-    (("classifier",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the network's position table"),
+    (("classifier",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     (("classifier",), None, {"max_seq_length": 2}, "must be at least 3"),
     (("span",), None, {"max_seq_length": 4}, "leave no room for context"),
     (("classifier",), None, {"batch_size": 0}, "--batch_size is 0"),
@@ -213,6 +214,7 @@ def test_what_does_not_fit_is_refused(write, heads, task, kwargs, message):
 
 def test_one_of_two_heads(write):
   assert Predictor.from_checkpoint(write("classifier", "span"), "squad").task == "squad"
+  assert Predictor.from_checkpoint(write("classifier", "span", task=SQUAD)).task == "squad"
   assert Predictor.from_checkpoint(write("tagging"), "features").task == "features"
 
 
@@ -220,8 +222,8 @@ def test_one_of_two_heads(write):
     ({**CLASSES, "labels": ["no", "yes"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "labels": ["no", "yes", "no"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "kind": "regression"}, "is for a score, but its head has 3 outputs"),
-    ({**CLASSES, "max_seq_length": "9"}, "max_seq_length in task.json is '9', a whole number is wanted"),
-    (["no", "yes"], "task.json: a JSON object is wanted")])
+    ({**CLASSES, "max_seq_length": "9"}, "max_seq_length in task.json is '9', a whole number is expected"),
+    (["no", "yes"], "task.json: a JSON object is expected")])
 def test_descriptions_that_contradict_the_weights(write, task, message):
   with pytest.raises(UserError, match=message):
     Predictor.from_checkpoint(write("classifier", task=task))
@@ -258,3 +260,33 @@ def test_lines_are_answered_as_they_come(classifier):
   assert results.pop(4)["line"] == 5
   for result, expected in zip(results, classifier(["the", "array", "", "{", "list", "a"]), strict=True):
     assert result["label"] == expected["label"] and result["probabilities"] == pytest.approx(expected["probabilities"])
+
+
+def test_settings_of_answers_win_over_the_fine_tuned_run(write):
+  checkpoint = write("span", task=SQUAD)
+  inputs = [("who", "a list " * 20)]
+  (result,) = Predictor.from_checkpoint(checkpoint, null_score_diff_threshold=1e6, n_best_size=3, top_k=10)(inputs)
+  assert result["answer"] != "" and len(result["nbest"]) <= 4
+  (result,) = Predictor.from_checkpoint(checkpoint, null_score_diff_threshold=-1e6)(inputs)
+  assert result["answer"] == ""
+  # What is given counts, also where it is the default.
+  (result,) = Predictor.from_checkpoint(checkpoint, version_2_with_negative=False)(inputs)
+  assert "null_odds" not in result
+
+
+def test_another_file_system(write, capsys):
+  with tf.io.gfile.GFile("ram://predictions/lines.txt", "w") as file:
+    file.write("the array\n\nlists\n")
+  checkpoint = write("classifier")
+  options = PredictOptions(init_checkpoint=checkpoint, input_file="ram://predictions/lines.txt",
+                           output_file="ram://predictions/out.jsonl")
+  options.check()
+  run(options)
+  with tf.io.gfile.GFile("ram://predictions/out.jsonl") as file:
+    results = [json.loads(line) for line in file.read().splitlines()]
+  assert results == Predictor.from_checkpoint(checkpoint)(["the array", "", "lists"])
+  assert capsys.readouterr().err.splitlines()[-1] == "ready: classifier"
+  with pytest.raises(UserError, match="ram://predictions/none does not exist"):
+    options.replace(input_file="ram://predictions/none").check()
+  with pytest.raises(UserError, match="ram://predictions is a directory"):
+    options.replace(output_file="ram://predictions").check()

@@ -8,26 +8,20 @@ import pytest
 from safetensors.numpy import save_file
 
 from common.errors import UserError
-from modeling.checkpoints.huggingface import huggingface_name, is_transposed
+from modeling.checkpoints import weights as table
 from modeling.checkpoints.huggingface_config import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.weights import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import all_weights, encoder_shapes, head_shapes
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 
-# Head → tensors that announce it; what `head_shapes` completes.
-HEADS = {
-    "masked_lm": {"cls/predictions/output_bias": (1,)},
-    "next_sentence": {"cls/seq_relationship/output_bias": (2,)},
-    "classifier": {"output_bias": (3,)},
-    "span": {"cls/squad/output_bias": (2,)},
-    "tagging": {"cls/tagging/output_bias": (5,)},
-    "multiple_choice": {"cls/multiple_choice/output_bias": (1,)},
-}
+CLASSES = {"classifier": 3, "tagging": 5}
+# Head → the tensor that announces it; what `head_shapes` completes.
+HEADS = {name: {head.signature_name: (CLASSES.get(name, 1),)} for name, head in table.HEADS.items()}
 
 
 class WithHeads(keras.Model):
-  """An encoder and some heads, as the loader wants them."""
+  """An encoder and some heads, as the loader takes them."""
 
   def __init__(self, config, **heads):
     super().__init__()
@@ -39,7 +33,7 @@ class WithHeads(keras.Model):
 
 
 def load_into(path, make_heads=lambda config: {}):
-  """(the model of a checkpoint's own configuration with its weights, the account)."""
+  """(the model of a checkpoint's own configuration with its weights, the report)."""
   source = read_checkpoint(str(path))
   model = WithHeads(source.config, **make_heads(source.config))
   return model, load_weights(model, source)
@@ -56,7 +50,8 @@ def random_weights(*heads, config=SMALL, pooler=True, seed=0) -> dict[str, np.nd
 
 def huggingface_tensors(weights) -> dict[str, np.ndarray]:
   """The same under Hugging Face's names."""
-  return {huggingface_name(name): np.ascontiguousarray(value.T) if is_transposed(name) else value
+  rows = all_weights(3)
+  return {rows[name].huggingface: np.ascontiguousarray(value.T) if rows[name].huggingface_transposed else value
           for name, value in weights.items()}
 
 

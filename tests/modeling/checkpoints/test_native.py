@@ -1,13 +1,21 @@
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.native import weights_tree
-from modeling.checkpoints.weights import original_names
+from modeling.checkpoints.weights import native_path, original_names
+from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
-from tests.modeling.common import SMALL
+from modeling.question_answering import BertForQuestionAnswering
+from tests.modeling.checkpoints.common import read_all
+from tests.modeling.common import SMALL, arrays
+
+# Run directories of an earlier version: tests/fixtures/README.md.
+EARLIER = pathlib.Path(__file__).resolve().parents[2] / "fixtures/run_directories"
 
 LAYER = [
     "attention/self/query/kernel", "attention/self/query/bias", "attention/self/key/kernel",
@@ -64,9 +72,9 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
   restored, loaded = build(seed=2), build(seed=3)
   checkpoint_of(restored).read(prefix).assert_consumed()
   assert_same(values(restored), values(model))
-  account = load_weights(loaded, read_checkpoint(prefix))
+  report = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
-  assert (len(account.loaded), account.newly_initialised, account.unused) == (len(KEYS), [], [])
+  assert (len(report.loaded), report.newly_initialised, report.unused) == (len(KEYS), [], [])
 
 
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
@@ -105,6 +113,55 @@ def test_an_encoder_takes_its_part(tmp_path):
   prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-1"))
   encoder = BertEncoder(SMALL, seed=9)
   encoder.build_weights()
-  account = load_weights(encoder, read_checkpoint(prefix))
+  report = load_weights(encoder, read_checkpoint(prefix))
   assert_same(values(encoder), values(model.encoder))
-  assert account.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))
+  assert report.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))
+
+
+MODELS = {"pretraining": (BertForPreTraining, "ckpt-4"),
+          "classification": (lambda config: BertForClassification(config, 2), "best/ckpt-4"),
+          "question_answering": (BertForQuestionAnswering, "best/ckpt-8")}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path):
+  make_model, prefix = MODELS[name]
+  prefix = str(EARLIER / name / "run" / prefix)
+  expected = arrays(EARLIER / name / "weights.npz")
+  assert_same(read_all(EARLIER / name / "run"), expected)
+
+  source = read_checkpoint(str(EARLIER / name / "run"))
+  models = make_model(source.config), make_model(source.config)
+  for model in models:
+    model.build_weights()
+  report = load_weights(models[0], source)
+  assert (report.newly_initialised, report.unused) == ([], [])
+  tree = weights_tree(models[1])
+  tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads).read(prefix).assert_existing_objects_matched()
+  for model in models:
+    assert_same(values(model), expected)
+
+  def weight_keys(prefix):
+    return {key for key in tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
+            if key.startswith(("encoder/", "heads/"))}
+
+  assert weight_keys(checkpoint_of(models[0]).write(str(tmp_path / "ckpt-1"))) == weight_keys(prefix)
+
+
+def test_the_optimizers_slots_of_an_earlier_version_lie_at_the_native_paths():
+  found = {key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for key in tf.train.load_checkpoint(
+      str(EARLIER / "pretraining/run/ckpt-4")).get_variable_to_shape_map()}
+  paths = {native_path(name) for name in arrays(EARLIER / "pretraining/weights.npz")}
+  assert found - {"_CHECKPOINTABLE_OBJECT_GRAPH"} == {
+      *paths, *(f"optimizer/{slot}/{path}" for slot in "mv" for path in paths),
+      "step", "examples", "loss_scale", "steps_since_overflow", "save_counter"}
+
+
+def test_a_head_of_a_later_version_is_unused(tmp_path):
+  model = build(seed=1)
+  tree = weights_tree(model)
+  tree.heads.paraphrase = tf.Module()
+  tree.heads.paraphrase.output_weights = tf.Variable([[1.0, 2.0]])
+  prefix = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads).write(str(tmp_path / "ckpt-1"))
+  assert load_weights(build(seed=2), read_checkpoint(prefix)).unused == ["heads/paraphrase/output_weights"]
+  assert read_checkpoint(prefix).read("heads/paraphrase/output_weights").tolist() == [[1.0, 2.0]]

@@ -32,7 +32,8 @@ def export(folder, *heads, config=SMALL, pooler=True):
   os.makedirs(folder)
   write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
   makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
-            "tagging": lambda: TokenClassificationHead(config, 5), "multiple_choice": lambda: MultipleChoiceHead(config)}
+            "tagging": lambda: TokenClassificationHead(config, 5),
+            "multiple_choice": lambda: MultipleChoiceHead(config)}
   model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
   if "masked_lm" in heads:
     model = BertForPreTraining(config)
@@ -150,7 +151,8 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path, golden, golden_set, casing):
   tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
   assert tokenizer.model_max_length == 512
   ours = Tokenizer.from_file(str(vocab_file), casing == "uncased")
-  lines = [json.loads(line) for line in open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8")]
+  with open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8") as file:
+    lines = [json.loads(line) for line in file]
   texts = [line["text"] for line in lines if line.get("lang") == "en"]
   assert len(texts) > 90
   cls, sep = ours.vocabulary.cls_id, ours.vocabulary.sep_id

@@ -1,12 +1,42 @@
+import hashlib
 import json
+import types
 
+import keras
+import numpy as np
 import pytest
 
-from modeling.checkpoints.weights import native_path, original_name, original_names
+from modeling.checkpoints.weights import (
+  HEADS,
+  all_weights,
+  encoder_shapes,
+  head_shapes,
+  heads_of,
+  may_lack_pooler,
+  native_path,
+  original_name,
+  original_names,
+  weight_values,
+)
+from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
+from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
+from tests.modeling.checkpoints.common import CLASSES, WithHeads, random_weights
+from tests.modeling.checkpoints.common import HEADS as ANNOUNCED
 from tests.modeling.common import SMALL
+
+
+def with_fine_tuning_heads(seed: int = 0) -> WithHeads:
+  """A model with every head that is fine-tuned."""
+  return WithHeads(SMALL, **{
+      "classifier": ClassificationHead(SMALL, CLASSES["classifier"], seed=seed),
+      "span": QuestionAnsweringHead(SMALL, seed=seed),
+      "tagging": TokenClassificationHead(SMALL, CLASSES["tagging"], seed=seed),
+      "multiple_choice": MultipleChoiceHead(SMALL, seed=seed)})
 
 
 def test_names_and_shapes_are_the_originals(golden):
@@ -50,3 +80,78 @@ def test_paths_lead_there_and_back(name, path):
 def test_what_is_no_weight_has_no_name():
   with pytest.raises(ValueError, match="optimizer/momentum"):
     original_name("optimizer/momentum")
+
+
+def test_a_row_has_a_name_of_its_own_in_every_format():
+  rows = all_weights(2)
+  assert set(rows) >= set(encoder_shapes(SMALL))
+  for names in (list(rows), [native_path(name) for name in rows]):
+    assert len(set(names)) == len(rows)
+  assert all("{layer}" not in str(row) for row in rows.values())
+  # Hugging Face has one name for three heads, told apart by the class.
+  shared = {weight.original for head in HEADS.values() if head.huggingface_layer == "classifier"
+            for weight in head.weights}
+  theirs = [row.huggingface for name, row in rows.items() if name not in shared]
+  assert len(set(theirs)) == len(theirs) and len(shared) == 6
+
+
+def test_shapes_of_the_variables_are_those_of_the_table():
+  pretraining = BertForPreTraining(SMALL)
+  pretraining.build_weights()
+  for model in (pretraining, with_fine_tuning_heads()):
+    found = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
+    assert list(found) == list(encoder_shapes(SMALL) | head_shapes(SMALL, found))
+    assert found == encoder_shapes(SMALL) | head_shapes(SMALL, found)
+
+
+def test_a_checkpoint_has_the_heads_whose_signature_it_has():
+  for name, announced in ANNOUNCED.items():
+    assert heads_of(announced) == [name]
+    assert heads_of(head_shapes(SMALL, announced)) == [name]
+  assert heads_of(encoder_shapes(SMALL)) == []
+
+
+@pytest.mark.parametrize("heads, excused", [
+    (("span",), True), (("tagging",), True), (("masked_lm",), True), ((), False), (("classifier",), False),
+    (("multiple_choice",), False), (("masked_lm", "next_sentence"), False), (("span", "classifier"), False)], ids=str)
+def test_the_pooler_may_be_missing_where_nothing_reads_it(heads, excused):
+  assert may_lack_pooler(random_weights(*heads, pooler=False)) is excused
+  assert not may_lack_pooler(random_weights(*heads))
+
+
+def test_initial_weights_are_seeded_by_the_names_of_the_table():
+  pretraining = BertForPreTraining(SMALL, seed=5)
+  pretraining.build_weights()
+  fine_tuning = with_fine_tuning_heads(seed=5)
+  # Heads of fine-tuning go by their native paths: the classifier has no name of its own in the original.
+  names = {name: name for name in original_names(pretraining)}
+  names |= {name: native_path(name) for name in original_names(fine_tuning) if not name.startswith("bert/")}
+  random = 0
+  for name, variable in (original_names(fine_tuning) | original_names(pretraining)).items():
+    if name.endswith(("kernel", "_embeddings", "output_weights")):
+      seed = int.from_bytes(hashlib.sha256(f"5/{names[name]}".encode()).digest()[:4], "little") >> 1
+      expected = keras.initializers.TruncatedNormal(stddev=SMALL.initializer_range, seed=seed)
+      np.testing.assert_array_equal(variable.numpy(), expected(variable.shape), err_msg=name)
+      random += 1
+    else:
+      assert (variable.numpy() == (1 if name.endswith("gamma") else 0)).all(), name
+  assert random == 3 + 2 * 6 + 1 + 2 + 4
+
+
+def test_values_of_a_layer_with_lora_are_merged_and_its_variable_is_not():
+  encoder = BertEncoder(SMALL)
+  encoder.build_weights()
+  pooler = keras.layers.Dense(SMALL.hidden_size)
+  pooler.build((None, SMALL.hidden_size))
+  pooler.enable_lora(2)
+  pooler.lora_kernel_b.assign(np.ones(pooler.lora_kernel_b.shape, np.float32))
+  model = types.SimpleNamespace(
+      config=SMALL, embeddings=encoder.embeddings, layers=encoder.layers, pooler=pooler)
+  name = "bert/pooler/dense/kernel"
+  variable, value = original_names(model)[name], weight_values(model)[name]
+  assert any(variable is weight for weight in pooler.weights)
+  np.testing.assert_allclose(
+      value, variable.numpy() + pooler.lora_kernel_a.numpy() @ pooler.lora_kernel_b.numpy(), rtol=1e-6)
+  assert np.abs(value - variable.numpy()).max() > 0.01
+  for name, variable in original_names(encoder).items():
+    np.testing.assert_array_equal(weight_values(encoder)[name], variable.numpy(), err_msg=name)

@@ -159,7 +159,7 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
   stage = toy(folder, tmp_path / "two", version=2, init_checkpoint=str(version_1), bert_config_file=None,
               num_train_epochs=0.1, learning_rate=1e-9, predict_file=None)
   assert run(stage) == 0
-  assert "freshly initialised" not in capsys.readouterr().out
+  assert "newly initialised" not in capsys.readouterr().out
   first, second = (read_checkpoint(str(directory)) for directory in (version_1, tmp_path / "two"))
   name = "cls/squad/output_weights"
   np.testing.assert_allclose(second.read(name), first.read(name), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's loops written plainly."""
+"""Windows against those of `data_gen/labelled/squad_features.py`, answers against the original's loops."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import tensorflow as tf
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows as exact_windows
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
-from tasks.question_answering.window_graph import SpanSettings, Windows, choose_answers, make_windows
+from tasks.question_answering.settings import SquadSettings
+from tasks.question_answering.window_graph import Windows, choose_answers, make_windows
 from tests.data_gen.tokenization.common import PIECES, TOKENIZERS
 
 TOKENIZER = TOKENIZERS[True]
@@ -35,7 +36,7 @@ def both(rng, settings, number=12):
 @pytest.mark.parametrize("seed", range(8))
 def test_windows_are_those_of_training(seed):
   rng = np.random.default_rng(seed)
-  settings = SpanSettings(max_seq_length=int(rng.integers(14, 40)), doc_stride=int(rng.integers(1, 7)),
+  settings = SquadSettings(max_seq_length=int(rng.integers(14, 40)), doc_stride=int(rng.integers(1, 7)),
                           max_query_length=int(rng.integers(1, 5)))
   _, context_tokens, exact, _, windows = both(rng, settings)
   # The exact code leaves out questions about nothing.
@@ -52,7 +53,7 @@ def test_windows_are_those_of_training(seed):
   np.testing.assert_array_equal(np.argmax(numbers >= 0, 1), exact.doc_token_start)
 
 
-def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, questions):
+def plain_answers(windows: Windows, start_logits, end_logits, offsets, settings, questions):
   """`write_predictions` of the original: [(start, end, score, null score − score)]."""
   numbers, best_window = windows.context_tokens.numpy(), windows.is_best.numpy()
   lengths = windows.features["input_mask"].numpy().sum(1)
@@ -73,7 +74,7 @@ def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, q
             continue
           score = start_logits[window, start] + end_logits[window, end]
           if found is None or score > found[2]:
-            found = (spans[numbers[window, start], 0], spans[numbers[window, end], 1], score)
+            found = (offsets[numbers[window, start], 0], offsets[numbers[window, end], 1], score)
     if found is None:
       answers.append((-1, -1, 0, 0))
     elif settings.version_2_with_negative and null - found[2] > settings.null_score_diff_threshold:
@@ -87,13 +88,13 @@ def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, q
 @pytest.mark.parametrize("seed", range(4))
 def test_answers_are_those_of_the_plain_loops(seed, negative):
   rng = np.random.default_rng(100 + seed)
-  settings = SpanSettings(max_seq_length=20, doc_stride=3, max_query_length=4, n_best_size=(5, 30)[seed % 2],
+  settings = SquadSettings(max_seq_length=20, doc_stride=3, max_query_length=4, n_best_size=(5, 30)[seed % 2],
                           max_answer_length=3, version_2_with_negative=negative, null_score_diff_threshold=-4.0)
   contexts, context_tokens, _, tokens, windows = both(rng, settings, 30)
   # Few different numbers, so that there are ties.
   start_logits, end_logits = rng.integers(-3, 4, (2, *windows.is_best.shape)).astype(np.float32)
   found = choose_answers(windows, tf.constant(start_logits), tf.constant(end_logits), tokens, settings)
-  expected = plain_answers(windows, start_logits, end_logits, context_tokens.spans, settings, len(contexts))
+  expected = plain_answers(windows, start_logits, end_logits, context_tokens.offsets, settings, len(contexts))
   assert list(zip(*(values.numpy().tolist() for values in found), strict=True)) == expected
   starts = [start for start, *_ in expected]
   assert any(start < 0 for start in starts) and any(start > 0 for start in starts)

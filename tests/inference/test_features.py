@@ -7,13 +7,14 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from inference import feature_extraction
-from inference.feature_extraction import ExtractionOptions, extract, layer_network, parse_layers
+from inference import feature_files, features
+from inference.features import extract, layer_outputs
+from inference.options import ExtractOptions
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.encoder import BertEncoder
 from tests.modeling.common import arrays
 from tests.tiny import CONFIG, TOKENS, write_tiny
-from tests.training.common import default_devices
+from training.devices import set_up
 
 LINES = ["The array is returned .", "", "who ? ||| the lists ||| a", "sorted " * 30, "a", "  the [MASK]\t", "unheard",
          "the list ||| " + "array " * 40, "b ||| \x00", "is ||| "]
@@ -42,9 +43,15 @@ def encoder(checkpoint):
 def run(tmp_path, checkpoint, name="out.jsonl", lines=LINES, **kwargs):
   source = tmp_path / "lines.txt"
   source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-  options = ExtractionOptions(str(source), str(tmp_path / name), checkpoint,
-                              **{"max_seq_length": 12, "batch_size": 3, **kwargs})
-  return extract(options, default_devices(jit_compile=False), lambda line: None)
+  return extract_to(tmp_path / name, checkpoint, source, **{"batch_size": 3, **kwargs})
+
+
+def extract_to(output, checkpoint, source, **kwargs):
+  """What the command does after it has read its flags."""
+  options = ExtractOptions(input_file=str(source), output_file=str(output), init_checkpoint=checkpoint,
+                           **{"max_seq_length": 12, **kwargs})
+  options.check()
+  return extract(options, set_up("none", "float32", "false"), lambda line: None)
 
 
 def read(path) -> list[dict]:
@@ -84,11 +91,11 @@ def test_the_layout_is_the_original_s(tmp_path, checkpoint):
 
 
 @pytest.mark.parametrize("pooling", ["none", "cls", "mean"])
-def test_arrays_hold_the_same_for_any_portions(tmp_path, checkpoint, encoder, pooling, monkeypatch):
+def test_arrays_hold_the_same_for_any_chunks(tmp_path, checkpoint, encoder, pooling, monkeypatch):
   lines = [line for line in LINES if "sorted" not in line and "array array" not in line]
-  monkeypatch.setattr(feature_extraction, "_LINES_AT_ONCE", 5)
+  monkeypatch.setattr(feature_files, "_LINES_AT_ONCE", 5)
   # Two layers of twelve vectors.
-  monkeypatch.setattr(feature_extraction, "_BYTES_AT_ONCE", 2 * 12 * 4 * CONFIG.hidden_size)
+  monkeypatch.setattr(features, "_BYTES_AT_ONCE", 2 * 12 * 4 * CONFIG.hidden_size)
   run(tmp_path, checkpoint, "parts.npz", lines, layers=(-1, 1), pooling=pooling)
   run(tmp_path, checkpoint, "parts.jsonl", lines, layers=(-1, 1), pooling=pooling)
   data, output = arrays(tmp_path / "parts.npz"), read(tmp_path / "parts.jsonl")
@@ -113,9 +120,7 @@ def test_arrays_hold_the_same_for_any_portions(tmp_path, checkpoint, encoder, po
 def test_no_lines_give_no_features(tmp_path, checkpoint):
   (tmp_path / "none.txt").touch()
   for name in ("out.npz", "out.jsonl"):
-    options = ExtractionOptions(str(tmp_path / "none.txt"), str(tmp_path / name), checkpoint, (-1,), max_seq_length=12)
-    done = extract(options, default_devices(jit_compile=False), lambda line: None)
-    assert done.lines == 0
+    assert extract_to(tmp_path / name, checkpoint, tmp_path / "none.txt", layers=(-1,)).lines == 0
   assert arrays(tmp_path / "out.npz")["layer_-1"].shape == (0, 12)
   assert (tmp_path / "out.jsonl").read_text() == ""
 
@@ -129,24 +134,17 @@ def test_hidden_states_of_transformers(golden):
   load_weights(encoder, source)
   features = {ours: tf.constant(data[theirs], tf.int32) for ours, theirs in [
       ("input_ids", "input_ids"), ("input_mask", "attention_mask"), ("segment_ids", "token_type_ids")]}
-  outputs = layer_network(encoder, (0, -1, -2), "none")(features)
+  outputs = layer_outputs(encoder, (0, -1, -2), "none")(features)
   for layer, theirs in {0: 0, -1: 1, -2: 0}.items():
     np.testing.assert_allclose(outputs[f"layer_{layer}"], data[f"encoder_layer_{theirs}"], atol=2e-5)
 
 
-@pytest.mark.parametrize("text, message", [("-1,x", "numbers with commas"), ("", "numbers with commas"),
-                                           ("-1,2,-1", "names a layer twice")])
-def test_layers_that_are_no_numbers(text, message):
-  with pytest.raises(UserError, match=message):
-    parse_layers(text)
-
-
 @pytest.mark.parametrize("kwargs, message", [
-    ({"layers": (0, 3)}, "there is no layer 3: the network has 3, 0 to 2, or -3 to -1"),
+    ({"layers": (0, 3)}, "there is no layer 3: the model has 3, 0 to 2, or -3 to -1"),
     ({"layers": (-4,)}, "there is no layer -4"),
-    ({"max_seq_length": 25}, "--max_seq_length 25 is longer than the network's position table"),
+    ({"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     ({"max_seq_length": 2}, "must be at least 3"),
-    ({"batch_size": 0}, "--batch_size=0"),
+    ({"batch_size": 0}, "--batch_size is 0"),
     ({"pooling": "max"}, "--pooling=max is unknown"),
     ({"name": "."}, "is a directory"),
     ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: not UTF-8 at byte 8 of the line .0xff."),
@@ -155,18 +153,16 @@ def test_what_is_refused_leaves_the_output_as_it_was(tmp_path, checkpoint, kwarg
   (tmp_path / "out.jsonl").write_text("earlier")
   lines = kwargs.pop("lines", ["a"])
   (tmp_path / "lines.txt").write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
-  options = ExtractionOptions(str(tmp_path / "lines.txt"), str(tmp_path / kwargs.pop("name", "out.jsonl")), checkpoint,
-                              **{"layers": (-1,), "max_seq_length": 12, **kwargs})
   with pytest.raises(UserError, match=message):
-    extract(options, default_devices(jit_compile=False), lambda line: None)
+    extract_to(tmp_path / kwargs.pop("name", "out.jsonl"), checkpoint, tmp_path / "lines.txt",
+               **{"layers": (-1,), **kwargs})
   assert (tmp_path / "out.jsonl").read_text() == "earlier"
   assert {path.name for path in tmp_path.iterdir()} == {"out.jsonl", "lines.txt"}
 
 
 def test_files_that_are_not_there(tmp_path, checkpoint):
   with pytest.raises(UserError, match="--input_file: .*missing.txt does not exist"):
-    extract(ExtractionOptions(str(tmp_path / "missing.txt"), str(tmp_path / "out"), checkpoint),
-            default_devices(jit_compile=False), lambda line: None)
+    extract_to(tmp_path / "out", checkpoint, tmp_path / "missing.txt")
   without = tmp_path / "without"
   without.mkdir()
   with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
@@ -175,7 +171,26 @@ def test_files_that_are_not_there(tmp_path, checkpoint):
 
 def test_standard_input(tmp_path, checkpoint, monkeypatch):
   monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"the\r\nlists")))
-  options = ExtractionOptions("-", str(tmp_path / "out.jsonl"), checkpoint, layers=(-1,), max_seq_length=12)
-  assert extract(options, default_devices(jit_compile=False), lambda line: None).lines == 2
+  assert extract_to(tmp_path / "out.jsonl", checkpoint, "-", layers=(-1,)).lines == 2
   assert [[feature["token"] for feature in line["features"]] for line in read(tmp_path / "out.jsonl")] == [
       ["[CLS]", "the", "[SEP]"], ["[CLS]", "list", "##s", "[SEP]"]]
+
+
+@pytest.mark.parametrize("name", ["out.npz", "out.jsonl"])
+def test_another_file_system(tmp_path, checkpoint, name):
+  run(tmp_path, checkpoint, name, layers=(-1, 0))
+  folder = f"ram://{name}"
+  with tf.io.gfile.GFile(f"{folder}/lines.txt", "w") as file:
+    file.write("\n".join(LINES) + "\n")
+  extract_to(f"{folder}/{name}", checkpoint, f"{folder}/lines.txt", batch_size=3, layers=(-1, 0))
+  with tf.io.gfile.GFile(f"{folder}/{name}", "rb") as file:
+    (tmp_path / f"copy.{name}").write_bytes(file.read())
+  assert not [path for path in tf.io.gfile.listdir(folder) if path.endswith(".tmp")]
+  if name.endswith("npz"):
+    expected, found = arrays(tmp_path / name), arrays(tmp_path / f"copy.{name}")
+    assert sorted(found) == sorted(expected)
+    assert all(np.array_equal(found[member], expected[member]) for member in expected)
+  else:
+    assert read(tmp_path / f"copy.{name}") == read(tmp_path / name)
+  with pytest.raises(UserError, match="ram://nothing does not exist"):
+    extract_to(f"{folder}/x", checkpoint, "ram://nothing")

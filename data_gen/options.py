@@ -1,0 +1,177 @@
+"""The options of the scripts of `data_gen/`, each declared once (`common/options.py`); nothing slow is imported here.
+
+    CorpusOptions           prepare_corpus.py
+    PretrainingDataOptions  create_pretraining_data.py
+    DocstringOptions        extract_docstrings.py
+    TriviaQaOptions         convert_triviaqa.py
+
+Library code takes the same classes: `PretrainingDataOptions(input_file="a.txt", …)` is what the command line makes.
+"""
+
+import dataclasses
+import os
+import re
+
+import numpy as np
+
+from common import files, parallel
+from common.errors import UserError
+from common.options import Options, option
+from data_gen.pretraining.masking import MaskingRatios
+
+TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
+_MOST_SHARDS = 99999
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkerOptions(Options):
+  """Processes:"""
+
+  num_workers: int | None = option(
+      None, "Processes; the output does not depend on it.", minimum=1, default_text="all cores")
+
+  @property
+  def workers(self) -> int:
+    """The number of processes: that given or, by default, one a core."""
+    return self.num_workers or parallel.default_num_workers()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions(WorkerOptions):
+  """Faults of the text:"""
+
+  on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CorpusOptions(TextOptions):
+  """Corpus preparation:"""
+
+  input_file: str = option(None, TEXT_FILES, required=True)
+  output_file: str = option(None, "The prepared corpus; gzipped if the name ends in .gz.", required=True)
+  input_format: str = option(
+      "auto", "text: plain text; json: an object a line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
+      "line.", choices=("auto", "text", "json", "wiki"))
+  text_field: str = option("text", "Name of the field with the text in JSON lines.")
+  document_separator: str = option(
+      "auto", "What ends a document in plain text: a blank line, the end of the file, or the end of every line. auto: "
+      "a blank line, but the end of the file where blank lines separate paragraphs.",
+      choices=("auto", "blank_line", "file", "line"))
+  hard_wrapped: str = option(
+      "auto", "Whether the lines of a paragraph are to be joined (true) or every line is a paragraph (false). auto: "
+      "looks.", choices=("auto", "true", "false"))
+  held_out_fraction: float = option(
+      0.0, "Share of the documents that is put aside for evaluation, into --held_out_file.", minimum=0, maximum=0.9)
+  held_out_file: str | None = option(None, "The held-out documents, prepared in the same way.")
+  seed: int = option(12345, "Chooses the documents that are held out.")
+
+  def check(self) -> None:
+    """Also that the options of held-out documents are given together."""
+    super().check()
+    if bool(self.held_out_fraction) != bool(self.held_out_file):
+      raise UserError("--held_out_fraction and --held_out_file belong together: give both or neither")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingDataOptions(TextOptions):
+  """Pre-training data:"""
+
+  input_file: str = option(None, TEXT_FILES, required=True)
+  output_file: str = option(
+      None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True)
+  vocab_file: str = option(None, "Vocabulary, one token a line.", required=True)
+  # The original's README calls it do_lower; its flag parser took any unique beginning.
+  do_lower_case: bool = option(
+      True, "Lower-case and strip accents; false for cased models.", aliases=("do_lower",))
+  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
+  max_seq_length: int = option(
+      128, "Tokens of a sequence, [CLS] and [SEP] included.", minimum=5, maximum=1 << 15)
+  max_predictions_per_seq: int = option(
+      20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob.", minimum=1)
+  random_seed: int = option(12345, "All randomness comes from it.")
+  dupe_factor: int = option(10, "Passes over the text, each cut and masked differently.", minimum=1)
+  masked_lm_prob: float = option(0.15, "Share of the tokens to predict.", minimum=0, maximum=1)
+  short_seq_prob: float = option(0.1, "Share of the documents cut into shorter sequences.", minimum=0, maximum=1)
+  masking: str = option(
+      "80,10,10", "Masking ratios: of the tokens to predict, the percentages that become [MASK], a random token, or "
+      "stay.")
+  next_sentence_prediction: bool = option(
+      True, "Pairs of segments; false: single segments of full length.")
+  gzip_compress: bool = option(False, "Compress the records (names stay as given).")
+  resume: bool = option(False, "Resume an interrupted run of the same flags.")
+
+  def check(self) -> None:
+    """Also the masking ratios, what fits into a sequence, and that the records go to a local disk."""
+    super().check()
+    maskable = self.max_seq_length - (3 if self.next_sentence_prediction else 2)
+    if self.max_predictions_per_seq > maskable:
+      raise UserError(f"--max_predictions_per_seq={self.max_predictions_per_seq}: a sequence of {self.max_seq_length} "
+                      f"has 1 to {maskable} tokens that can be masked")
+    MaskingRatios.parse(self.masking)
+    for name in filter(files.is_remote, map(str.strip, self.output_file.split(","))):
+      raise UserError(f"--output_file: {name} is not on a local disk, where the work directory beside it must be: "
+                      "write the records on a local disk, then copy them")
+
+  def notes(self) -> list[str]:
+    """What is allowed and looks like a mistake, a line each."""
+    needed = round(self.max_seq_length * self.masked_lm_prob)
+    if self.max_predictions_per_seq < needed:
+      share = self.max_predictions_per_seq / self.max_seq_length
+      return [f"--max_predictions_per_seq={self.max_predictions_per_seq} lets only {share:.1%} of a full sequence be "
+              f"masked; --masked_lm_prob={self.masked_lm_prob} needs {needed}"]
+    if self.max_predictions_per_seq > 1.5 * needed + 1:
+      return [f"--max_predictions_per_seq={self.max_predictions_per_seq} is never reached: "
+              f"--masked_lm_prob={self.masked_lm_prob} masks at most {max(needed, 1)} tokens of a sequence"]
+    return []
+
+  def generator(self, *key: int) -> np.random.Generator:
+    """The random generator for one purpose and place."""
+    return np.random.default_rng([self.random_seed % 2**64, *key])
+
+  def output_files(self) -> tuple[list[str], str]:
+    """(the files that --output_file names, name of the statistics file).
+
+    Raises:
+      UserError: no name, a name twice, a wrong number of shards, or a directory.
+    """
+    names = [name.strip() for name in self.output_file.split(",") if name.strip()]
+    paths: list[str] = []
+    for name in names:
+      sharded = re.fullmatch(r"(.+)@(\d+)", name)
+      if not sharded:
+        paths.append(name)
+        continue
+      count = int(sharded[2])
+      if not 1 <= count <= _MOST_SHARDS:
+        raise UserError(f"--output_file={name}: the number of shards must be between 1 and {_MOST_SHARDS}")
+      paths += [f"{sharded[1]}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+    if not paths:
+      raise UserError("--output_file names no file")
+    for path in paths:
+      if os.path.isdir(path) or path.endswith(os.sep):
+        raise UserError(f"--output_file: {path} is a directory: a file name is expected, e.g. "
+                        f"{os.path.join(path, 'records.tfrecord')}")
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+      raise UserError(f"--output_file={self.output_file}: the same file is named twice")
+    return paths, re.sub(r"@\d+$", "", names[0]) + ".stats.json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DocstringOptions(WorkerOptions):
+  """Docstrings of the installed packages:"""
+
+  output_file: str = option(None, "JSON lines with the fields package and text.", required=True)
+  packages: tuple[str, ...] = option(
+      (), "Top-level packages to read; stdlib is the standard library.", default_text="all")
+  min_words: int = option(20, "Docstrings with less prose are left out.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaOptions(Options):
+  """TriviaQA as SQuAD data:"""
+
+  qa_file: str = option(None, "Questions and answers, e.g. qa/wikipedia-train.json.", required=True)
+  evidence_dir: str = option(None, "The folder of the articles, e.g. evidence/wikipedia.", required=True)
+  output_file: str = option(None, "SQuAD file to write.", required=True)
+  max_tokens: int = option(
+      400, "Tokens, as white space delimits them, that are used of each article.", minimum=1)

@@ -1,0 +1,108 @@
+"""Every format on a file system that only TensorFlow knows, written and read back."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from common import files
+from common.errors import UserError
+from modeling.checkpoints.companion_files import BEST_RECORD
+from modeling.checkpoints.convert import convert
+from modeling.checkpoints.huggingface_config import ARCHITECTURES
+from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
+from modeling.checkpoints.weights import HEADS, weight_values
+from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.pretraining import BertForPreTraining
+from tests.modeling.checkpoints.common import assert_refused, assert_same, random_weights, read_all
+from tests.modeling.common import SMALL
+
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{index}" for index in range(SMALL.vocab_size - 5))]
+PRETRAINING = ("masked_lm", "next_sentence")
+
+
+@pytest.fixture
+def vocab_file(tmp_path) -> str:
+  (tmp_path / "words.txt").write_text("".join(f"{token}\n" for token in TOKENS))
+  return str(tmp_path / "words.txt")
+
+
+def bits(weights):
+  return {name: value.view(np.uint32) for name, value in weights.items()}
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_remote_directory(output_format, vocab_file):
+  directory = f"ram://written/{output_format}"
+  weights = random_weights(*PRETRAINING)
+  weights["bert/embeddings/word_embeddings"][0, :5] = [-0.0, 1e-45, np.finfo(np.float32).max, np.inf, np.nan]
+  write_checkpoint(output_format, directory, weights, SMALL, vocab_file, False)
+  assert_same(bits(read_all(directory)), bits(weights))
+  opened = open_checkpoint(directory)
+  assert dataclasses.replace(opened.config, extra={}) == SMALL
+  assert (opened.tokenizer.do_lower_case, opened.heads, opened.task) == (False, list(PRETRAINING), None)
+  assert list(opened.tokenizer.vocabulary.tokens) == TOKENS
+  assert opened.vocab_file == f"{directory}/vocab.txt"
+  for name in files.list_directory(directory):
+    if name.endswith((".index", ".safetensors")):
+      # A file in it means the same.
+      assert_same(bits(read_all(f"{directory}/{name}")), bits(weights))
+
+
+def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
+  weights = random_weights("span", pooler=False)
+  write_checkpoint("huggingface", "ram://convert/in", weights, SMALL, vocab_file, True)
+  conversion = convert("ram://convert/in", "original", "ram://convert/out")
+  assert (conversion.carried, conversion.notes) == (list(weights), [])
+  assert_same(read_all("ram://convert/out"), weights)
+  with pytest.raises(UserError, match="--output: ram://convert/out exists"):
+    convert("ram://convert/in", "native", "ram://convert/out")
+
+
+def test_a_remote_run_directory_means_its_best_weights():
+  write_checkpoint("native", "ram://run", random_weights(seed=1), SMALL)
+  write_checkpoint("native", "ram://run/best", random_weights(seed=2), SMALL)
+  files.write_json(f"ram://run/best/{BEST_RECORD}", {"step": 7})
+  assert_same(read_all("ram://run"), random_weights(seed=2))
+  assert_same(read_all("ram://run/ckpt-0"), random_weights(seed=1))
+
+
+def test_damage_and_absence_are_one_line_on_remote_file_systems_too():
+  assert_refused("ram://nothing/here", "there is no checkpoint ram://nothing/here")
+  write_checkpoint("huggingface", "ram://torn", random_weights(), SMALL)
+  with files.open_file("ram://torn/model.safetensors", "rb") as file:
+    content = file.read()
+  with files.open_file("ram://torn/model.safetensors", "wb") as file:
+    file.write(content[:-1])
+  assert_refused("ram://torn", "ram://torn/model.safetensors can't be read as safetensors, it is damaged or incomplete")
+  write_checkpoint("native", "ram://lost", random_weights(), SMALL)
+  files.remove("ram://lost/ckpt-0.data-00000-of-00001")
+  assert_refused("ram://lost", "ram://lost/ckpt-0.data-00000-of-00001 is missing")
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_the_weights_of_a_model(output_format, tmp_path):
+  model, again = BertForPreTraining(SMALL, seed=3), BertForPreTraining(SMALL, seed=4)
+  for each in (model, again):
+    each.build_weights()
+  directory = str(tmp_path / "made" / "here")
+  write_checkpoint(output_format, directory, weight_values(model), model.config)
+  report = load_weights(again, read_checkpoint(directory))
+  assert (report.newly_initialised, report.unused) == ([], [])
+  assert_same(bits(weight_values(again)), bits(weight_values(model)))
+
+
+def test_every_head_has_a_class_of_hugging_face_of_its_own():
+  assert all(ARCHITECTURES[head.huggingface_classes[0]] == (name,) for name, head in HEADS.items())
+  assert ARCHITECTURES["BertForPreTraining"] == PRETRAINING and ARCHITECTURES["BertModel"] == ()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_checkpoint_tells_its_heads_and_classes(head, tmp_path):
+  write_checkpoint("native", str(tmp_path), random_weights(head), SMALL)
+  checkpoint = read_checkpoint(str(tmp_path))
+  classes = {"masked_lm": None, "next_sentence": 2, "classifier": 3, "span": 2, "tagging": 5,
+             "multiple_choice": 1}
+  assert checkpoint.heads == [head]
+  assert {name: checkpoint.classes(name) for name in HEADS} == {
+      name: classes[name] if name == head else None for name in HEADS}

@@ -1,0 +1,54 @@
+"""The paths that documentation and docstrings name exist."""
+
+import pathlib
+import re
+
+import pytest
+
+_PROJECT = pathlib.Path(__file__).resolve().parent.parent
+_PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")})
+_PAGES = sorted(path for folder in (".", "docs", *_PACKAGES) for path in (_PROJECT / folder).glob("*.md"))
+_MODULES = sorted(path for folder in (".", *(f"{package}/**" for package in _PACKAGES))
+                  for path in _PROJECT.glob(f"{folder}/*.py"))
+# data_gen/text/lines.py wherever it is written; in backticks also `common/`, or a module as `tasks/run`.
+_NAMED = re.compile(rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
+                    rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`")
+_COMMANDS = re.compile(r"python ((?:[\w-]+/)*[\w-]+\.py)\b")
+
+
+def _headings(page: pathlib.Path) -> set[str]:
+  """The anchors of a page, as GitHub makes them."""
+  titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
+  return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def _name(path: pathlib.Path) -> str:
+  return str(path.relative_to(_PROJECT))
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=_name)
+def test_links_lead_somewhere(page):
+  dead = []
+  for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+    if "://" not in link:
+      path, _, anchor = link.partition("#")
+      target = page.parent / path if path else page
+      if not target.exists() or anchor and anchor not in _headings(target):
+        dead.append(link)
+  assert not dead
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=_name)
+def test_pages_name_files_that_exist(page):
+  commands = set(_COMMANDS.findall(page.read_text("utf-8")))
+  assert not _missing(page) + sorted(name for name in commands if not (_PROJECT / name).exists())
+
+
+def test_docstrings_and_comments_name_files_that_exist():
+  assert len(_MODULES) > 100
+  assert not {_name(path): missing for path in _MODULES if (missing := _missing(path))}
+
+
+def _missing(path: pathlib.Path) -> list[str]:
+  named = {first or second for first, second in _NAMED.findall(path.read_text("utf-8"))}
+  return sorted(name for name in named if not (_PROJECT / name).exists() and not list(_PROJECT.glob(f"{name}.py")))
