@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.processes import Script, curve, tensors
-from tests.tasks.classification.toy_task import write_csv, write_network
+from tests.tasks.classification.toy_task import write_csv, write_model
 
 STEPS = 8 * 38
 
@@ -16,7 +16,7 @@ STEPS = 8 * 38
 def arguments(tmp_path_factory) -> list[str]:
   """38 steps an epoch, the last one with 4 examples."""
   folder = tmp_path_factory.mktemp("data")
-  config = write_network(folder)
+  config = write_model(folder)
   train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
   return ["--task_name=custom", f"--train_file={train}", f"--dev_file={dev}", "--text_a_column=review",
           "--label_column=verdict", f"--bert_config_file={config}", "--do_train", "--do_eval", "--max_seq_length=16",

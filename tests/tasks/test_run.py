@@ -25,7 +25,7 @@ from tasks.pretraining import task as pretraining
 from tasks.pretraining.options import PretrainingOptions
 from tasks.question_answering import task as question_answering
 from tasks.question_answering.options import SquadOptions
-from tests.tasks.classification.toy_task import WORDS, write_csv, write_network
+from tests.tasks.classification.toy_task import WORDS, write_csv, write_model
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, batches, instances, make_trainer, train, write_records
 from training.optimization import LearningRateSchedule
 from training.run_directory import read_metrics
@@ -42,7 +42,7 @@ def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("data")
-  write_network(folder)
+  write_model(folder)
   write_csv(folder / "train.csv", 40, 1)
   write_csv(folder / "dev.csv", 16, 2)
   return folder
