@@ -16,4 +16,4 @@ from common import cli
 from inference.options import FillMaskOptions
 
 if __name__ == "__main__":
-  cli.run(FillMaskOptions, "inference.fill_mask:run", positional="texts")
+  cli.run(FillMaskOptions, "inference.fill_mask:run", positional="sentences")

@@ -1,6 +1,6 @@
 """The metrics of classification and regression on sentences: GLUE's own, and those for anybody's own task.
 
-Used by `tasks/` after each evaluation; `evaluation/confusion.py` shows where a classifier is wrong.
+Input: predictions and labels. Output: name → score. `confusion.py` shows where a classifier is wrong.
 """
 
 import warnings

@@ -49,9 +49,9 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
     names: of the C classes.
   """
   matrix = confusion_matrix(predictions, labels, len(names))
-  hits, support, predicted = matrix.diagonal(), matrix.sum(axis=1), matrix.sum(axis=0)
-  precision, recall = _ratio(hits, predicted), _ratio(hits, support)
-  f1 = _ratio(2 * hits, support + predicted)
+  correct, support, predicted = matrix.diagonal(), matrix.sum(axis=1), matrix.sum(axis=0)
+  precision, recall = _ratio(correct, predicted), _ratio(correct, support)
+  f1 = _ratio(2 * correct, support + predicted)
   seen = (support + predicted) > 0
   shown = _most_frequent(matrix, _MOST_CLASSES)
   width = max(_width(_shorten(names[number])) for number in shown)

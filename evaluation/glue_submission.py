@@ -1,13 +1,14 @@
 """The files that the GLUE server takes: written for one task, checked and zipped for all.
 
-Used by `tasks/` after a prediction and by `make_glue_submission.py`. https://gluebenchmark.com/faq
+Input: the predictions of a test set, or the files of several runs. Output: `<Task>.tsv`, or the zip of all.
+https://gluebenchmark.com/faq
 """
 
 import dataclasses
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
     numbers = np.asarray(predictions, np.float64)
     (wrong,) = np.nonzero(~np.isfinite(numbers))
     if len(wrong):
-      raise UserError(f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the network has diverged; train it again "
+      raise UserError(f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
                       "with a smaller --learning_rate")
     # Adding 0 makes the 0 of a clipped -0.0 positive.
     predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, _LOWEST_SIMILARITY, _HIGHEST_SIMILARITY)]
@@ -186,25 +187,25 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
       similarity outside 0 … 5.
   """
   try:
-    with open(path, encoding="utf-8", newline="\n") as file:
+    with files.open_file(path, newline="\n") as file:
       lines = file.read().removesuffix("\n").split("\n")
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
   except UnicodeDecodeError as error:
     raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
   if lines[0] != _HEADER:
-    raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server wants {_HEADER!r}")
+    raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
   predictions = []
   for index, line in enumerate(lines[1:expected.num_examples + 1]):
     columns = line.split("\t")
     if len(columns) != 2:
-      raise UserError(f"{path}:{index + 2}: {len(columns)} columns, 2 are wanted: {_HEADER!r}")
+      raise UserError(f"{path}:{index + 2}: {len(columns)} columns, 2 are expected: {_HEADER!r}")
     if columns[0] != str(index):
-      raise UserError(f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is wanted: the rows must be all "
+      raise UserError(f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
                       "those of the test file, in its order")
     if not _is_allowed(columns[1], expected):
-      wanted = "a number from 0 to 5" if expected.labels is None else f"one of {', '.join(expected.labels)}"
-      raise UserError(f"{path}:{index + 2}: the prediction is {columns[1][:80]!r}, it must be {wanted}")
+      allowed = "a number from 0 to 5" if expected.labels is None else f"one of {', '.join(expected.labels)}"
+      raise UserError(f"{path}:{index + 2}: the prediction is {columns[1][:80]!r}, it must be {allowed}")
     predictions.append(columns[1])
   if len(lines) - 1 != expected.num_examples:
     raise UserError(f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
@@ -243,14 +244,21 @@ def _find(directories: Sequence[str]) -> dict[str, str]:
   """Name → path of each task's file."""
   found: dict[str, str] = {}
   for directory in directories:
-    if not os.path.isdir(directory):
+    if not files.is_directory(directory):
       raise UserError(f"--input_dir: {directory} is not a directory")
-    for parent, folders, names in os.walk(directory):
-      folders.sort()
-      for name in filter(SUBMISSION_FILES.__contains__, names):
-        path = os.path.join(parent, name)
-        other = found.setdefault(name, path)
-        if not os.path.samefile(other, path):
-          raise UserError(f"--input_dir: two files for {name}: {other} and {path}: name only the directory of the "
-                          "run that is meant")
+    for name, path in _files_below(directory):
+      other = found.setdefault(name, path) if name in SUBMISSION_FILES else path
+      if not files.same_file(other, path):
+        raise UserError(f"--input_dir: two files for {name}: {other} and {path}: name only the directory of the "
+                        "run that is meant")
   return found
+
+
+def _files_below(directory: str) -> Iterator[tuple[str, str]]:
+  """(name, path) of all files in and below a directory; links to directories are not followed."""
+  for name in files.list_directory(directory):
+    path = os.path.join(directory, name)
+    if not files.is_directory(path):
+      yield name, path
+    elif not os.path.islink(path):
+      yield from _files_below(path)

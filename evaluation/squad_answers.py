@@ -7,7 +7,8 @@ The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of 
 sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
 j, never put together again from tokens. docs/squad_answers.md tells where this differs from the original's text.
 
-Before this: `data_gen/labelled/squad_features.py` and the network. After it: `squad_scores.py` and `squad_files.py`.
+Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output: `QuestionAnswers`,
+for `squad_scores.py` and `squad_files.py`.
 
 Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K positions tried as
 the start and as the end of an answer, C candidate answers.
@@ -27,7 +28,7 @@ from data_gen.labelled.squad_features import ContextTokens, Windows
 
 # Windows looked at together: what is computed on the way then takes some 10 MB.
 _WINDOWS_AT_ONCE = 1024
-# The answer where no span can be one and version 1.1 wants an answer, as in the original.
+# The answer where no span can be one and version 1.1 expects an answer, as in the original.
 _NO_SPAN = "empty"
 
 
@@ -50,7 +51,7 @@ class Candidate(NamedTuple):
 
   Attributes:
     text: context[start:end]; "" for "no answer"; "empty" in version 1.1 where no span can be an answer.
-    start, end: characters of the context; None where the text is no piece of it.
+    start, end: characters of the context; None where the text is no part of it.
     probability: softmax of the scores of the question's n best candidates.
     start_logit, end_logit: of the first and the last token; their sum is the score.
   """
@@ -81,7 +82,7 @@ class QuestionAnswers:
 
   @property
   def best_span(self) -> Candidate | None:
-    """The best candidate that is a piece of the context; None if no span can be an answer."""
+    """The best candidate that is a part of the context; None if no span can be an answer."""
     return next((candidate for candidate in self.nbest if candidate.start is not None), None)
 
   def choose(self, null_score_diff_threshold: float = 0.0) -> Candidate:
@@ -108,17 +109,17 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
                  end_logits: np.ndarray, options: AnswerOptions) -> list[QuestionAnswers]:
   """The n best answers of every question, in the order of the questions.
 
-  In each window the `n_best_size` likeliest starts and ends (the first of equals) are paired. Both must be tokens of
-  the context, the start in the window where it has the most context, the end not before it, the length at most
+  In each window the `n_best_size` most probable starts and ends (the first of equals) are paired. Both must be tokens
+  of the context, the start in the window where it has the most context, the end not before it, the length at most
   `max_answer_length`. Of the pairs of all windows, best first and otherwise in the order of windows and ranks, the
   first `n_best_size` of different text remain. The null score is the smallest of all windows.
 
   Args:
     data: the questions.
     contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the logits; other fields of
-      that shape are not looked at.
-    start_logits, end_logits: float32 [T], the logits of all windows one behind the other.
-    options: what is wanted.
+      that shape are ignored.
+    start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
+    options: how answers are chosen.
 
   Raises:
     ValueError: the logits are not as many as the windows' tokens.
@@ -128,15 +129,15 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
   if start_logits.shape != expected or end_logits.shape != expected:
     raise ValueError(f"logits of shape {start_logits.shape} and {end_logits.shape}, expected {expected}")
   if not (np.isfinite(start_logits).all() and np.isfinite(end_logits).all()):
-    raise UserError("the model's outputs are not all finite numbers: its weights are damaged, or its training went "
-                    "astray; take another checkpoint")
+    raise UserError("the model's outputs are not all finite numbers: its weights are damaged, or its training "
+                    "diverged; take another checkpoint")
   bounds = np.searchsorted(windows.question_index, np.arange(len(data.questions) + 1))
   row_starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
   max_context = windows.max_context()
   context_starts = np.concatenate([[0], np.cumsum(windows.num_context_tokens, dtype=np.int64)])
   question_contexts = np.array([question.context for question in data.questions])
   results = []
-  for first, last in _portions(bounds):
+  for first, last in _slices(bounds):
     rows = slice(bounds[first], bounds[last])
     flat = slice(row_starts[rows.start], row_starts[rows.stop])
     lengths = windows.row_lengths[rows]
@@ -145,29 +146,29 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
       windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
     question = windows.question_index[rows][spans.window]
     token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][spans.window]
-    candidates = _Candidates(question, *_characters(contexts.spans, token + spans.first, token + spans.last),
+    candidates = _Candidates(question, *_characters(contexts.offsets, token + spans.first, token + spans.last),
                              spans.start_logit, spans.end_logit)
     if options.version_2_with_negative:
       null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
                         bounds[first:last + 1] - rows.start, first)
       candidates = _Candidates(*map(np.concatenate, zip(candidates, null, strict=True)))
     for number, rows_of_question in zip(range(first, last), _by_question(candidates, first, last), strict=True):
-      asked = data.questions[number]
-      results.append(_choose_nbest(asked.id, data.contexts[asked.context], rows_of_question, options))
+      answered = data.questions[number]
+      results.append(_choose_nbest(answered.id, data.contexts[answered.context], rows_of_question, options))
   return results
 
 
-def average_logits(runs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-  """The means of (start logits, end logits), float32 [T] each, of several runs over the same windows.
+def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+  """The means of (start logits, end logits), float32 [T] each, of the members of an ensemble over the same windows.
 
   Raises:
-    ValueError: the runs' logits are not equally many.
+    ValueError: the members' logits are not equally many.
   """
-  starts, ends = zip(*runs, strict=True)
+  starts, ends = zip(*members, strict=True)
   if len({logits.shape for logits in starts + ends}) != 1:
     raise ValueError(f"logits of different shapes: {[logits.shape for logits in starts + ends]}")
-  # One after the other: stacking an ensemble's logits would double the memory.
-  return tuple((sum(logits.astype(np.float64) for logits in side) / len(runs)).astype(np.float32)
+  # One by one: stacking an ensemble's logits would double the memory.
+  return tuple((sum(logits.astype(np.float64) for logits in side) / len(members)).astype(np.float32)
                for side in (starts, ends))
 
 
@@ -181,8 +182,8 @@ class _TokenSpans(NamedTuple):
   end_logit: np.ndarray
 
 
-def _portions(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
-  """(first, last + 1) question of portions of about `_WINDOWS_AT_ONCE` windows; `bounds` [Q + 1] counts windows."""
+def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
+  """(first, last + 1) question of slices of about `_WINDOWS_AT_ONCE` windows; `bounds` [Q + 1] counts windows."""
   first = 0
   while first < len(bounds) - 1:
     last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _WINDOWS_AT_ONCE, side="right")) - 1)
@@ -236,10 +237,10 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
   return (np.sort(keys, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
-def _characters(spans: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Where answers begin and end in their contexts; [C] each. `first`, `last`: rows of `spans`, the tokens' places."""
+def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Where answers begin and end in their contexts; [C] each. `first`, `last`: rows of `offsets`."""
   # Not simply the start of the first: two tokens of one letter's marks may stand in the order of NFD, not of the text.
-  return np.minimum(spans[first, 0], spans[last, 0]), np.maximum(spans[first, 1], spans[last, 1])
+  return np.minimum(offsets[first, 0], offsets[last, 0]), np.maximum(offsets[first, 1], offsets[last, 1])
 
 
 def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int

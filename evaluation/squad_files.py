@@ -4,10 +4,10 @@
     nbest_predictions.json  id → [{"text", "probability", "start_logit", "end_logit"}, ...], the best first
     null_odds.json          id → score of "no answer" - score of the best span; version 2.0 only
     answers.jsonl           {"id", "text", "start", "end", "probability"}, with "null_odds" in version 2.0: a line for
-                            each question; text is context[start:end], null and null where it is no piece of it
+                            each question; text is context[start:end], null and null where it is no part of it
 
-The first three are those of the original, in the order of the questions; all are ASCII. Before this:
-`squad_answers.py`.
+The first three are those of the original, in the order of the questions; all are ASCII. Input: the
+`QuestionAnswers` of `squad_answers.py`.
 """
 
 import json

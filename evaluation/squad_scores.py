@@ -4,8 +4,8 @@
     answers = {result.id: result.choose(threshold).text for result in results}
     scores = score(data, answers, collect_null_odds(results), version_2=True)
 
-The rules are those of evaluate-v1.1.py and evaluate-v2.0.py, in the copies that come with the Model Garden. Before
-this: `squad_answers.py`.
+Input: the `QuestionAnswers` of `squad_answers.py`, and the right answers. Output: the scores in percent. The rules are
+those of evaluate-v1.1.py and evaluate-v2.0.py, in the copies that come with the Model Garden.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | 
 def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float:
   """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section 4.3).
 
-  It lies in the middle between the odds of two questions, so that answers do not flip where the same logits are
+  It lies midway between the odds of two questions, so that answers do not flip where the same logits are
   computed with another rounding. Of equally good ones it is the lowest.
 
   Args:

@@ -31,8 +31,6 @@ AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
 _CHECKED = 8
 _TOLERANCE = 1e-3
 
-_IDS = {name: tf.TensorSpec([None, None], tf.int32, name) for name in ("input_ids", "input_mask", "segment_ids")}
-
 
 @dataclasses.dataclass(frozen=True)
 class Export:
@@ -121,14 +119,22 @@ def save(task: TaskInference, directory: str) -> None:
     tf.errors.OpError: it can't be written.
   """
   strings = {name: tf.TensorSpec([None], tf.string, name) for name in task.text_inputs}
-  serve_texts = _concrete(lambda **texts: task.serve_texts(*(texts[name] for name in task.text_inputs)), strings)
-  signatures = {"serving_default": serve_texts, "token_ids": _concrete(task.serve_token_ids, _IDS)}
+  ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
+         for name in ("input_ids", "input_mask", "segment_ids")}
+
+  def serve_texts(**texts):
+    return task.serve_texts(*(texts[name] for name in task.text_inputs))
+
+  def serve(texts):
+    return signatures["serving_default"](**texts)
+
+  signatures = {"serving_default": _concrete(serve_texts, strings), "token_ids": _concrete(task.serve_token_ids, ids)}
   # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
   root = tf.Module()
   variables = {variable.ref(): variable for function in signatures.values() for variable in function.variables}
   root.weights = list(variables.values())
   # Calls the function of the signature, so that its graph is in the file only once.
-  root.serve = tf.function(lambda texts: serve_texts(**texts), input_signature=[strings], autograph=False)
+  root.serve = tf.function(serve, input_signature=[strings], autograph=False)
   tf.saved_model.save(root, directory, signatures=signatures)
 
 

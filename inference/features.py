@@ -38,11 +38,9 @@ class FeatureInference(TaskInference):
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     check_layers((settings.layer,), loaded.config)
-    self.model = BertEncoder(loaded.config)
-    self.model.build_weights()
-    self.load_report = load_weights(self.model, loaded.source)
+    self.load(loaded, BertEncoder(loaded.config))
     self._layer_outputs = layer_outputs(self.model, (settings.layer,), settings.pooling)
-    self._has_pooler = POOLER[0] in loaded.source.tensors
+    self._has_pooler = POOLER[0].original in loaded.source.tensors
     if not self._has_pooler:
       self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
-from modeling.checkpoints.load import LoadedCheckpoint, load_with_head, open_checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 from tasks.inference import TaskInference, to_json
 from training.examples import Examples
@@ -40,9 +40,7 @@ class MaskInference(TaskInference):
     super().__init__(loaded, settings)
     self._config = loaded.config
     self._top_k = min(settings.top_k, len(self.vocabulary))
-    self.model = BertForPreTraining(loaded.config)
-    self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, "masked_lm")
+    self.load(loaded, BertForPreTraining(loaded.config))
 
   def check(self, value: object) -> tuple[str, np.ndarray]:
     """The text and the ids of its tokens, int32 [S], truncated."""
@@ -146,7 +144,7 @@ def run(options: FillMaskOptions) -> None:
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.
   """
-  texts = options.texts or [line.strip() for line in sys.stdin if line.strip()]
+  texts = options.sentences or [line.strip() for line in sys.stdin if line.strip()]
   if not texts:
     raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
   for text in texts:

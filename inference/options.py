@@ -126,14 +126,14 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    texts: the sentences; those of standard input where there are none.
+    sentences: with masks; those of standard input where there are none.
   """
 
-  texts: tuple[str, ...] = ()
+  sentences: tuple[str, ...] = ()
 
   def check(self) -> None:
     super().check()
-    for text in self.texts:
+    for text in self.sentences:
       check_masks(text)
 
 

@@ -43,16 +43,13 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
   Raises:
     UserError: there is no such task, the checkpoint has no head for it, or has several and nothing tells which.
   """
-  from modeling.checkpoints.weights import heads_of
-
   if task is not None and task not in TASKS:
     near = difflib.get_close_matches(task, TASKS, 1)
     hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
     raise UserError(f"--task={task} is unknown: {hint}")
   checkpoint = loaded.source.description
-  heads = heads_of(loaded.source.tensors)
   classes = {name: task_class(name) for name in TASKS}
-  possible = [name for name in classes if classes[name].head in heads]
+  possible = [name for name in classes if classes[name].head in loaded.heads]
   if task is not None:
     if task not in [*possible, _ENCODER_TASK]:
       raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for "
@@ -62,7 +59,7 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
   chosen = [name for name in possible if kind in classes[name].kinds] or possible
   if len(chosen) > 1:
     raise UserError(f"{checkpoint} has heads for several tasks: choose one with --task={' or --task='.join(chosen)}")
-  others = [head for head in heads if head not in [one.head for one in classes.values()] and head != _NO_TASK]
+  others = [head for head in loaded.heads if head not in [one.head for one in classes.values()] and head != _NO_TASK]
   if not chosen and others:
     raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
                     f"--task={_ENCODER_TASK} takes the encoder alone")

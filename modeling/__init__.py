@@ -1,6 +1,9 @@
-"""The network of "BERT: Pre-training of Deep Bidirectional Transformers" (arXiv 1810.04805), in Keras 3.
+"""The model of "BERT: Pre-training of Deep Bidirectional Transformers" (arXiv 1810.04805), as a Keras 3 library.
 
-Shape letters, used in every docstring and after every reshape:
+    from modeling import BertForClassification
+    model = BertForClassification.from_checkpoint("uncased_L-12_H-768_A-12", classes=2)
+
+docs/keras.md shows what can be done with it. Shape letters, used in every docstring and after every reshape:
 
   B  sequences in a batch          N  attention heads
   S  tokens in a sequence          D  units of one head, H / N
@@ -8,14 +11,48 @@ Shape letters, used in every docstring and after every reshape:
   H  hidden units                  L  layers
   V  entries of the vocabulary     C  classes
 
-A batch goes through `embeddings` → `encoder` (→ `attention`, `dense`, `activations`, `normalization`, `dropout`) →
-`heads`, all held together by `pretraining`. `config` says how large everything is, `checkpoints/` where the
-weights come from.
+A batch goes through `embeddings` → `encoder` (→ `attention`, `layers`, `dropout`) → a head, held together by
+`pretraining`, `classification`, `question_answering`, `multiple_choice` or `token_classification`. `config` says how
+large everything is, `checkpoints/` where the weights come from, `preprocessing/` turns strings into ids.
 
-Keras is told to run on TensorFlow unless KERAS_BACKEND already names another backend. The network itself
-is written in `keras.ops` and gives its outputs under any of them; training, dropout and checkpoints need TensorFlow.
+Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow. Keras is told to run
+on TensorFlow unless KERAS_BACKEND already names another backend. The model itself is written in `keras.ops` and gives
+its outputs under any of them; exact dropout, checkpoints and tokenizing layers need TensorFlow.
 """
 
+import importlib
 import os
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+# Public name → module it is in.
+_EXPORTS = {
+    "BertConfig": "modeling.config",
+    "PRESETS": "modeling.presets",
+    "BertEncoder": "modeling.encoder",
+    "freeze_embeddings": "modeling.encoder",
+    "freeze_layers": "modeling.encoder",
+    "BertForPreTraining": "modeling.pretraining",
+    "BertForClassification": "modeling.classification",
+    "BertForQuestionAnswering": "modeling.question_answering",
+    "BertForMultipleChoice": "modeling.multiple_choice",
+    "BertForTokenClassification": "modeling.token_classification",
+    "CrossEntropy": "modeling.losses",
+    "Accuracy": "modeling.losses",
+    "BertAdamW": "modeling.optimizer",
+    "WarmupLinearDecay": "modeling.optimizer",
+    "Tokenizer": "data_gen.tokenization.tokenizer",
+    "BertPreprocessor": "modeling.preprocessing.preprocessor",
+}
+
+__all__ = list(_EXPORTS)
+
+
+def __getattr__(name: str):
+  if name not in _EXPORTS:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+  return getattr(importlib.import_module(_EXPORTS[name]), name)
+
+
+def __dir__() -> list[str]:
+  return [*globals(), *__all__]

@@ -1,6 +1,6 @@
-"""Multi-head self-attention (section 3.2 of "Attention is all you need", arXiv 1706.03762).
+"""Multi-head self-attention (section 3.2 of "Attention is all you need", arXiv 1706.03762) and its mask.
 
-Comes after `modeling/masks.py`; used by `modeling/encoder.py`.
+Input: [B, S, H] and who may attend to whom; output: [B, S, H].
 """
 
 import math
@@ -9,51 +9,93 @@ import keras
 from keras import ops
 
 from modeling.config import BertConfig
-from modeling.dense import Dense
-from modeling.dropout import DropoutStream
-from modeling.dropout import dropout as apply_dropout
-from modeling.initializers import truncated_normal
+from modeling.dropout import Dropout, DropoutStream
+from modeling.layers import dense
+from modeling.saving import Configured, register
+
+# What the original adds to a forbidden score. Its exponential is 0 in float32. Where everything is forbidden (a row
+# of padding only) it cancels in the softmax, and the row attends everywhere instead of becoming NaN.
+FORBIDDEN = -10000.0
 
 
-class SelfAttention(keras.layers.Layer):
+def attention_bias(input_mask=None, *, sequence_length: int | None = None, causal: bool = False, sequence_ids=None):
+  """The additive mask of self-attention.
+
+  Args:
+    input_mask: [B, S], 1 for tokens and 0 for padding, int or float; None where there is no padding. Padding is
+      never attended to; what padding itself attends to is irrelevant.
+    sequence_length: S, needed for `causal`.
+    causal: position i attends to 0...i only (the left-to-right model of section 5.1 of the paper).
+    sequence_ids: int [B, S], which of several packed sequences a position belongs to; positions attend
+      within their own sequence only.
+
+  Returns:
+    float32, 0 where attention is allowed and `FORBIDDEN` where not, of a shape that broadcasts to [B, N, S, S]
+    (axis 2 attends, axis 3 is attended to); None where everything is allowed.
+  """
+  allowed = None
+  if input_mask is not None:
+    allowed = ops.cast(input_mask, "bool")[:, None, None, :]  # [B, 1, 1, S]
+  if causal:
+    positions = ops.arange(sequence_length)
+    allowed = _both(allowed, (positions[None, :] <= positions[:, None])[None, None])  # [1, 1, S, S]
+  if sequence_ids is not None:
+    allowed = _both(allowed, sequence_ids[:, None, :, None] == sequence_ids[:, None, None, :])  # [B, 1, S, S]
+  return None if allowed is None else ops.where(allowed, 0.0, FORBIDDEN)
+
+
+def _both(a, b):
+  return b if a is None else ops.logical_and(a, b)
+
+
+@register
+class SelfAttention(Configured, keras.layers.Layer):
   """Every position looks at every position the mask allows, once for each head.
 
   Args:
     config: sizes and the dropout rate of the probabilities.
-    seed, path: of the initial weights, see `truncated_normal`.
+    index: number of the encoder layer it is in, from 0; it decides the initial weights and the dropout site.
+    seed: of the initial weights.
   """
 
-  def __init__(self, config: BertConfig, seed: int, path: str, **kwargs):
+  _arguments = ("index", "seed")
+
+  def __init__(self, config: BertConfig, index: int = 0, seed: int = 0, **kwargs):
     # Keras must not round the bias, which is float32 for the softmax; `x` has the compute dtype already.
     super().__init__(autocast=False, **kwargs)
-    self._config = config
+    self.config = config
+    self.index = index
+    self.seed = seed
 
-    def projection(name: str) -> Dense:
-      initializer = truncated_normal(config.initializer_range, seed, f"{path}/{name}/kernel")
-      return Dense(config.hidden_size, config.hidden_size, initializer, name=name, dtype=self.dtype_policy)
+    def projection(name: str):
+      path = f"bert/encoder/layer_{index}/attention/self/{name}"
+      return dense(config, config.hidden_size, seed, path, name=name, dtype=self.dtype_policy)
 
     self.query = projection("query")
     self.key = projection("key")
     self.value = projection("value")
+    self.dropout = Dropout(
+        config.attention_probs_dropout_prob, 1 + 3 * index, seed=seed, dtype=self.dtype_policy)
 
-  def build(self, unused_input_shape=None):
+  def build(self, input_shape=None):
     for layer in (self.query, self.key, self.value):
-      layer.build()
+      layer.build((None, None, self.config.hidden_size))
 
-  def call(self, x, bias=None, *, dropout: DropoutStream | None = None, dropout_site: int = 0):
+  def call(self, x, bias=None, *, dropout: DropoutStream | None = None, training: bool | None = None,
+           return_attention_probabilities: bool = False):
     """What each position gathers, the heads side by side, before the output projection.
 
     Args:
       x: [B, S, H].
-      bias: float32, broadcastable to [B, N, S, S], from `masks.attention_bias`; None to attend everywhere.
-      dropout: None for inference.
-      dropout_site: number of the place where the probabilities are dropped.
+      bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend everywhere.
+      dropout, training: as in `Dropout`.
+      return_attention_probabilities: also return what the softmax gives, before dropout.
 
     Returns:
-      [B, S, H].
+      [B, S, H]; on request a pair of it and the probabilities [B, N, S, S].
     """
     batch, length, hidden = ops.shape(x)
-    heads, head_size = self._config.num_attention_heads, self._config.head_size
+    heads, head_size = self.config.num_attention_heads, self.config.head_size
 
     def split(projected, axes):
       return ops.transpose(ops.reshape(projected, (batch, length, heads, head_size)), axes)
@@ -66,6 +108,7 @@ class SelfAttention(keras.layers.Layer):
     if bias is not None:
       scores = scores + bias
     probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
-    probabilities = apply_dropout(probabilities, self._config.attention_probs_dropout_prob, dropout_site, dropout)
-    context = ops.matmul(probabilities, value)  # [B, N, S, D]
-    return ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
+    dropped = self.dropout(probabilities, dropout=dropout, training=training)
+    context = ops.matmul(dropped, value)  # [B, N, S, D]
+    context = ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
+    return (context, probabilities) if return_attention_probabilities else context

@@ -1,10 +1,9 @@
-"""Dropout whose masks depend on the example, the place and the step, and on nothing else.
+"""Dropout in two forms: exact and stateless for our own training loop, and Keras' for `fit`.
 
-Every dropout place of the network draws from a counter-based generator (Philox 4x32): key = (seed, step), counter =
-(place, example). So a training step needs no generator state: a resumed run, a run on eight devices and a run that
-accumulates gradients over micro-batches all drop the same units of the same examples.
-
-Comes after `modeling/masks.py`; used by every layer that drops something.
+The exact form depends on the example, the dropout site and the step, and on nothing else: every site of the model
+draws from a counter-based generator (Philox 4x32) with key = (seed, step) and counter = (site, example). So a training
+step needs no generator state: a resumed run, a run on eight devices and a run that accumulates gradients over
+micro-batches all drop the same units of the same examples.
 """
 
 import dataclasses
@@ -12,6 +11,9 @@ import math
 
 import keras
 from keras import ops
+
+from modeling.layers import derived_seed
+from modeling.saving import register
 
 _DECISIONS_PER_BLOCK = 8  # One Philox block is 128 bits, one decision takes 16.
 
@@ -21,8 +23,8 @@ class DropoutStream:
   """What a training step needs to know to draw its dropout masks.
 
   Attributes:
-    key: uint64 [1], from `dropout_key(seed, step)`.
-    first_example: int64 [], place of the batch's first row in the step's global batch: 0 on the first replica.
+    key: uint64 [1], seed and step.
+    first_example: int64 [], index of the batch's first row in the step's global batch: 0 on the first replica.
   """
 
   key: object
@@ -43,28 +45,68 @@ def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
   return DropoutStream(key=tf.reshape(tf.bitcast(key, tf.uint64), [1]), first_example=tf.cast(first_example, tf.int64))
 
 
-def dropout(x, rate: float, place: int, stream: DropoutStream | None):
-  """Sets a share of `rate` of the units to zero and scales the others by 1 / (1 - rate).
+@register
+class Dropout(keras.layers.Layer):
+  """One dropout site: sets a fraction of the units to zero and scales the others by 1 / (1 - rate).
+
+  Args:
+    rate: fraction of units to drop, 0 <= rate < 1.
+    site: number of the site in the model; two sites with the same number would drop alike.
+    seed: of Keras' generator, for `training=True` without a stream.
+  """
+
+  def __init__(self, rate: float, site: int, *, seed: int = 0, **kwargs):
+    super().__init__(autocast=False, **kwargs)
+    self.rate = rate
+    self.site = site
+    self.seed = seed
+    self.seed_generator = keras.random.SeedGenerator(derived_seed(seed, f"dropout/{site}"))
+
+  def build(self, input_shape=None):
+    """Nothing: there is no weight."""
+
+  def call(self, x, *, dropout: DropoutStream | None = None, training: bool | None = None):
+    """float [B, ...] → the same shape and dtype.
+
+    Args:
+      dropout: the training step's stream, whatever `training` says.
+      training: without a stream, whether to drop by `keras.random`.
+    """
+    if dropout is not None:
+      return drop(x, self.rate, self.site, dropout)
+    if training and self.rate > 0:
+      return keras.random.dropout(x, self.rate, seed=self.seed_generator)
+    return x
+
+  def get_config(self) -> dict:
+    return {**super().get_config(), "rate": self.rate, "site": self.site, "seed": self.seed}
+
+
+def drop(x, rate: float, site: int, stream: DropoutStream):
+  """The exact form of dropout.
 
   The probability is a multiple of 2^-16: 0.1 becomes 0.100006, and the scale is exact for it.
 
   Args:
-    x: float [B, ...]; all axes but the first of static size.
-    rate: share of units to drop, 0 <= rate < 1.
-    place: number of the place in the network; two places with the same number would drop alike.
-    stream: None for inference, where `x` is returned as it is.
+    x: float [B, ...]; B of static size.
+    rate, site: as in `Dropout`.
+    stream: of the step.
+
+  Raises:
+    NotImplementedError: Keras does not run on TensorFlow.
+    ValueError: the size of the batch is not known while the graph is made.
   """
   threshold = round(rate * 65536)
-  if stream is None or threshold == 0:
+  if threshold == 0:
     return x
   if keras.backend.backend() != "tensorflow":
-    raise NotImplementedError("dropout is written for Keras' TensorFlow backend; other backends run inference only")
-  keep = _random_uint16(x, place, stream) >= threshold
+    raise NotImplementedError("a dropout stream needs Keras' TensorFlow backend: use training=True under another one")
+  keep = _random_uint16(x, site, stream) >= threshold
   scale = 65536 / (65536 - threshold)
   return x * (ops.cast(keep, x.dtype) * ops.cast(scale, x.dtype))
 
 
-def _random_uint16(x, place: int, stream: DropoutStream):
+def _random_uint16(x, site: int, stream: DropoutStream):
   """Random bits of the shape of x, [B, ...], that are the rows `first_example`... of the same call for a larger batch.
 
   Only B need be known while the graph is made: batches of different lengths run through one graph.
@@ -77,7 +119,7 @@ def _random_uint16(x, place: int, stream: DropoutStream):
   is_static = None not in x.shape
   row = math.prod(x.shape[1:]) if is_static else tf.reduce_prod(tf.shape(x, tf.int64)[1:])
   blocks = -(-row // _DECISIONS_PER_BLOCK)
-  counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(place, tf.uint64)])
+  counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(site, tf.uint64)])
   words = tf.raw_ops.StatelessRandomUniformFullIntV2(
       shape=[batch, blocks * 4], key=stream.key, counter=counter, alg=1, dtype=tf.uint32)
   decisions = tf.reshape(tf.bitcast(words, tf.uint16), [batch, blocks * _DECISIONS_PER_BLOCK])

@@ -1,126 +1,277 @@
 """The bidirectional encoder: embeddings, L post-norm transformer layers, pooler (section 3 of the paper).
 
-Comes after `modeling/embeddings.py` and `modeling/attention.py`; what is built on top of it is in `modeling/heads.py`.
+Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H], and [B, H].
 """
+
+from collections.abc import Mapping
 
 import keras
 from keras import ops
 
-from modeling.activations import activation
-from modeling.attention import SelfAttention
+from common.errors import UserError
+from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
-from modeling.dense import Dense
-from modeling.dropout import DropoutStream
-from modeling.dropout import dropout as apply_dropout
+from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
-from modeling.initializers import truncated_normal
-from modeling.masks import attention_bias
-from modeling.normalization import LayerNorm
+from modeling.layers import LayerNorm, activation, check_policy, dense
+from modeling.saving import Checkpointed, Configured, register
+
+# Keys of a dict of features that the encoder reads; in a list the first three come in this order.
+INPUTS = ("input_ids", "input_mask", "segment_ids", "position_ids", "sequence_ids")
 
 
-class EncoderLayer(keras.layers.Layer):
+@register
+class EncoderLayer(Configured, keras.layers.Layer):
   """Self-attention and a feed-forward layer, each added to its input and then normalised.
 
   Args:
     config: sizes, rates, activation.
-    index: number of the layer, from 0.
+    index: number of the layer, from 0; it decides the initial weights and the dropout sites.
     seed: of the initial weights.
   """
 
-  def __init__(self, config: BertConfig, index: int, seed: int, **kwargs):
+  _arguments = ("index", "seed")
+
+  def __init__(self, config: BertConfig, index: int = 0, seed: int = 0, **kwargs):
     # Keras must not round the attention bias on its way to the softmax; `x` has the compute dtype already.
     super().__init__(autocast=False, **kwargs)
-    self._config = config
-    self._first_dropout_site = 1 + 3 * index
+    self.config = config
+    self.index = index
+    self.seed = seed
     self._activations = {training: activation(config.hidden_act, training) for training in (False, True)}
-    path = f"bert/encoder/layer_{index}"
+    dtype = {"dtype": self.dtype_policy}
 
-    def dense(name: str, inputs: int, outputs: int) -> Dense:
-      initializer = truncated_normal(config.initializer_range, seed, f"{path}/{name}/dense/kernel")
-      return Dense(inputs, outputs, initializer, name=name.replace("/", "_"), dtype=self.dtype_policy)
+    def dense_layer(name: str, outputs: int):
+      path = f"bert/encoder/layer_{index}/{name}/dense"
+      return dense(config, outputs, seed, path, name=name.replace("/", "_"), **dtype)
 
-    def layer_norm(name: str) -> LayerNorm:
-      return LayerNorm(config.hidden_size, config.layer_norm_epsilon, name=name, dtype=self.dtype_policy)
+    def dropout(site: int) -> Dropout:
+      return Dropout(config.hidden_dropout_prob, 1 + 3 * index + site, seed=seed, **dtype)
 
-    self.attention = SelfAttention(config, seed, f"{path}/attention/self", name="attention", dtype=self.dtype_policy)
-    self.attention_output = dense("attention/output", config.hidden_size, config.hidden_size)
-    self.attention_layer_norm = layer_norm("attention_LayerNorm")
-    self.intermediate = dense("intermediate", config.hidden_size, config.intermediate_size)
-    self.output_dense = dense("output", config.intermediate_size, config.hidden_size)
-    self.output_layer_norm = layer_norm("output_LayerNorm")
+    self.attention = SelfAttention(config, index, seed, name="attention", **dtype)
+    self.attention_output = dense_layer("attention/output", config.hidden_size)
+    self.attention_dropout = dropout(1)
+    self.attention_layer_norm = LayerNorm(config.layer_norm_epsilon, name="attention_LayerNorm", **dtype)
+    self.intermediate = dense_layer("intermediate", config.intermediate_size)
+    self.output_dense = dense_layer("output", config.hidden_size)
+    self.output_dropout = dropout(2)
+    self.output_layer_norm = LayerNorm(config.layer_norm_epsilon, name="output_LayerNorm", **dtype)
 
-  def build(self, unused_input_shape=None):
-    for layer in (self.attention, self.attention_output, self.attention_layer_norm,
-                  self.intermediate, self.output_dense, self.output_layer_norm):
-      layer.build()
+  def build(self, input_shape=None):
+    hidden, inner = (None, None, self.config.hidden_size), (None, None, self.config.intermediate_size)
+    self.attention.build(hidden)
+    for layer in (self.attention_output, self.attention_layer_norm, self.intermediate, self.output_layer_norm):
+      layer.build(hidden)
+    self.output_dense.build(inner)
 
-  def call(self, x, bias=None, *, dropout: DropoutStream | None = None):
-    """[B, S, H] → [B, S, H]; `bias` as in `SelfAttention`, `dropout` None for inference."""
-    rate, place = self._config.hidden_dropout_prob, self._first_dropout_site
-    attended = self.attention_output(self.attention(x, bias, dropout=dropout, dropout_site=place))
-    x = self.attention_layer_norm(x + apply_dropout(attended, rate, place + 1, dropout))
-    activate = self._activations[dropout is not None]
+  def call(self, x, bias=None, *, dropout: DropoutStream | None = None, training: bool | None = None,
+           return_attention_probabilities: bool = False):
+    """[B, S, H] → [B, S, H], or a pair of it and the probabilities; the arguments are those of `SelfAttention`."""
+    options = {"dropout": dropout, "training": training}
+    attended = self.attention(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
+    if return_attention_probabilities:
+      attended, probabilities = attended
+    x = self.attention_layer_norm(x + self.attention_dropout(self.attention_output(attended), **options))
+    activate = self._activations[dropout is not None or bool(training)]
     transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between
-    return self.output_layer_norm(x + apply_dropout(transformed, rate, place + 2, dropout))
+    x = self.output_layer_norm(x + self.output_dropout(transformed, **options))
+    return (x, probabilities) if return_attention_probabilities else x
+
+  def dense_layers(self) -> dict[str, keras.layers.Layer]:
+    """The six dense layers by name, for LoRA."""
+    return {"query": self.attention.query, "key": self.attention.key, "value": self.attention.value,
+            "attention_output": self.attention_output, "intermediate": self.intermediate,
+            "output_dense": self.output_dense}
 
 
-class BertEncoder(keras.layers.Layer):
-  """The part of the network that every task shares.
+@register
+class BertEncoder(Checkpointed, keras.layers.Layer):
+  """The part of the model that every task shares. Its weights exist as soon as it is made.
+
+  `layers` are the transformer layers: `for layer in encoder.layers[:4]: layer.trainable = False` freezes four of them.
 
   Args:
     config: sizes, rates, activation.
-    seed: of the initial weights. The same seed gives the same weights for any number of devices.
+    seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for any number of devices.
+    causal: attend to the left only, unless `call` says otherwise.
     dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm and softmax stay
       in float32.
+    lora, frozen: what `get_config` tells of `enable_lora` and of frozen parts; not meant for users.
+
+  Raises:
+    UserError: a policy that keeps weights in another type than float32, such as "bfloat16".
   """
 
-  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
-    super().__init__(**kwargs)
-    self.config = config
-    self.embeddings = Embeddings(config, seed, name="embeddings", dtype=self.dtype_policy)
-    self.layers = [EncoderLayer(config, index, seed, name=f"layer_{index}", dtype=self.dtype_policy)
-                   for index in range(config.num_hidden_layers)]
-    self.pooler = Dense(
-        config.hidden_size, config.hidden_size,
-        truncated_normal(config.initializer_range, seed, "bert/pooler/dense/kernel"),
-        name="pooler", dtype=self.dtype_policy)
+  _arguments = ("seed", "causal", "lora")
 
-  def build(self, unused_input_shape=None):
+  def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, lora: Mapping | None = None,
+               frozen: tuple[str, ...] = (), **kwargs):
+    trainable = kwargs.pop("trainable", True)
+    # Keras must not round ids that come as floats.
+    super().__init__(autocast=False, **kwargs)
+    check_policy(self.dtype_policy)
+    self.config = config
+    self.seed = seed
+    self.causal = causal
+    self.lora = None
+    dtype = {"dtype": self.dtype_policy}
+    self.embeddings = Embeddings(config, seed, name="embeddings", **dtype)
+    self.layers = [EncoderLayer(config, index, seed, name=f"layer_{index}", **dtype)
+                   for index in range(config.num_hidden_layers)]
+    # TensorFlow's checkpoints see attributes only: without these the layers of the list would be left out of them.
+    for layer in self.layers:
+      setattr(self, layer.name, layer)
+    self.pooler = dense(config, config.hidden_size, seed, "bert/pooler/dense", name="pooler", **dtype)
+    self.build_weights()
+    if lora is not None:
+      self.enable_lora(**lora)
+    for part in frozen:
+      getattr(self, part).trainable = False
+    if not trainable:
+      self.trainable = False
+
+  def build(self, input_shape=None):
     for layer in (self.embeddings, *self.layers, self.pooler):
-      layer.build()
+      if not layer.built:
+        layer.build((None, None, self.config.hidden_size))
 
   def build_weights(self) -> None:
     """Creates all variables, without data; does nothing where they exist."""
     if not self.built:
       self.build()
 
-  def call(self, input_ids, input_mask=None, segment_ids=None, *, position_ids=None, causal: bool = False,
-           sequence_ids=None, dropout: DropoutStream | None = None) -> dict:
+  def call(self, input_ids, input_mask=None, segment_ids=None, *, position_ids=None, causal: bool | None = None,
+           sequence_ids=None, dropout: DropoutStream | None = None, training: bool | None = None,
+           return_attention_probabilities: bool = False) -> dict:
     """Encodes a batch.
 
     Args:
-      input_ids: int [B, S].
+      input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, other keys are ignored; or a
+        list of `input_ids` and, as far as given, `input_mask` and `segment_ids`.
       input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
       segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
       position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
-      causal: attend to the left only.
+      causal: attend to the left only; None for what the constructor was told.
       sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
-      dropout: the training step's random stream; None for inference.
+      dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
+      training: whether to drop by `keras.random`.
+      return_attention_probabilities: see below.
 
     Returns:
       "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the last layer's),
-      each [B, S, H], and "pooled_output" [B, H], from position 0.
+      each [B, S, H], and "pooled_output" [B, H], from position 0. On request "attention_probabilities", a tuple of
+      [B, N, S, S] for each layer: how much position i (axis 2) attends to position j (axis 3), before dropout.
 
     Raises:
-      UserError: S is known and larger than the position table.
+      UserError: S is known and larger than the position table, or there are no input ids.
     """
+    inputs = encoder_inputs(input_ids, input_mask=input_mask, segment_ids=segment_ids, position_ids=position_ids,
+                            sequence_ids=sequence_ids)
+    input_ids = inputs["input_ids"]
     bias = attention_bias(
-        input_mask, sequence_length=ops.shape(input_ids)[1], causal=causal, sequence_ids=sequence_ids)
-    x = self.embeddings(input_ids, segment_ids, position_ids, dropout=dropout)  # [B, S, H]
+        inputs["input_mask"], sequence_length=ops.shape(input_ids)[1],
+        causal=self.causal if causal is None else causal, sequence_ids=inputs["sequence_ids"])
+    options = {"dropout": dropout, "training": training}
+    x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
+    attentions = []
     for index, layer in enumerate(self.layers):
-      x = layer(x, bias, dropout=dropout)
+      x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
+      if return_attention_probabilities:
+        x, probabilities = x
+        attentions.append(probabilities)
       outputs[f"encoder_layer_{index}"] = x
     outputs["sequence_output"] = x
     outputs["pooled_output"] = ops.tanh(self.pooler(x[:, 0]))
+    if return_attention_probabilities:
+      outputs["attention_probabilities"] = tuple(attentions)
     return outputs
+
+  def enable_lora(self, rank: int, lora_alpha: float | None = None, layers: tuple[str, ...] = ("query", "value")
+                  ) -> None:
+    """Freezes the encoder and adds low-rank updates to dense layers: only these train (arXiv 2106.09685).
+
+    `dense.kernel` is then the merged kernel, and that is what checkpoints of all formats get; `.keras` files keep the
+    update apart. To be called once, after the weights are loaded.
+
+    Args:
+      rank: of the updates.
+      lora_alpha: an update is scaled by lora_alpha / rank; None for a scale of 1.
+      layers: which of "query", "key", "value", "attention_output", "intermediate" and "output_dense" get one; "all"
+        for all of them.
+
+    Raises:
+      UserError: a layer of another name, or LoRA is enabled already.
+    """
+    if self.lora is not None:
+      raise UserError("enable_lora was called twice: it can be done once for an encoder")
+    names = tuple(self.layers[0].dense_layers())
+    chosen = names if layers == "all" else tuple(layers)
+    unknown = [name for name in chosen if name not in names]
+    if unknown:
+      raise UserError(f"layers={unknown[0]!r}: LoRA can be given to {', '.join(names)}, or to \"all\" of them")
+    self.trainable = True
+    for variable in self.weights:
+      variable.trainable = False
+    for layer in self.layers:
+      dense_layers = layer.dense_layers()
+      for name in chosen:
+        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha)
+    self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
+
+  def get_config(self) -> dict:
+    parts = (self.embeddings, *self.layers, self.pooler)
+    frozen = [layer.name for layer in parts if not layer.trainable] if self.trainable else []
+    return {**super().get_config(), "frozen": frozen}
+
+
+def encoder_inputs(input_ids, **others) -> dict:
+  """What the encoder reads, by the names in `INPUTS`; None where it is not given.
+
+  Args:
+    input_ids: as in `BertEncoder.call`.
+    others: the other arguments of it; those that are not None win over what a dict or list holds.
+
+  Raises:
+    UserError: there are no input ids.
+  """
+  if isinstance(input_ids, Mapping):
+    given = {name: input_ids[name] for name in INPUTS if name in input_ids}
+  elif isinstance(input_ids, (list, tuple)):
+    given = dict(zip(INPUTS, input_ids, strict=False))
+  else:
+    given = {"input_ids": input_ids}
+  given |= {name: value for name, value in others.items() if value is not None}
+  if given.get("input_ids") is None:
+    raise UserError("the encoder needs \"input_ids\": give them as a tensor, as the first of a list or in a dict")
+  return {name: _as_integers(given.get(name)) if name != "input_mask" else given.get(name) for name in INPUTS}
+
+
+def _as_integers(ids):
+  """Ids that come as floats, as from a `keras.Input` without a dtype, as int32; others as they are."""
+  return ops.cast(ids, "int32") if ids is not None and "float" in keras.backend.standardize_dtype(ids.dtype) else ids
+
+
+def freeze_layers(model, count: int) -> None:
+  """Makes the first `count` transformer layers keep their weights; the embeddings are not among them.
+
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder`.
+
+  Raises:
+    UserError: there are fewer layers.
+  """
+  encoder = getattr(model, "encoder", model)
+  if not 0 <= count <= len(encoder.layers):
+    raise UserError(f"{count} layers can't be frozen: the model has {len(encoder.layers)}")
+  for layer in encoder.layers[:count]:
+    layer.trainable = False
+
+
+def freeze_embeddings(model) -> None:
+  """Makes the embeddings, their LayerNorm included, keep their weights: also where a masked-LM head projects to them.
+
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder`.
+  """
+  getattr(model, "encoder", model).embeddings.trainable = False

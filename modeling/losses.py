@@ -1,10 +1,12 @@
-"""Classification losses, and the sums over examples that losses and metrics are made of.
+"""Cross-entropy, and the sums over examples that losses and metrics of our own training loop are made of.
 
-Used by `modeling/pretraining.py`, `modeling/classification.py` and `modeling/question_answering.py`.
+`CrossEntropy` and `Accuracy` are the same for `compile` and `fit`.
 """
 
 import keras
 from keras import ops
+
+from modeling.saving import register
 
 
 def softmax_cross_entropy(logits, labels):
@@ -25,7 +27,7 @@ def softmax_cross_entropy(logits, labels):
 
 
 def example_weights(features: dict):
-  """float32 [B]: 1 for examples, 0 for rows that only fill a batch ("is_real_example" 0)."""
+  """float32 [B]: 1 for examples, 0 for padding examples ("is_real_example" 0)."""
   if "is_real_example" in features:
     return ops.cast(ops.reshape(features["is_real_example"], (-1,)), "float32")
   return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
@@ -50,6 +52,71 @@ def weighted_sums(name: str, logits, labels, weights) -> dict:
       f"{name}_count": ops.sum(weights),
       f"{name}_correct": ops.sum(weights * correct),
   }
+
+
+def known_labels(logits, labels, weights=None) -> tuple:
+  """Labels of any number of axes as rows, those that are to be ignored with a weight of 0.
+
+  Args:
+    logits: float [..., C].
+    labels: int, of the same axes but the last, or with one of size 1 more; below 0 where there is none.
+    weights: float, broadcastable to the axes of the labels; None for 1.
+
+  Returns:
+    logits float32 [R, C], labels int32 [R], weights float32 [R].
+  """
+  logits = ops.cast(logits, "float32")
+  shape = ops.shape(logits)[:-1]
+  labels = ops.cast(ops.reshape(labels, shape), "int32")
+  known = ops.cast(labels >= 0, "float32")
+  if weights is not None:
+    weights = ops.cast(weights, "float32")
+    missing = len(shape) - len(weights.shape)
+    known = known * (ops.reshape(weights, (*ops.shape(weights), *[1] * missing)) if missing > 0
+                     else ops.reshape(weights, shape))
+  rows = ops.reshape(logits, (-1, logits.shape[-1]))
+  return rows, ops.reshape(ops.maximum(labels, 0), (-1,)), ops.reshape(known, (-1,))
+
+
+@register
+class CrossEntropy(keras.losses.Loss):
+  """Mean negative log-likelihood, in nats, of the labels that are not negative.
+
+  y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the weights, as in the
+  paper and in our own loop, not over the number of labels, as in Keras.
+  """
+
+  def __init__(self, name: str = "cross_entropy", **kwargs):
+    super().__init__(name=name, **kwargs)
+
+  def call(self, y_true, y_pred):
+    """float32 [R] for R labels; 0 where there is none."""
+    logits, labels, weights = known_labels(y_pred, y_true)
+    return weights * softmax_cross_entropy(logits, labels)[0]
+
+  def __call__(self, y_true, y_pred, sample_weight=None):
+    y_pred = ops.convert_to_tensor(y_pred)
+    sums = weighted_sums("", *known_labels(y_pred, ops.convert_to_tensor(y_true), sample_weight))
+    return sums["_loss_sum"] / ops.maximum(sums["_count"], 1e-5)
+
+  def get_config(self) -> dict:
+    return {"name": self.name}
+
+
+@register
+class Accuracy(keras.metrics.Mean):
+  """Fraction of the labels that are not negative for which the highest score is that of the label.
+
+  y_true int [...], y_pred float [..., C].
+  """
+
+  def __init__(self, name: str = "accuracy", **kwargs):
+    super().__init__(name=name, **kwargs)
+
+  def update_state(self, y_true, y_pred, sample_weight=None):
+    logits, labels, weights = known_labels(ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight)
+    correct = ops.equal(ops.cast(ops.argmax(logits, axis=-1), "int32"), labels)
+    return super().update_state(ops.cast(correct, "float32"), sample_weight=weights)
 
 
 def _tensorflow_cross_entropy(logits, labels):

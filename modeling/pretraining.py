@@ -1,6 +1,6 @@
-"""The network as it is pre-trained, and the sums its loss and metrics are made of.
+"""Pre-training (section 3.1 of the paper): the model, its two heads, and the sums its loss and metrics are made of.
 
-Comes after `modeling/heads.py`; the training loop comes next.
+Input: records of masked sequence pairs; output: logits [B, P, V] and [B, 2].
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,81 @@ from keras import ops
 
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.heads import MaskedLmHead, NextSentenceHead
-from modeling.losses import example_weights, weighted_sums
+from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense, matmul_transposed, truncated_normal
+from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
+from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
 
 
+@register
+class MaskedLmHead(Configured, keras.layers.Layer):
+  """Predicts the tokens at the masked positions.
+
+  Variables: `dense`, `layer_norm`, output_bias [V]. The projection to the vocabulary is the word embedding table.
+  """
+
+  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+    super().__init__(**kwargs)
+    check_policy(self.dtype_policy)
+    self.config = config
+    self.seed = seed
+    self._activation = activation(config.hidden_act)
+    self.dense = dense(config, config.hidden_size, seed, "cls/predictions/transform/dense", name="dense",
+                       dtype=self.dtype_policy)
+    self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="LayerNorm", dtype=self.dtype_policy)
+
+  def build(self, input_shape=None):
+    self.dense.build((None, self.config.hidden_size))
+    self.layer_norm.build((None, self.config.hidden_size))
+    self.output_bias = self.add_weight(
+        shape=(self.config.vocab_size,), initializer="zeros", name="output_bias", autocast=False)
+
+  def call(self, sequence_output, positions, word_embeddings):
+    """Scores of the vocabulary at the masked positions.
+
+    Args:
+      sequence_output: [B, S, H].
+      positions: int [B, P], each from 0 to S - 1; unused ones may hold anything in that range.
+      word_embeddings: float [V, H], the encoder's table.
+
+    Returns:
+      float32 logits [B, P, V].
+    """
+    batch, length, hidden = ops.shape(sequence_output)
+    predictions = ops.shape(positions)[1]
+    # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
+    rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
+    x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
+    x = self.layer_norm(self._activation(self.dense(x)))
+    logits = matmul_transposed(x, word_embeddings)  # [B * P, V]
+    logits = add_bias(ops.cast(logits, "float32"), self.output_bias)
+    return ops.reshape(logits, (batch, predictions, self.config.vocab_size))
+
+
+@register
+class NextSentenceHead(Configured, keras.layers.Layer):
+  """Tells whether segment B follows segment A in the text. Computes in float32 whatever the policy says.
+
+  Variables: output_weights [2, H], output_bias [2].
+  """
+
+  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+    super().__init__(**{**kwargs, "dtype": "float32"})
+    self.config = config
+    self.seed = seed
+
+  def build(self, input_shape=None):
+    initializer = truncated_normal(self.config.initializer_range, self.seed, "cls/seq_relationship/output_weights")
+    self.output_weights = self.add_weight(
+        shape=(2, self.config.hidden_size), initializer=initializer, name="output_weights")
+    self.output_bias = self.add_weight(shape=(2,), initializer="zeros", name="output_bias")
+
+  def call(self, pooled_output):
+    """[B, H] → float32 logits [B, 2]: column 0 "is the next", column 1 "is a random one"."""
+    return add_bias(matmul_transposed(pooled_output, self.output_weights), self.output_bias)
+
+
+@register
 class BertForPreTraining(BertTaskModel):
   """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`."""
 
@@ -22,24 +92,25 @@ class BertForPreTraining(BertTaskModel):
     super().__init__(config, seed=seed, **kwargs)
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
+    self.build_weights()
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
     return {"masked_lm": self.masked_lm, "next_sentence": self.next_sentence}
 
-  def call(self, features: dict, *, dropout: DropoutStream | None = None) -> dict:
-    """Runs the network on a batch of pre-training records.
+  def call(self, features: dict, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
+    """Runs the model on a batch of pre-training records.
 
     Args:
-      features: int "input_ids", "input_mask", "segment_ids", each [B, S], and "masked_lm_positions" [B, P]; what
-        else is in it is not looked at.
-      dropout: the training step's random stream; None for inference.
+      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; other keys
+        are ignored.
+      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
       "next_sentence_logits" float32 [B, 2].
     """
-    outputs = self.encode(features, dropout)
+    outputs = self.encode(features, dropout, training)
     return {
         **outputs,
         "masked_lm_logits": self.masked_lm(
@@ -47,6 +118,37 @@ class BertForPreTraining(BertTaskModel):
             ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
         "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
     }
+
+  def compile_defaults(self) -> dict:
+    """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
+    return {"loss": {head: CrossEntropy(f"{head}_loss") for head in self.heads},
+            "weighted_metrics": {head: [Accuracy("accuracy")] for head in self.heads}}
+
+  def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    """As in Keras; losses are given by the names of the heads, for the logits only."""
+    return super().compute_loss(x, y, self._logits(y_pred), sample_weight, training)
+
+  def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    """As in Keras; metrics are given by the names of the heads, for the logits only."""
+    return super().compute_metrics(x, y, self._logits(y_pred), sample_weight)
+
+  def _logits(self, outputs: dict) -> dict:
+    return {head: outputs[f"{head}_logits"] for head in self.heads}
+
+  @staticmethod
+  def fit_batch(features: dict) -> tuple[dict, dict, dict]:
+    """Records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
+
+    Args:
+      features: as for `pretraining_sums`, and the inputs of the model.
+
+    Returns:
+      inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
+    """
+    token_weights, sentence_weights = _weights(features)
+    labels = {"masked_lm": features["masked_lm_ids"],
+              "next_sentence": ops.reshape(features["next_sentence_labels"], (-1,))}
+    return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
 
 
 def pretraining_sums(outputs: dict, features: dict) -> dict:
@@ -58,8 +160,8 @@ def pretraining_sums(outputs: dict, features: dict) -> dict:
   Args:
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
     features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
-      "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for rows that only fill
-      the last batch.
+      "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
+      examples.
 
   Returns:
     float32 scalars: "masked_lm_loss_sum" (nats), "masked_lm_count", "masked_lm_correct", "next_sentence_loss_sum",

@@ -1,41 +1,71 @@
-"""The network that marks where an answer starts and ends (sections 4.2 and 4.3 of the paper), and its sums.
+"""Where an answer starts and ends (sections 4.2 and 4.3 of the paper): the model, its head and its sums.
 
-Comes after `modeling/task_heads.py`; `tasks/question_answering/task.py` trains it.
+Input: ids [B, S] of question and paragraph; output: two logits for every position, [B, S] each.
 """
 
 from collections.abc import Mapping
 
+import keras
 from keras import ops
 
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import example_weights, softmax_cross_entropy
-from modeling.task_heads import QuestionAnsweringHead
-from modeling.task_model import BertTaskModel
+from modeling.losses import Accuracy, CrossEntropy, example_weights, softmax_cross_entropy
+from modeling.saving import register
+from modeling.task_model import BertTaskModel, LinearHead
 
 
+@register
+class QuestionAnsweringHead(LinearHead):
+  """Start and end of an answer. Nothing is dropped, as in the original."""
+
+  key = "span"
+  _arguments = ("seed",)
+
+  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+    super().__init__(config, 2, seed=seed, dropout_rate=0.0, **kwargs)
+
+  def call(self, sequence_output, *, dropout: DropoutStream | None = None, training: bool | None = None):
+    """[B, S, H] → float32 logits of the start and of the end, each [B, S]."""
+    logits = self.scores(sequence_output, dropout, training)  # [B, S, 2]
+    return logits[:, :, 0], logits[:, :, 1]
+
+
+@register
 class BertForQuestionAnswering(BertTaskModel):
-  """Encoder and span head; the arguments are those of `BertTaskModel`."""
+  """Encoder and question-answering head; the arguments are those of `BertTaskModel`."""
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.span = QuestionAnsweringHead(config, seed=seed)
+    self.build_weights()
 
   @property
-  def heads(self) -> dict:
+  def heads(self) -> dict[str, keras.layers.Layer]:
     return {"span": self.span}
 
-  def call(self, features: dict, *, dropout: DropoutStream | None = None):
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores every position of a batch as start and as end.
 
     Args:
-      features: int "input_ids", "input_mask", "segment_ids", each [B, S]; what else is in it is not looked at.
-      dropout: the training step's random stream; None for inference.
+      features: as for `BertForClassification`.
+      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       float32 logits of the start and of the end, each [B, S].
     """
-    return self.span(self.encode(features, dropout)["sequence_output"], dropout=dropout)
+    return self.span(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)
+
+  def compile_defaults(self) -> dict:
+    """Mean of the cross-entropies over positions; y is a pair of int [B], the starts and the ends."""
+    return {"loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")], "loss_weights": [0.5, 0.5],
+            "weighted_metrics": [[Accuracy("start_accuracy")], [Accuracy("end_accuracy")]]}
+
+  @staticmethod
+  def fit_batch(features: dict) -> tuple:
+    """(inputs, labels, weights) as `fit` takes them, of features as for `span_sums`."""
+    weights = example_weights(features)
+    return features, (features["start_positions"], features["end_positions"]), (weights, weights)
 
 
 def span_sums(logits: tuple, features: dict) -> dict:

@@ -1,43 +1,169 @@
-"""An encoder and the heads on it: what all the networks of the project have in common.
+"""What all models have in common: an encoder, the heads on it, and the ways of Keras to train and save them.
 
-Comes after `modeling/encoder.py`; `modeling/pretraining.py`, `modeling/classification.py` and `modeling/question_answering.py` build
-on it.
+`modeling/pretraining.py`, `classification.py`, `question_answering.py`, `multiple_choice.py` and
+`token_classification.py` build on it: each is a model, its head and what its loss sums.
 """
 
+from collections.abc import Mapping
+
 import keras
+from keras import ops
 
+from common.errors import UserError
 from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
+from modeling.dropout import Dropout, DropoutStream
+from modeling.encoder import INPUTS, BertEncoder
+from modeling.layers import add_bias, matmul_transposed, truncated_normal
+from modeling.optimizer import BertAdamW
+from modeling.saving import Checkpointed, Configured
+
+# Of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+HEAD_DROPOUT = 0.1
 
 
-class BertTaskModel(keras.Model):
+class BertTaskModel(Checkpointed, keras.Model):
   """A `BertEncoder` as `encoder`; subclasses add layers and name them in `heads`.
+
+  The weights exist as soon as the model is made.
 
   Args:
     config: sizes, rates, activation.
-    seed: of the initial weights.
+    seed: of the initial weights and of Keras' dropout.
+    causal: attend to the left only.
+    encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one.
     dtype: Keras dtype or policy, see `BertEncoder`.
   """
 
-  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
-    super().__init__(**kwargs)
+  _arguments = ("seed", "causal")
+
+  def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, encoder: BertEncoder | None = None,
+               **kwargs):
+    trainable = kwargs.pop("trainable", True)
+    # Keras must not round ids and labels that come as floats.
+    super().__init__(autocast=False, **kwargs)
     self.config = config
-    self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
+    self.seed = seed
+    self.causal = causal
+    self._made_trainable = trainable
+    self.encoder = encoder or BertEncoder(
+        config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy)
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
     """The heads by the names they have in our checkpoints."""
     raise NotImplementedError
 
-  def build(self, unused_input_shape=None):
-    for layer in (self.encoder, *self.heads.values()):
-      layer.build()
+  def compile_defaults(self) -> dict:
+    """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""
+    raise NotImplementedError
+
+  def build(self, input_shape=None):
+    for layer in self.heads.values():
+      if not layer.built:
+        layer.build()
 
   def build_weights(self) -> None:
-    """Creates all variables, without data; does nothing where they exist. To be called in the strategy's scope."""
+    """Creates all variables, without data; does nothing where they exist. Constructors end with it."""
     if not self.built:
       self.build()
+      if not self._made_trainable:
+        self.trainable = False
 
-  def encode(self, features: dict, dropout=None) -> dict:
-    """The encoder's outputs for a batch of features, see `BertEncoder.call`."""
-    return self.encoder(features["input_ids"], features["input_mask"], features["segment_ids"], dropout=dropout)
+  def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
+    """The encoder's outputs for a batch of features, see `BertEncoder.call`.
+
+    Args:
+      features: a dict of the encoder's inputs, other keys are ignored; or whatever else the encoder takes.
+      dropout, training: as there.
+    """
+    if isinstance(features, Mapping):
+      features = {name: features[name] for name in INPUTS if name in features}
+    return self.encoder(features, dropout=dropout, training=training)
+
+  def compile(self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs) -> None:
+    """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.
+
+    Args:
+      optimizer: "auto" for `BertAdamW()`.
+      loss: "auto" for that of the task, see `compile_defaults`.
+      metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is "auto" and there are no
+        `metrics`, else none.
+      kwargs: the other arguments of `keras.Model.compile`.
+    """
+    defaults = self.compile_defaults() if loss == "auto" else {}
+    default_metrics = defaults.pop("weighted_metrics", None)
+    if weighted_metrics == "auto":
+      weighted_metrics = default_metrics if metrics is None else None
+    if loss != "auto":
+      defaults = {"loss": loss}
+    super().compile(BertAdamW() if optimizer == "auto" else optimizer, metrics=metrics,
+                    weighted_metrics=weighted_metrics, **{**defaults, **kwargs})
+
+  def compile_from_config(self, config: dict) -> None:
+    """Compiles as it was when it was saved; `keras.models.load_model` calls this."""
+    self.compile(**keras.saving.deserialize_keras_object(config))
+    if self.optimizer is not None:
+      self.optimizer.build(self.trainable_variables)
+
+  def get_config(self) -> dict:
+    return {**super().get_config(), "encoder": keras.saving.serialize_keras_object(self.encoder)}
+
+  @classmethod
+  def from_config(cls, config: dict):
+    return super().from_config({**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+
+
+class LinearHead(Configured, keras.layers.Layer):
+  """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
+
+  Variables: output_weights [C, H] and output_bias [C], as in the original. Computes in float32 whatever the policy of
+  the encoder. A subclass gives the key it has in `model.heads`, which is also its place in checkpoints.
+
+  Args:
+    config: sizes and initialisation.
+    classes: C.
+    seed: of the initial weights.
+    dropout_rate: fraction of the input's units dropped in training.
+  """
+
+  key: str
+  _arguments = ("classes", "seed", "dropout_rate")
+
+  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT, **kwargs):
+    super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})
+    self.config = config
+    self.classes = classes
+    self.seed = seed
+    self.dropout_rate = dropout_rate
+    # The encoder's sites are numbered 0...3 L.
+    self.dropout = Dropout(dropout_rate, 3 * config.num_hidden_layers + 1, seed=seed, dtype="float32")
+
+  def build(self, input_shape=None):
+    initializer = truncated_normal(self.config.initializer_range, self.seed, f"heads/{self.key}/output_weights")
+    self.output_weights = self.add_weight(
+        shape=(self.classes, self.config.hidden_size), initializer=initializer, name="output_weights")
+    self.output_bias = self.add_weight(shape=(self.classes,), initializer="zeros", name="output_bias")
+
+  def scores(self, x, dropout: DropoutStream | None, training: bool | None):
+    """[..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
+    x = self.dropout(x, dropout=dropout, training=training)
+    flat = matmul_transposed(ops.reshape(x, (-1, self.config.hidden_size)), self.output_weights)
+    return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
+
+
+class WithClasses:
+  """The number of classes of a model, which a checkpoint with its head tells."""
+
+  _head: type[LinearHead]
+
+  @classmethod
+  def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
+    from modeling.checkpoints.weights import original_name
+
+    if kwargs.get("classes") is not None:
+      return kwargs
+    shape = checkpoint.tensors.get(original_name(f"heads/{cls._head.key}/output_weights"))
+    if shape is None:
+      raise UserError(f"{checkpoint.description} has no head for this task: give classes, the number of classes, for "
+                      "a newly initialised one")
+    return {**kwargs, "classes": shape[0]}

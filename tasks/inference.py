@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import LoadedCheckpoint, load_weights, load_with_head
+from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import pack
 from training.examples import Examples, lengths_for
@@ -48,8 +49,9 @@ class InferenceSettings(Protocol):
 class TaskInference(abc.ABC):
   """A model loaded for a task, with what predictions and exports need.
 
-  A subclass fills in the class attributes, loads `model` in its `__init__`, and implements `model_outputs` and
-  `predict`. What its inputs need beyond texts and pairs of texts, it overrides.
+  A subclass fills in the class attributes, makes its model in `__init__` and passes it to `load`, and implements
+  `model_outputs` and `predict`. Where its inputs are not texts or pairs of texts, it overrides `examples`; where an
+  export gives more than `model_outputs`, or takes something else, `serve_token_ids` or `serve_texts`.
 
   Attributes:
     head: the head that the task needs, a key of `model.heads`; None for the encoder alone.
@@ -58,6 +60,7 @@ class TaskInference(abc.ABC):
     layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
       two.
     text_inputs: names of the strings that `serve_texts` takes.
+    token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
     tokenizer: the exact one; `graph_tokenizer` is the same in a graph.
@@ -73,11 +76,12 @@ class TaskInference(abc.ABC):
   default_length = 512
   layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
   text_inputs: tuple[str, ...] = ("text",)
+  token_ids_shape: tuple[int | None, ...] = (None, None)
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
-    """Settles what all tasks have in common; the subclass sets `model` and `load_report`.
+    """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
 
     Raises:
       UserError: the inputs are to be longer than the model has positions, or too short for any token; the checkpoint
@@ -90,6 +94,24 @@ class TaskInference(abc.ABC):
     self.truncated = 0
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
+
+  def load(self, loaded: LoadedCheckpoint, model) -> None:
+    """Sets `model`, with the weights of the checkpoint, and `load_report`.
+
+    Args:
+      loaded: the checkpoint.
+      model: of the checkpoint's configuration, with the head of the task.
+
+    Raises:
+      UserError: the weights can't be read or do not fit; the head or the pooler that it stands on is not whole.
+    """
+    source = loaded.source
+    if self.head and HEADS[self.head].reads == "pooled_output" and POOLER[0].original not in source.tensors:
+      raise UserError(f"{source.description} has no pooler ({POOLER[0].original}), which a {HEADS[self.head].title} "
+                      "stands on")
+    model.build_weights()
+    self.model = model
+    self.load_report = load_with_head(model, loaded, self.head) if self.head else load_weights(model, source)
 
   @property
   def takes_pairs(self) -> bool:
@@ -172,14 +194,12 @@ class TaskInference(abc.ABC):
     return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary)
 
   def tokenize(self, *texts) -> list[Tokens]:
-    """Tokens of each of one or two string [B]; in one go, as every operation costs as much as a short text."""
+    """Tokens of each of several string [B]; in one go, as every operation costs as much as a short text."""
     tokens = self.graph_tokenizer(tf.concat(texts, 0))
-    if len(texts) == 1:
-      return [tokens]
-    rows = tf.shape(texts[0])[0]
-    split = tokens.ids.row_splits[rows]
-    return [Tokens(tokens.ids[:rows], tokens.starts[:split], tokens.ends[:split]),
-            Tokens(tokens.ids[rows:], tokens.starts[split:], tokens.ends[split:])]
+    rows = [None, *(number * tf.shape(texts[0])[0] for number in range(1, len(texts))), None]
+    splits = [None, *(tokens.ids.row_splits[row] for row in rows[1:-1]), None]
+    return [Tokens(tokens.ids[rows[number]:rows[number + 1]], tokens.starts[splits[number]:splits[number + 1]],
+                   tokens.ends[splits[number]:splits[number + 1]]) for number in range(len(texts))]
 
   def _input_length(self, loaded: LoadedCheckpoint, length: int | None) -> int:
     if length is None:

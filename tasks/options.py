@@ -77,7 +77,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   gradient_accumulation_steps: int = option(
       1, "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.", minimum=1)
   freeze_embeddings: bool = option(False, "Leave the embeddings as they are.")
-  freeze_layers: int = option(0, "Leave the embeddings and so many of the lowest layers as they are.", minimum=0)
+  freeze_layers: int = option(
+      0, "Leave so many of the lowest layers as they are; with --freeze_embeddings no gradient goes through them.",
+      minimum=0)
   profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
 
   # Scripts with a flag --do_eval or --do_predict make fields of these.

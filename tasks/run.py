@@ -16,6 +16,7 @@ from common.options import flags_table
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import original_names
+from modeling.encoder import freeze_embeddings, freeze_layers
 from tasks import selection
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters
@@ -127,7 +128,9 @@ class Run:
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
-      _freeze(self.model, options)
+      freeze_layers(self.model, options.freeze_layers)
+      if options.freeze_embeddings:
+        freeze_embeddings(self.model)
       restored = self._restore() if options.do_train else None
       if restored:
         self._note(f"resuming from {restored}, step {self.step}")
@@ -201,6 +204,8 @@ class Run:
   def evaluation(self) -> dict[str, float]:
     """Metrics of the weights as they are: those of the last evaluation where it was of the same weights."""
     if self._evaluated_step != self.weights_step:
+      if self.task.reports_every_evaluation:
+        return self.evaluate()
       self.metrics = self.task.evaluate(self)
       self._evaluated_step = self.weights_step
     return self.metrics
@@ -275,18 +280,3 @@ class Run:
     run_directory.write_description(
         directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
         task.description)
-
-
-def _freeze(model, options: TrainingOptions) -> None:
-  """Marks what --freeze_embeddings and --freeze_layers leave as it is.
-
-  Raises:
-    UserError: there are not so many layers.
-  """
-  layers = model.encoder.layers
-  if options.freeze_layers > len(layers):
-    raise UserError(f"--freeze_layers={options.freeze_layers}: the model has {len(layers)} layers")
-  if options.freeze_embeddings or options.freeze_layers:
-    model.encoder.embeddings.trainable = False
-  for layer in layers[:options.freeze_layers]:
-    layer.trainable = False

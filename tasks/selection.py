@@ -89,10 +89,9 @@ def check(task: Task) -> None:
   names = " and ".join(f"--{name}" for name in task.options.sweep)
   if not task.options.do_train:
     raise UserError(f"several values of {names} are for --do_train: to evaluate or predict there is one model")
-  if task.main_metric is None:
-    raise UserError(f"{names}: several values are for fine-tuning; pre-training takes one")
   if not task.can_evaluate:
-    raise UserError(f"to choose among several values of {names} a development set is needed, with labels")
+    raise UserError(f"to choose among several values of {names} a development set with labels is needed, e.g. "
+                    "--dev_file")
 
 
 def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None],
@@ -108,7 +107,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     devices, log, run_once: see `tasks/run.py`.
   """
   options, results = task.options, []
-  for number, one in enumerate(tasks, 1):
+  for number, one in enumerate(map(_measured, tasks), 1):
     directory = one.options.output_dir
     log(f"\nrun {number} of {len(tasks)}: {os.path.basename(directory)}")
     result_file = os.path.join(directory, _RESULT_FILE)
@@ -135,11 +134,16 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
 
 
+def _measured(task: Task) -> Task:
+  """The task as a run of the selection: evaluated at its end where there is a flag for it, and not asked to predict."""
+  changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in task.options.values()}
+  return task.with_options(task.options.replace(**changes))
+
+
 def _measure(task: Task, devices: Devices, log: Callable[[str], None], run_once: Callable) -> RunResult:
   """One combination: trained, and measured on the development set."""
   options, started = task.options, time.monotonic()
-  wanted = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
-  run = run_once(task.with_options(options.replace(**wanted)), devices, log)
+  run = run_once(task, devices, log)
   metrics = run.evaluation()
   return RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
                    options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started)

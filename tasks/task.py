@@ -47,6 +47,7 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
   options: TrainingOptions
@@ -61,6 +62,7 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
+  reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
     """The same data under other options; of a selection, those of one combination."""

@@ -13,6 +13,16 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
+def pytest_configure(config):
+  config.addinivalue_line("markers", "golden: compares with values of the original code, see docs/exactness.md")
+
+
+def pytest_collection_modifyitems(items):
+  for item in items:
+    if {"golden", "full_golden", "golden_set"} & set(getattr(item, "fixturenames", ())):
+      item.add_marker(pytest.mark.golden)
+
+
 @pytest.fixture(scope="session")
 def project() -> pathlib.Path:
   """The root of the project."""

@@ -1,4 +1,4 @@
-"""convert_checkpoint.py: one process as a user starts it; everything else through `tasks.convert`."""
+"""convert_checkpoint.py: one process as a user starts it; everything else through `convert`."""
 
 import dataclasses
 import os
@@ -70,6 +70,7 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
               {name: value.view(np.uint32) for name, value in weights.items()})
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("values, folder", [
     ("golden", "tf1_checkpoint"), ("golden", "hf/question_answering"), *(("full_golden", folder) for folder in (
         "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",

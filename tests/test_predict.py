@@ -33,7 +33,7 @@ def test_a_dialogue(project, checkpoint):
       ["label", "probabilities"], ["label", "probabilities"], ["line", "error"], ["id", "label", "probabilities"]]
   lines = errors.decode().splitlines()
   assert lines[-1] == "error: 1 of 4 lines could not be used; the first is line 3: not UTF-8 at byte 1 (0xe4)"
-  assert lines[-2] == "1 of 4 inputs were longer than the network takes and were truncated"
+  assert lines[-2] == "1 of 4 inputs were longer than the model takes and were truncated"
   assert lines[-3] == "ready: classifier" and any(line.startswith("loaded ") for line in lines)
 
 

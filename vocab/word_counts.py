@@ -1,18 +1,17 @@
 """How often each word stands in a corpus, counted on all cores in bounded memory.
 
-Words are what `data_gen/tokenization/basic.py` makes of the text, so a vocabulary learnt from them fits the
-tokenizer. Used by `build_vocab.py`; after it comes `wordpiece_learner.py`.
+Input: text files. Output: `CorpusCounts`, for `wordpiece_learner.py`. Words are what `data_gen/tokenization/basic.py`
+makes of the text, so a vocabulary learnt from them fits the tokenizer.
 """
 
 import collections
 import dataclasses
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 
-from common import parallel
+from common import files, parallel
 from common.errors import UserError
-from data_gen.text.lines import open_text
+from data_gen.text.lines import open_unzipped
 from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
@@ -21,7 +20,7 @@ _PORTION_BYTES = 1 << 22
 
 @dataclasses.dataclass(frozen=True)
 class Portion:
-  """Whole lines of a file on their way to a worker."""
+  """Whole lines of a file: what a worker counts at a time."""
 
   path: str
   offset: int
@@ -39,7 +38,7 @@ class CorpusCounts:
     words: word → how often, without the held-out lines.
     held_out: the same for the held-out lines.
     num_bytes: bytes of text read.
-    pruned_words: how many words were dropped on the way for want of room; one that came back is counted again.
+    pruned_words: how many words were dropped on the way to save memory; one that came back is counted again.
     pruned_occurrences: how often they had occurred.
   """
 
@@ -60,11 +59,11 @@ def count_words(
     paths: UTF-8 text, gzipped or not.
     do_lower_case: as for the tokenizer.
     num_workers: processes; the result does not depend on it.
-    max_words: room for so many different words. When it is used up, the rarest are dropped until half of it is
-      free, so that what is dropped was rare in a long stretch of text.
+    max_words: most different words kept. When there are more, the rarest are dropped until half as many are left,
+      so that what is dropped was rare in a long stretch of text.
     held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
     on_bad_utf8: "error" or "replace".
-    progress: is told the bytes read on, as they are on disk.
+    progress: is told the bytes read since, as they are stored.
 
   Raises:
     UserError: a file can't be read or is not UTF-8 (names the byte).
@@ -99,7 +98,7 @@ def count_portion(portion: Portion) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _count(text: str, do_lower_case: bool) -> dict[str, int]:
-  # A chunk can be tokenized without its surroundings, so it is enough to tokenize each different one once.
+  # A chunk can be tokenized without what is around it, so it is enough to tokenize each different one once.
   chunks = collections.Counter(text.split() if splits_plainly(text) else find_chunks(text))
   words: dict[str, int] = collections.defaultdict(int)
   for chunk, count in chunks.items():
@@ -108,11 +107,11 @@ def _count(text: str, do_lower_case: bool) -> dict[str, int]:
   return dict(words)
 
 
-def _prune(counts: CorpusCounts, room: int) -> None:
+def _prune(counts: CorpusCounts, most_words: int) -> None:
   by_count = collections.Counter(counts.words.values())
   kept = len(counts.words)
   limit = 0
-  while kept > room:
+  while kept > most_words:
     limit += 1
     kept -= by_count[limit]
   counts.pruned_words += len(counts.words) - kept
@@ -125,7 +124,7 @@ def _portions(
     progress: Callable[[int], None]) -> Iterator[Portion]:
   for path in paths:
     try:
-      with open_text(path) as (raw, file):
+      with open_unzipped(path) as (raw, file):
         offset = position = 0
         while lines := file.readlines(_PORTION_BYTES):
           data = b"".join(lines)
@@ -141,5 +140,5 @@ def _portions(
 
 
 def total_size(paths: Sequence[str]) -> int:
-  """Bytes of the files on disk."""
-  return sum(os.path.getsize(path) for path in paths)
+  """Bytes of the files as they are stored."""
+  return sum(map(files.file_size, paths))

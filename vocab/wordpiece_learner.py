@@ -2,12 +2,12 @@
 
 The pieces are found by tensorflow_text's learner, which works top down: starting from all substrings of all words
 it keeps those that occur at least `threshold` times other than inside a longer kept one, and repeats that with
-the words cut up by the pieces found so far. Its own search for the threshold that gives the wanted size starts
+the words cut up by the pieces found so far. Its own search for the threshold that gives a certain size starts
 at the count of the commonest word and tries some fifteen of them, 5 to 15 seconds each. Here the search starts
 near the goal, interpolates, tries two thresholds at a time, and ends after four to six of them; the rarest pieces
-beyond the wanted size are cut off.
+beyond that size are cut off.
 
-Used by `build_vocab.py`.
+Input: the most common words with their counts. Output: tokens in the order of their ids.
 """
 
 import functools
@@ -26,7 +26,7 @@ from data_gen.tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
 # The learner's own defaults.
 _NUM_ITERATIONS = 4
 _MAX_PIECE_CHARACTERS = 50
-# A vocabulary that is larger than wanted by no more than this is cut to size: the pieces lost are those whose
+# A vocabulary that is larger than asked for by no more than this is cut to size: the pieces lost are those whose
 # counts are just above the threshold.
 _SLACK = 0.03
 # In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others behind [MASK].
@@ -68,7 +68,7 @@ def learn_vocabulary(
 
   Args:
     word_counts: words of `basic_tokenize` with their counts, the most common first.
-    vocab_size: number of tokens wanted, `first_tokens` included.
+    vocab_size: number of tokens to reach, `first_tokens` included.
     first_tokens: special tokens, put first as they are.
     max_characters: at most so many different characters, the most common ones (and `_COMMON_CHARACTERS`). Words with
       others are left out of the learning, and will be [UNK].
@@ -81,7 +81,7 @@ def learn_vocabulary(
     not hold as many pieces.
 
   Raises:
-    UserError: there is no room for the characters.
+    UserError: the characters alone are more than `vocab_size`.
   """
   characters = {character for character, _ in character_counts(word_counts)[:max_characters]}
   characters |= {character.lower() if do_lower_case else character for character in _COMMON_CHARACTERS}
@@ -89,12 +89,12 @@ def learn_vocabulary(
            if len(word) <= _MAX_PIECE_CHARACTERS and characters.issuperset(word)]
   first = [*first_tokens, *sorted(characters),
            *(f"##{character}" for character in sorted(characters) if not _stands_alone(character))]
-  room = vocab_size - len(first)
-  if room < 0:
+  num_pieces = vocab_size - len(first)
+  if num_pieces < 0:
     raise UserError(
         f"--vocab_size={vocab_size} is too small: {len(first_tokens)} special tokens and {len(characters)} characters, "
         f"at the start and inside of words, take {len(first)} (--max_characters leaves out rare ones)")
-  return first + _learn_pieces(words, room, num_workers)[:room]
+  return first + _learn_pieces(words, num_pieces, num_workers)[:num_pieces]
 
 
 def _stands_alone(character: str) -> bool:
@@ -102,42 +102,41 @@ def _stands_alone(character: str) -> bool:
   return len(find_chunks(f"a{character}")) > 1
 
 
-def _learn_pieces(words: list[tuple[str, int]], room: int, num_workers: int) -> list[str]:
-  """At least `room` pieces of more than one character, the most common first; fewer if there are no more."""
-  if not room or not words:
+def _learn_pieces(words: list[tuple[str, int]], num_pieces: int, num_workers: int) -> list[str]:
+  """At least `num_pieces` pieces of more than one character, the most common first; fewer if there are no more."""
+  if not num_pieces or not words:
     return []
-  most_wanted = room * (1 + _SLACK)
+  most = num_pieces * (1 + _SLACK)
   pieces: dict[int, list[str]] = {}
-  probes = _first_probes(words, room)
+  probes = _first_probes(words, num_pieces)
   while probes:
     pieces.update(zip(probes, parallel.ordered_map(
         functools.partial(_learn_with_threshold, words), probes, min(num_workers, len(probes))), strict=True))
     sizes = {threshold: len(found) for threshold, found in pieces.items()}
-    if any(room <= size <= most_wanted for size in sizes.values()):
+    if any(num_pieces <= size <= most for size in sizes.values()):
       break
-    probes = _next_probes(sizes, room, most_wanted)
-  enough = [threshold for threshold in pieces if len(pieces[threshold]) >= room]
+    probes = _next_probes(sizes, num_pieces, most)
+  enough = [threshold for threshold in pieces if len(pieces[threshold]) >= num_pieces]
   return pieces[max(enough) if enough else min(pieces)]
 
 
-def _first_probes(words: list[tuple[str, int]], room: int) -> list[int]:
+def _first_probes(words: list[tuple[str, int]], num_pieces: int) -> list[int]:
   # Nearly every word above the threshold becomes a piece, and some more parts of words do: with English texts
-  # the threshold wanted is 1.2 to 1.4 times the count of the word that would be the last one.
+  # the right threshold is 1.2 to 1.4 times the count of the word that would be the last one.
   counts = sorted((count for word, count in words if len(word) > 1), reverse=True)
-  start = counts[room - 1] if room <= len(counts) else 1
+  start = counts[num_pieces - 1] if num_pieces <= len(counts) else 1
   return [math.ceil(1.2 * start), math.ceil(1.4 * start) + 1]
 
 
-def _next_probes(sizes: Mapping[int, int], room: int, most_wanted: float) -> list[int]:
+def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int]:
   """Two thresholds nearer to the goal than those known, or none if there are no such.
 
   Args:
     sizes: threshold → number of pieces, which falls as the threshold rises.
-    room: fewest pieces wanted.
-    most_wanted: most pieces wanted.
+    fewest, most: pieces to end with.
   """
-  low = max((threshold for threshold, size in sizes.items() if size > most_wanted), default=0)
-  high = min((threshold for threshold, size in sizes.items() if size < room), default=0)
+  low = max((threshold for threshold, size in sizes.items() if size > most), default=0)
+  high = min((threshold for threshold, size in sizes.items() if size < fewest), default=0)
   if high and high - low <= 1:
     return []
   # The number of pieces is close to a power of the threshold: a straight line in logarithms.
@@ -145,9 +144,9 @@ def _next_probes(sizes: Mapping[int, int], room: int, most_wanted: float) -> lis
   first, second = (low, high) if low and high else (known if high else known[::-1])[:2]
   rise = math.log(max(0.5, sizes[second]) / max(0.5, sizes[first]))
   slope = rise / math.log(second / first) if rise else -0.6
-  goals = (room + (most_wanted - room) / 4, most_wanted - (most_wanted - room) / 4)
+  goals = (fewest + (most - fewest) / 4, most - (most - fewest) / 4)
   guesses = [first * (goal / max(0.5, sizes[first])) ** (1 / slope) for goal in goals]
-  # A line may go astray, so one of the two gets on by a share of the way, whatever the sizes are.
+  # A line may mislead, so one of the two covers a share of the way, whatever the sizes are.
   if low and high:
     margin = (high / low) ** 0.05
     guesses = [min(max(guess, low * margin), high / margin) for guess in guesses]

@@ -78,7 +78,7 @@ class SquadData:
 
   @property
   def empty_question_ids(self) -> list[str]:
-    """Questions without text, probably a mistake. As in the original they get an answer: what stands out without one."""
+    """Questions without text, probably a mistake. As in the original they get an answer: what stands out anyway."""
     return [question.id for question in self.questions if not question.text.strip()]
 
 

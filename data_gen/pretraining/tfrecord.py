@@ -118,9 +118,10 @@ def count_records(path: str) -> int:
         complete = len(_read(file, length + CRC.size, path, number)) == length + CRC.size
       else:
         complete = end <= size
-        file.seek(end)
       if len(header) < HEADER_BYTES or not complete:
         raise _truncated(path, number)
+      if size is not None:
+        file.seek(end)
   return number
 
 

@@ -1,9 +1,8 @@
 """Weights in files, ours and other people's.
 
-  load.py                         opening a checkpoint of any format, loading it into a model, the account
-  source.py  names.py  shapes.py  what all formats have in common: the original's names and shapes
-  surroundings.py                 configuration, vocabulary and casing beside the weights
-  bundle.py  object_graph.py      TensorFlow's files: native.py, original.py, model_garden.py (+ _layout)
-  safetensors_files.py            safetensors: huggingface.py (+ _names, _config)
-  write.py                        all formats the other way
+  weights.py             the table of the weights and the table of the heads: names, places, shapes in every format
+  load.py                read_checkpoint, open_checkpoint, load_weights: any format in
+  write.py  convert.py   write_checkpoint, convert: any format out
+  native.py  original.py  huggingface.py (+ huggingface_config.py)  model_garden.py     a format each, read and written
+  tensorflow_files.py  safetensors_files.py  companion_files.py     the files themselves
 """

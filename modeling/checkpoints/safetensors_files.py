@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
-from safetensors.numpy import save
+from safetensors.numpy import save, save_file
 
 from common import files
 from common.errors import UserError
@@ -129,6 +129,15 @@ def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
   Raises:
     OSError: it can't be written.
   """
-  content = save({key: np.ascontiguousarray(value) for key, value in tensors.items()}, metadata={"format": "pt"})
-  with files.open_file(path, "wb") as file:
-    file.write(content)
+  tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+  metadata = {"format": "pt"}
+  if files.is_remote(path):
+    with files.open_file(path, "wb") as file:
+      file.write(save(tensors, metadata=metadata))
+    return
+  try:
+    # Without a copy of all tensors in memory, which `save` makes.
+    save_file(tensors, path, metadata=metadata)
+    os.chmod(path, 0o666 & ~files.current_umask())
+  except SafetensorError as error:
+    raise OSError(str(error)) from None

@@ -1,4 +1,4 @@
-"""From strings to WordPiece ids in a TensorFlow graph, with the place of every token.
+"""From strings to WordPiece ids in a TensorFlow graph, with the offsets of every token.
 
     tokenizer = GraphTokenizer(vocabulary, do_lower_case=True)
     tokens = tokenizer(tf.constant(["Hello, world!", "And you?"]))
@@ -6,10 +6,10 @@
 
 The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last step, pieces of a word,
 is taken from them; the steps before are done here, character by character: `data_gen/tokenization/basic.py` as lookups
-in tables (`modeling/preprocessing/unicode_tables.py`). The result is that of `data_gen.tokenization.Tokenizer` for all text but one
-kind: two combining marks side by side that both stay and that NFD would swap, which no language writes.
+in tables (`modeling/preprocessing/unicode_tables.py`). The result is that of `data_gen.tokenization.tokenizer` for all
+text but one kind: two combining marks side by side that both stay and that NFD would swap, which no language writes.
 
-After this: `modeling/preprocessing/packing.py`, `tasks/question_answering/window_graph.py`.
+Input: strings [B]; output: ids [B, (tokens)] and the offsets of every token.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Tokens(NamedTuple):
 
 
 class _Characters(NamedTuple):
-  """Characters of all texts, one behind the other; all [N].
+  """Characters of all texts, concatenated; all [N].
 
   Attributes:
     codes: int32, code points.

@@ -1,9 +1,10 @@
-"""Tokens of texts and pairs as what the network reads, in a graph: `convert_single_example` of the original.
+"""Tokens of texts and pairs as what the model reads, in a graph: `convert_single_example` of the original.
 
     # tokens:      [CLS] is this jack ##son ##ville ? [SEP] no it is not . [SEP]
     # segment ids:   0    0    0   0    0     0     0   0    1  1 1   1  1   1
 
-After `modeling/preprocessing/graph_tokenizer.py`. The rules are those of `data_gen/labelled/pair_features.py`; rows are padded to the longest.
+Input: ids [B, (tokens)] of one or two texts; output: features [B, S], padded to the longest row. The rules are those of
+`data_gen/labelled/pair_features.py`.
 """
 
 import tensorflow as tf
@@ -36,7 +37,7 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
 
 
 def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary) -> dict:
-  """The parts of rows one behind the other, as in `pack`; those from number `segment` on are of segment 1."""
+  """The parts of rows concatenated, as in `pack`; those from number `segment` on are of segment 1."""
   ids = tf.concat(parts, 1)
   segments = tf.concat([tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1)
   return {"input_ids": padded(ids, vocabulary.pad_id), "input_mask": padded(tf.ones_like(ids), 0),
@@ -44,7 +45,7 @@ def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary)
 
 
 def padded(ragged: tf.RaggedTensor, value) -> tf.Tensor:
-  """[B, (tokens)] → [B, S]; S is at least 1, as the network looks at the first position even where there is no text."""
+  """[B, (tokens)] → [B, S]; S is at least 1, as the model looks at the first position even where there is no text."""
   width = tf.maximum(ragged.bounding_shape(axis=1), 1)
   return ragged.to_tensor(value, shape=tf.stack([ragged.nrows(), width]))
 

@@ -1,7 +1,7 @@
 """What the tokenizer does to each character, as arrays that a graph can look up.
 
-Made from the `unicodedata` of the running Python when a model is exported: an export goes on with the Unicode version
-it was made with. Used by `modeling/preprocessing/graph_tokenizer.py`.
+Made from the `unicodedata` of the running Python when a model is exported: an export keeps the Unicode version it was
+made with. Used by `modeling/preprocessing/graph_tokenizer.py`.
 """
 
 import functools

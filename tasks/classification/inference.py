@@ -9,8 +9,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import LoadedCheckpoint, load_with_head
-from modeling.checkpoints.weights import POOLER
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.classification import BertForClassification
 from tasks.inference import InferenceSettings, TaskInference, to_json
 
@@ -27,8 +26,6 @@ class ClassifierInference(TaskInference):
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    if POOLER[0] not in loaded.source.tensors:
-      raise UserError(f"{loaded.source.description} has no pooler ({POOLER[0]}), which a classifier stands on")
     task = loaded.task or {}
     self.labels = class_labels(loaded)
     if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
@@ -38,9 +35,7 @@ class ClassifierInference(TaskInference):
     if self._pair is None:
       self.notes.append("nothing tells whether the model is for pairs: give an empty text_b for single texts")
     self.text_inputs = ("text_a",) if self._pair is False else ("text_a", "text_b")
-    self.model = BertForClassification(loaded.config, len(self.labels or [""]))
-    self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, "classifier")
+    self.load(loaded, BertForClassification(loaded.config, len(self.labels or [""])))
 
   def check(self, value: object) -> tuple[str, ...]:
     texts = super().check(value)
@@ -80,7 +75,7 @@ def class_labels(loaded: LoadedCheckpoint) -> list[str] | None:
     UserError: the names are not as many as the classes or not all different, or several classes apply at once.
   """
   source, task = loaded.source, loaded.task or {}
-  classes = source.tensors["output_weights"][0]
+  classes = source.classes("classifier")
   problem = loaded.config.extra.get("problem_type")
   if task.get("kind") == "regression" or (not task and (classes == 1 or problem == "regression")):
     if classes != 1:

@@ -40,6 +40,8 @@ class PretrainingOptions(TrainingOptions):
 
   def check(self) -> None:
     super().check()
+    if self.sweep:
+      raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):
       raise UserError("nothing to do: give --do_train, --do_eval or both")
     if self.profile_steps and self.profile_steps[1] > self.num_train_steps:

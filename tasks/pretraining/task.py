@@ -57,6 +57,7 @@ class PretrainingTask(Task):
 
   options: PretrainingOptions
   shown_metric = "masked_lm_accuracy"
+  reports_every_evaluation = True
 
   def __init__(self, options: PretrainingOptions):
     self.options = options

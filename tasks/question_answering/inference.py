@@ -12,7 +12,7 @@ import tensorflow as tf
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from evaluation.squad_answers import Candidate, find_answers
-from modeling.checkpoints.load import LoadedCheckpoint, load_with_head
+from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.question_answering import BertForQuestionAnswering
 from tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from tasks.question_answering import window_graph
@@ -43,9 +43,7 @@ class AnswerInference(TaskInference):
     super().__init__(loaded, settings)
     self.settings = window_settings(loaded, self.max_seq_length, settings)
     self._top_k = settings.top_k
-    self.model = BertForQuestionAnswering(loaded.config)
-    self.model.build_weights()
-    self.load_report = load_with_head(self.model, loaded, "span")
+    self.load(loaded, BertForQuestionAnswering(loaded.config))
 
   def examples(self, inputs: list[tuple[str, str]]) -> Examples:
     """The windows of all questions; none of those whose context has no token."""

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
+from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import records
 from data_gen.pretraining.generation import generate
-from data_gen.pretraining.settings import Settings
 from data_gen.pretraining.work_directory import WorkDirectory
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "##s", "a", "."]
@@ -108,11 +108,12 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"max_seq_length": 4}, "--max_seq_length=4: it must be between 5"),
+    ({"max_seq_length": 4}, "--max_seq_length is 4, it must be at least 5"),
+    ({"max_seq_length": 40000}, "--max_seq_length is 40000, it must be at most 32768"),
     ({"max_predictions_per_seq": 30}, "--max_predictions_per_seq=30: a sequence of 32 has 1 to 29"),
-    ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq=0"),
+    ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq is 0, it must be at least 1"),
     ({"masking": "80,10"}, "--masking=80,10: three percentages"),
-    ({"masked_lm_prob": 1.5}, "--masked_lm_prob=1.5"),
+    ({"masked_lm_prob": 1.5}, "--masked_lm_prob is 1.5, it must be at most 1"),
     ({"dupe_factor": 0}, "--dupe_factor is 0"),
     ({"input_file": "none*.txt"}, "no file matches 'none*.txt'"),
     ({"input_file": "."}, "is a directory"),
@@ -124,8 +125,9 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"output_file": "a,a"}, "named twice"),
     ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
     ({"output_file": "/proc/out"}, "--output_file: "),
+    ({"output_file": "ram://out/a"}, "--output_file: ram://out/a is not on a local disk"),
     ({"on_bad_utf8": "ignore"}, "on_bad_utf8"),
-    ({"num_workers": 0}, "num_workers"),
+    ({"num_workers": 0}, "--num_workers is 0"),
     ({"vocab_file": "corpus.txt"}, "corpus.txt"),
 ])
 def test_wrong_flags(run, folder, flags, message):
@@ -190,11 +192,11 @@ def test_odd_documents_are_all_used(run, folder):
   assert (data_of(folder / "out.tfrecord")["input_mask"].sum(1) <= 32).all()
 
 
-def test_no_room_is_noticed_before_the_work(folder, monkeypatch):
+def test_a_disk_that_is_too_small_is_noticed_before_the_work(folder, monkeypatch):
   monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 100))
-  paths = [str(folder / name) for name in ("corpus.txt", "out.tfrecord", "out.stats.json", "vocab.txt")]
+  corpus, output, vocab_file = (str(folder / name) for name in ("corpus.txt", "out.tfrecord", "vocab.txt"))
   with pytest.raises(UserError, match="are free: .*--gzip_compress"):
-    generate(paths[:1], paths[1:2], paths[2], Settings(paths[3]), num_workers=1)
+    generate(PretrainingDataOptions(input_file=corpus, output_file=output, vocab_file=vocab_file, num_workers=1))
   assert not list(folder.glob(".out*"))
 
 
@@ -207,7 +209,7 @@ def test_a_full_disk_leaves_what_can_be_resumed(run, folder, limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
   (folder / "out.tfrecord").write_bytes(b"what was there before")
   line = error_of(run(preexec_fn=full_disk, dupe_factor=4))
-  assert "can't write in" in line and "make room" in line
+  assert "can't write in" in line and "free some space" in line
   assert (folder / "out.tfrecord").read_bytes() == b"what was there before"
   result = run(dupe_factor=4, resume="true")
   assert result.returncode == 0, result.stderr
@@ -217,7 +219,7 @@ def test_a_full_disk_leaves_what_can_be_resumed(run, folder, limit):
 
 @pytest.fixture(scope="module")
 def killing_ground(tmp_path_factory, project):
-  """A corpus of several chunks, and the bytes that an undisturbed run makes of it."""
+  """A corpus of several portions, and the bytes that an undisturbed run makes of it."""
   folder = tmp_path_factory.mktemp("kill")
   (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
   rng = np.random.default_rng(0)
@@ -245,7 +247,7 @@ def kill_at(moment: str, arguments: list[str], folder, work) -> bool:
 
 
 @pytest.mark.parametrize("moments", [
-    ["run-*.json"], ["run-*.rows.tmp", "piece-*.json"], ["piece-*.tmp", "shard-00000"], ["shard-00001"]])
+    ["run-*.json"], ["run-*.rows.tmp", "part-*.json"], ["part-*.tmp", "shard-00000"], ["shard-00001"]])
 def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground, moments):
   folder, work = killing_ground, killing_ground / ".out-00000-of-00002.partial"
   for stale in folder.glob("out*"):
@@ -275,9 +277,10 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground,
 
 def test_killed_while_publishing(killing_ground, monkeypatch):
   folder = killing_ground
-  settings = Settings(str(folder / "vocab.txt"), max_seq_length=32, max_predictions_per_seq=5, dupe_factor=3)
-  outputs = [str(folder / f"late-{shard:05d}-of-00002") for shard in range(2)]
-  arguments = ([str(folder / "corpus.txt")], outputs, str(folder / "late.stats.json"), settings, 1)
+  options = PretrainingDataOptions(
+      input_file=str(folder / "corpus.txt"), output_file=str(folder / "late@2"), vocab_file=str(folder / "vocab.txt"),
+      max_seq_length=32, max_predictions_per_seq=5, dupe_factor=3, num_workers=1)
+  outputs, stats_file = options.output_files()
   move = WorkDirectory._move
   def move_one(self, shard, path):
     if path == outputs[1]:
@@ -285,14 +288,14 @@ def test_killed_while_publishing(killing_ground, monkeypatch):
     move(self, shard, path)
   monkeypatch.setattr(WorkDirectory, "_move", move_one)
   with pytest.raises(KeyboardInterrupt):
-    generate(*arguments)
-  assert not os.path.exists(outputs[1]) and not os.path.exists(arguments[2])
+    generate(options)
+  assert not os.path.exists(outputs[1]) and not os.path.exists(stats_file)
   monkeypatch.undo()
-  result = generate(*arguments, resume=True)
+  result = generate(options.replace(resume=True))
   assert hashes(folder, "late") == hashes(folder, "whole")
   # All done: there is nothing to do a second time.
   modified = [os.stat(path).st_mtime_ns for path in outputs]
-  assert generate(*arguments, resume=True) == json.loads(json.dumps(result))
+  assert generate(options.replace(resume=True)) == json.loads(json.dumps(result))
   assert [os.stat(path).st_mtime_ns for path in outputs] == modified
 
 

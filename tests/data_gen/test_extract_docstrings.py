@@ -10,8 +10,7 @@ import pytest
 
 from common.errors import UserError
 from data_gen.text import docstrings
-from data_gen.text.docstring_text import docstring_paragraphs
-from data_gen.text.docstrings import PackageCounts, SourceFile
+from data_gen.text.docstrings import PackageCounts, SourceFile, docstring_paragraphs
 
 _SCRIPT = str(pathlib.Path(docstrings.__file__).parents[1].joinpath("extract_docstrings.py"))
 
@@ -206,7 +205,7 @@ class TestCommand:
       ([], "--output_file must be given"),
       (["--output_file=."], "--output_file: . is a directory"),
       (["--output_file=out", "--packages=no_such_thing"], "no_such_thing not installed"),
-      (["--output_file=out", "--packages=six", "--min_words=100000"], "no docstring of the wanted length"),
+      (["--output_file=out", "--packages=six", "--min_words=100000"], "no docstring of --min_words or more"),
   ])
   def test_user_errors(self, tmp_path, arguments, message):
     done = self._run(*arguments, cwd=tmp_path)

@@ -12,20 +12,20 @@ import time
 import pytest
 
 from common.errors import UserError
+from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import CorpusStatistics
-from data_gen.text.corpus_readers import ReaderOptions
 from data_gen.text.lines import ReadingNotes
 
 _SCRIPT = str(pathlib.Path(corpus_preparation.__file__).parents[1].joinpath("prepare_corpus.py"))
 
 
-def _prepare(tmp_path, text: str | bytes, num_workers: int = 1, **arguments):
+def _prepare(tmp_path, text: str | bytes, output: str = "output.txt", **options):
   source = tmp_path / "input.txt"
   source.write_bytes(text.encode() if isinstance(text, str) else text)
-  output = tmp_path / "output.txt"
-  result = corpus_preparation.prepare_corpus([str(source)], str(output), ReaderOptions(), num_workers, **arguments)
-  return output.read_text(), result
+  result = corpus_preparation.prepare_corpus([str(source)], CorpusOptions(
+      input_file=str(source), output_file=str(tmp_path / output), num_workers=1, **options))
+  return (tmp_path / output).read_bytes().decode(errors="replace"), result
 
 
 def _documents(text: str) -> list[str]:
@@ -54,19 +54,17 @@ class TestOutput:
     assert text == "Mr. Poe came.\nHe sat.\nShe left.\n\nA new chapter.\nIt ends.\nIt does.\n"
     assert statistics == CorpusStatistics(documents=2, sentences=6, words=14, bytes=len(text))
 
-  def test_long_document_in_pieces_is_still_one(self, tmp_path, monkeypatch):
+  def test_long_document_in_parts_is_still_one(self, tmp_path, monkeypatch):
     text = "".join(f"It is number {number}. It follows {number - 1}.\n" for number in range(50)) + "\nAnother. One.\n"
     whole, statistics = _prepare(tmp_path, text)
-    monkeypatch.setattr(corpus_preparation, "_PIECE_CHARACTERS", 100)
-    monkeypatch.setattr(corpus_preparation, "_CHUNK_CHARACTERS", 150)
+    monkeypatch.setattr(corpus_preparation, "_PART_CHARACTERS", 100)
+    monkeypatch.setattr(corpus_preparation, "_PORTION_CHARACTERS", 150)
     assert _prepare(tmp_path, text) == (whole, statistics)
     assert len(_documents(whole)) == 2
 
   def test_gzipped_output_is_always_the_same(self, tmp_path):
-    source = tmp_path / "input.txt"
-    source.write_text("One. Two.\n")
     for name in ("a.gz", "b.gz"):
-      corpus_preparation.prepare_corpus([str(source)], str(tmp_path / name), ReaderOptions(), 1)
+      _prepare(tmp_path, "One. Two.\n", name)
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"One.\nTwo.\n"
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
@@ -202,7 +200,7 @@ class TestCommand:
       (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in a.txt"]),
       (["--input_file=a.txt", "--output_file=out", "--held_out_fraction=0.1"], ["belong together"]),
       (["--input_file=bad.jsonl", "--output_file=out"], ["bad.jsonl:2: not JSON"]),
-      (["--input_file=a.txt", "--output_file=out", "--num_workers=0"], ["--num_workers", "--help lists"]),
+      (["--input_file=a.txt", "--output_file=out", "--num_workers=0"], ["--num_workers is 0, it must be at least 1"]),
       (["--input_file", "a.txt", "b.txt", "--output_file=out"], ["unexpected argument 'b.txt'"]),
   ])
   def test_user_errors(self, tmp_path, arguments, parts):

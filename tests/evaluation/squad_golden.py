@@ -70,14 +70,15 @@ def tokenizer_of(vocab_file):
   return Tokenizer.from_file(vocab_file)
 
 
-def load(request, case):
+def load(request, golden, case):
   """The `Case` of an entry of `CASES`; skips the test where its values are missing.
 
   Args:
     request: pytest's, of a test.
+    golden: the fixture's folder, for the vocabulary.
     case: the entry.
   """
-  vocab_file = str(request.getfixturevalue("golden") / "bert" / "uncased_vocab.txt")
+  vocab_file = str(golden / "bert" / "uncased_vocab.txt")
   return _load(CASES.index(case), request.getfixturevalue(case[0]) / "squad", vocab_file, *case[1:])
 
 

@@ -85,21 +85,26 @@ def best_indexes(logits, count):
 
 def slice_text(context, tokenizer, contexts, first, last):
   """What stands between the first and the last character of the tokens `first` and `last`."""
-  (start, end), (other_start, other_end) = contexts.spans[[first, last]].tolist()
+  (start, end), (other_start, other_end) = contexts.offsets[[first, last]].tolist()
   return context[min(start, other_start):max(end, other_end)]
 
 
 def original_text(context, tokenizer, contexts, first, last):
   """The words that the tokens are in, cut by looking for the tokens in them."""
+  return final_text(predicted_text(tokenizer, contexts, first, last), words_of(context, contexts, first, last),
+                    tokenizer.do_lower_case)
+
+
+def predicted_text(tokenizer, contexts, first, last):
+  """The tokens, put together again."""
   tokens = [tokenizer.vocabulary.tokens[id] for id in contexts.ids[first:last + 1].tolist()]
-  text = " ".join(" ".join(tokens).replace(" ##", "").replace("##", "").split())
-  return final_text(text, words_of(context, contexts, first, last), tokenizer.do_lower_case)
+  return " ".join(" ".join(tokens).replace(" ##", "").replace("##", "").split())
 
 
 def words_of(context, contexts, first, last):
   """The words that the tokens are in, joined by blanks."""
   words, starts = split_words(context)
-  in_words = [bisect.bisect_right(starts, int(contexts.spans[token, 0])) - 1 for token in (first, last)]
+  in_words = [bisect.bisect_right(starts, int(contexts.offsets[token, 0])) - 1 for token in (first, last)]
   return " ".join(words[in_words[0]:in_words[1] + 1])
 
 
@@ -112,19 +117,26 @@ def split_words(context):
 
 def final_text(pred_text, orig_text, do_lower_case):
   """`get_final_text`: the part of `orig_text` whose tokens read `pred_text`; all of it where that can't be told."""
-  tokenized = " ".join(word for chunk in find_chunks(orig_text) for word in basic_tokenize(chunk, do_lower_case))
-  start = tokenized.find(pred_text)
-  if start < 0:
-    return orig_text
+  return next(occurrences(pred_text, orig_text, do_lower_case), orig_text)
+
+
+def occurrences(pred_text, orig_text, do_lower_case):
+  """The parts of `orig_text` whose tokens read `pred_text`, from left to right. The original takes the first."""
+  tokenized = " ".join(tokenize(orig_text, do_lower_case))
   tokenized_places = [place for place, character in enumerate(tokenized) if character != " "]
   places = [place for place, character in enumerate(orig_text) if character != " "]
   if len(tokenized_places) != len(places):
-    return orig_text
+    return
   place_of = dict(zip(tokenized_places, places, strict=True))
-  end = start + len(pred_text) - 1
-  if start not in place_of or end not in place_of:
-    return orig_text
-  return orig_text[place_of[start]:place_of[end] + 1]
+  start = tokenized.find(pred_text)
+  while start >= 0:
+    end = start + len(pred_text) - 1
+    yield orig_text[place_of[start]:place_of[end] + 1] if start in place_of and end in place_of else orig_text
+    start = tokenized.find(pred_text, start + 1)
+
+
+def tokenize(text, do_lower_case):
+  return [word for chunk in find_chunks(text) for word in basic_tokenize(chunk, do_lower_case)]
 
 
 def kind_of_difference(context, tokenizer, contexts, first, last):
@@ -136,13 +148,13 @@ def kind_of_difference(context, tokenizer, contexts, first, last):
   text = slice_text(context, tokenizer, contexts, first, last)
   if original == text:
     return None
-  if original == WHITE_SPACE.sub(" ", text):
+  text = WHITE_SPACE.sub(" ", text)
+  if original == text:
     return "white space"
   words = words_of(context, contexts, first, last)
-  if original == words:
-    if tokenizer.vocabulary.unk_id in contexts.ids[first:last + 1]:
-      return "unknown word"
-    tokenized = "".join(word for chunk in find_chunks(words) for word in basic_tokenize(chunk, tokenizer.do_lower_case))
-    if len(tokenized) != len(words.replace(" ", "")):
-      return "changed length"
-  return "unexplained"
+  if original == words and tokenizer.vocabulary.unk_id in contexts.ids[first:last + 1]:
+    return "unknown word"
+  if any(len("".join(tokenize(character, tokenizer.do_lower_case))) != 1 for character in words if character != " "):
+    return "changed length"
+  _, *later = occurrences(predicted_text(tokenizer, contexts, first, last), words, tokenizer.do_lower_case)
+  return "first occurrence" if text in later else "unexplained"

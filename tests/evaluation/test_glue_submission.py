@@ -150,10 +150,10 @@ def test_two_files_for_one_task(tmp_path):
     (lambda lines: lines[:-1], "has 2,999 predictions, the test set has 3,000 examples"),
     (lambda lines: [*lines, "3000\tentailment"], "has 3,001 predictions"),
     (lambda lines: lines[:1], "has 0 predictions"),
-    (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "RTE.tsv:2: index '1' where 0 is wanted"),
+    (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], "RTE.tsv:2: index '1' where 0 is expected"),
     (lambda lines: [*lines[:5], "4\tneutral", *lines[6:]], "RTE.tsv:6: the prediction is 'neutral', it must be"),
     (lambda lines: [*lines[:5], "4\t1", *lines[6:]], "RTE.tsv:6: the prediction is '1'"),
-    (lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are wanted"),
+    (lambda lines: [*lines[:5], "4", *lines[6:]], "RTE.tsv:6: 1 columns, 2 are expected"),
     (lambda lines: [line + "\r" for line in lines], "RTE.tsv:1: the header"),
     (lambda lines: [*lines[:5], "4\tentailment\r", *lines[6:]], "RTE.tsv:6: the prediction is 'entailment.+r'"),
     (lambda lines: [*lines[:5], "4\t\udcff", *lines[6:]], "RTE.tsv is not UTF-8")])

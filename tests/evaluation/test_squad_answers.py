@@ -13,9 +13,15 @@ from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from evaluation import squad_answers
 from evaluation.squad_answers import AnswerOptions, average_logits, find_answers
-from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
+from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
 from tests.evaluation import squad_golden
-from tests.evaluation.squad_reference import final_text, kind_of_difference, nbest_of_questions, slice_text
+from tests.evaluation.squad_reference import (
+  final_text,
+  kind_of_difference,
+  nbest_of_questions,
+  original_text,
+  slice_text,
+)
 
 # How many texts of the original's n best answers are no slices, by kind and for each of the golden cases; see
 # docs/squad_answers.md.
@@ -36,9 +42,12 @@ DIFFERENCES = [
 ]
 
 
+KINDS = ("white space", "unknown word", "changed length", "first occurrence")
+
+
 @pytest.fixture(params=squad_golden.CASES, ids=str)
-def case(request):
-  return squad_golden.load(request, request.param)
+def case(request, golden):
+  return squad_golden.load(request, golden, request.param)
 
 
 def texts_and_logits(candidates):
@@ -101,7 +110,7 @@ def test_chosen_answers(case):
         tokens = next(one[4] for one in case.reference_of_original[found.id][0] if one[0] == golden)
         context = case.data.contexts[question.context]
         kind = kind_of_difference(context, case.tokenizer, case.contexts, *tokens)
-        assert kind in ("white space", "unknown word", "changed length")
+        assert kind in KINDS
         assert chosen.text == slice_text(context, case.tokenizer, case.contexts, *tokens)
 
 
@@ -210,6 +219,33 @@ def test_the_null_score_is_the_smallest_of_all_windows():
   assert one.null_odds == -4
 
 
+@pytest.mark.parametrize(("context", "tokens", "original", "ours", "kind"), [
+  # Montcalm in short: ab ##t ##a ##b; the last two letters are also the first two.
+  ("(abtab)", (3, 4), "ab", "ab", None),
+  ("(Abtab)", (3, 4), "Ab", "ab", "first occurrence"),
+  ("the ab,\n able", (1, 3), "ab, able", "ab,\n able", "white space"),
+  ("the (zz)", (2, 2), "(zz)", "zz", "unknown word"),
+  ("(a\u200bb)", (1, 1), "(a\u200bb)", "a\u200bb", "changed length"),
+])
+def test_texts_of_the_original_by_kind(context, tokens, original, ours, kind):
+  data = squad_data(context)
+  contexts, _ = windows_of(data)
+  assert original_text(context, TOKENIZERS[True], contexts, *tokens) == original
+  assert slice_text(context, TOKENIZERS[True], contexts, *tokens) == ours
+  assert kind_of_difference(context, TOKENIZERS[True], contexts, *tokens) == kind
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(TEXTS, ENGLISH), st.booleans())
+def test_every_difference_from_the_original_is_explained(context, lower):
+  """Of all spans of up to six tokens."""
+  data = squad_data(context)
+  contexts, _ = windows_of(data, lower=lower)
+  for first in range(len(contexts.ids)):
+    for last in range(first, min(first + 6, len(contexts.ids))):
+      assert kind_of_difference(context, TOKENIZERS[lower], contexts, first, last) in (None, *KINDS)
+
+
 @pytest.mark.parametrize(("context", "tokens", "text"), [
   ("  \n ab able", (0, 0), "ab"),
   ("\u3000\u2028ab", (0, 0), "ab"),
@@ -245,7 +281,7 @@ def test_a_context_longer_than_any_window():
   row_starts = np.cumsum(windows.row_lengths) - windows.row_lengths
   holds = ((windows.question_index == 1) & (position >= windows.doc_token_start)
            & (position < windows.row_lengths - 1))
-  assert holds.sum() > 1 and context[slice(*contexts.spans[place])] == "mask"
+  assert holds.sum() > 1 and context[slice(*contexts.offsets[place])] == "mask"
   logits = np.zeros(windows.row_lengths.sum(), np.float32)
   logits[(row_starts + position)[holds]] = 4
   one = find_answers(data, contexts, windows, logits, logits, AnswerOptions())[1]

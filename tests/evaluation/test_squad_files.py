@@ -25,9 +25,9 @@ def read(path):
 @pytest.mark.parametrize(("number", "mode", "threshold"), [
   (0, "v1", 0.0), (2, "v2_thr0", 0.0), (2, "v2_thr-1.5", -1.5), (5, "v1", 0.0), (9, "v2_thr0", 0.0),
   (9, "v2_thr-1.5", -1.5)])
-def test_files_hold_what_the_originals_hold(request, tmp_path, number, mode, threshold):
+def test_files_hold_what_the_originals_hold(request, golden, tmp_path, number, mode, threshold):
   """The same entries in the same order; where all texts of a question are slices, the same values."""
-  case = squad_golden.load(request, squad_golden.CASES[number])
+  case = squad_golden.load(request, golden, squad_golden.CASES[number])
   write_predictions(str(tmp_path), case.found, threshold)
   predictions, nbest = read(tmp_path / "predictions.json"), read(tmp_path / "nbest_predictions.json")
   assert list(predictions) == list(nbest) == list(case.golden)
@@ -48,7 +48,8 @@ def test_files_hold_what_the_originals_hold(request, tmp_path, number, mode, thr
   lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
   assert {line["id"]: line["text"] for line in lines} == predictions
   spans = [line for line in lines if line["start"] is not None]
-  assert len(spans) > len(case.golden) / 3 and all(line["text"] == contexts[line["id"]][line["start"]:line["end"]] for line in spans)
+  assert len(spans) > len(case.golden) / 3
+  assert all(line["text"] == contexts[line["id"]][line["start"]:line["end"]] for line in spans)
 
 
 def test_files_under_a_threshold(tmp_path):

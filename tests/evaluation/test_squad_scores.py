@@ -16,8 +16,8 @@ CLOSE = {"rel": 0, "abs": 1e-9}
 
 
 @pytest.fixture(params=squad_golden.CASES, ids=str)
-def case(request):
-  return squad_golden.load(request, request.param)
+def case(request, golden):
+  return squad_golden.load(request, golden, request.param)
 
 
 def test_scores_are_those_of_the_official_scripts(case):
@@ -38,10 +38,10 @@ def test_scores_are_those_of_the_official_scripts(case):
 
 
 @pytest.mark.parametrize("negative", [case for case in squad_golden.CASES if case[-1]], ids=str)
-def test_the_tuned_threshold_is_as_good_as_the_official_one(request, negative):
+def test_the_tuned_threshold_is_as_good_as_the_official_one(request, golden, negative):
   """Better where a question without answer gets an answer like "the", which the rules take for none: the official
   search counts it as wrong, the official score as right."""
-  case = squad_golden.load(request, negative)
+  case = squad_golden.load(request, golden, negative)
   spans = {found.id: found.best_span.text if found.best_span else "" for found in case.found}
   official = score(case.data, spans, case.null_odds, True)
   threshold = tune_threshold(case.data, case.found)

@@ -178,18 +178,19 @@ def test_standard_input(tmp_path, checkpoint, monkeypatch):
 
 @pytest.mark.parametrize("name", ["out.npz", "out.jsonl"])
 def test_another_file_system(tmp_path, checkpoint, name):
-  run(tmp_path, checkpoint, name)
-  with tf.io.gfile.GFile("ram://features/lines.txt", "w") as file:
+  run(tmp_path, checkpoint, name, layers=(-1, 0))
+  folder = f"ram://{name}"
+  with tf.io.gfile.GFile(f"{folder}/lines.txt", "w") as file:
     file.write("\n".join(LINES) + "\n")
-  extract_to(f"ram://features/{name}", checkpoint, "ram://features/lines.txt", batch_size=3)
-  with tf.io.gfile.GFile(f"ram://features/{name}", "rb") as file:
+  extract_to(f"{folder}/{name}", checkpoint, f"{folder}/lines.txt", batch_size=3, layers=(-1, 0))
+  with tf.io.gfile.GFile(f"{folder}/{name}", "rb") as file:
     (tmp_path / f"copy.{name}").write_bytes(file.read())
-  assert not [path for path in tf.io.gfile.listdir("ram://features") if path.endswith(".tmp")]
+  assert not [path for path in tf.io.gfile.listdir(folder) if path.endswith(".tmp")]
   if name.endswith("npz"):
     expected, found = arrays(tmp_path / name), arrays(tmp_path / f"copy.{name}")
     assert sorted(found) == sorted(expected)
     assert all(np.array_equal(found[member], expected[member]) for member in expected)
   else:
     assert read(tmp_path / f"copy.{name}") == read(tmp_path / name)
-  with pytest.raises(UserError, match="ram://features/none.txt does not exist"):
-    extract_to("ram://features/x", checkpoint, "ram://features/none.txt")
+  with pytest.raises(UserError, match="ram://nothing does not exist"):
+    extract_to(f"{folder}/x", checkpoint, "ram://nothing")

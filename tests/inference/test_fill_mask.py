@@ -1,4 +1,6 @@
 import io
+import subprocess
+import sys
 
 import pytest
 import tensorflow as tf
@@ -92,7 +94,7 @@ def test_filled_text(text, tokens, expected):
 
 
 def test_the_command(run, capsys, monkeypatch):
-  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2, texts=("The [MASK] is.", "[MASK] [MASK]"))
+  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2, sentences=("The [MASK] is.", "[MASK] [MASK]"))
   fill_mask.run(options)
   first, second = capsys.readouterr().out.split("\n\n")
   lines = first.splitlines()
@@ -101,13 +103,19 @@ def test_the_command(run, capsys, monkeypatch):
   assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
   assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
   monkeypatch.setattr("sys.stdin", io.StringIO("\nThe [MASK] is.\n\n"))
-  fill_mask.run(options.replace(texts=()))
+  fill_mask.run(options.replace(sentences=()))
   assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_the_command_refuses_sentences_without_a_mask(project):
+  done = subprocess.run([sys.executable, str(project / "fill_mask.py"), "--init_checkpoint=none", "A [MASK].", "b"],
+                        capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout) == (2, "") and done.stderr == "error: there is no [MASK] in 'b'\n"
 
 
 def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
   with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
-    FillMaskOptions(init_checkpoint="none", texts=("[MASK]", "b")).check()
+    FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
   for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     with pytest.raises(UserError, match=message):

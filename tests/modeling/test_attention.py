@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from modeling.attention import SelfAttention
-from modeling.masks import attention_bias
+from modeling.attention import FORBIDDEN, SelfAttention, attention_bias
 from tests.modeling.common import SMALL
 
 
@@ -11,7 +10,7 @@ from tests.modeling.common import SMALL
 def test_attention_is_the_textbook_formula(heads):
   rng = np.random.default_rng(heads)
   config = SMALL.__class__(**{**SMALL.to_dict(), "num_attention_heads": heads})
-  layer = SelfAttention(config, seed=1, path="attention")
+  layer = SelfAttention(config, seed=1)
   layer.build()
   for projection in (layer.query, layer.key, layer.value):
     projection.bias.assign(rng.normal(size=config.hidden_size))
@@ -30,3 +29,41 @@ def test_attention_is_the_textbook_formula(heads):
       scores[:, mask[row] == 0] = -np.inf
       expected[row, :, units] = special.softmax(scores, axis=-1) @ value[row, :, units]
   np.testing.assert_allclose(layer(x, attention_bias(mask)), expected, rtol=0, atol=1e-5)
+
+
+def allowed(bias, rows, length):
+  """The mask as bool [B, S, S]."""
+  values = np.asarray(bias)
+  assert set(np.unique(values)) <= {0.0, FORBIDDEN}
+  assert values.dtype == np.float32
+  return np.broadcast_to(values == 0, (rows, 1, length, length))[:, 0]
+
+
+def test_no_mask_costs_nothing():
+  assert attention_bias(None, sequence_length=4) is None
+
+
+def test_padding_is_not_attended_to():
+  mask = np.array([[1, 1, 0], [1, 0, 1]])
+  bias = attention_bias(mask)
+  assert bias.shape == (2, 1, 1, 3)
+  np.testing.assert_array_equal(allowed(bias, 2, 3), np.repeat(mask[:, None] == 1, 3, axis=1))
+
+
+def test_causal():
+  bias = attention_bias(None, sequence_length=4, causal=True)
+  np.testing.assert_array_equal(allowed(bias, 1, 4)[0], np.tri(4, dtype=bool))
+
+
+def test_packed_sequences_are_blocks():
+  bias = attention_bias(sequence_ids=np.array([[1, 1, 2, 2, 2]]))
+  np.testing.assert_array_equal(
+      allowed(bias, 1, 5)[0], np.array([[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3, bool))
+
+
+def test_masks_are_combined():
+  mask = np.array([[1, 1, 1, 1, 0]])
+  sequences = np.array([[1, 1, 2, 2, 0]])
+  bias = attention_bias(mask, sequence_length=5, causal=True, sequence_ids=sequences)
+  expected = np.tri(5, dtype=bool) & (mask[0] == 1) & (sequences[0][:, None] == sequences[0])
+  np.testing.assert_array_equal(allowed(bias, 1, 5)[0], expected)

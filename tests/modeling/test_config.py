@@ -3,8 +3,8 @@ import json
 import pytest
 
 from common.errors import UserError
-from modeling.activations import activation
 from modeling.config import ACTIVATION_NAMES, BertConfig
+from modeling.layers import activation
 
 
 def test_defaults_are_the_originals():

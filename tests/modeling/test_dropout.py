@@ -3,14 +3,14 @@ import pytest
 import tensorflow as tf
 
 from modeling.classification import BertForClassification
-from modeling.dropout import dropout, dropout_stream
+from modeling.dropout import Dropout, drop, dropout_stream
 from tests.modeling.common import SMALL, random_features
 
 RATE = 0.25
 
 
-def dropped(x, place=3, seed=5, step=7, first_example=0, rate=RATE):
-  return dropout(x, rate, place, dropout_stream(seed, tf.constant(step, tf.int64), first_example))
+def dropped(x, site=3, seed=5, step=7, first_example=0, rate=RATE):
+  return drop(x, rate, site, dropout_stream(seed, tf.constant(step, tf.int64), first_example))
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -34,7 +34,7 @@ def test_a_part_of_the_batch_drops_what_the_whole_batch_does(length):
   np.testing.assert_array_equal(tf.concat(parts, axis=0), whole)
 
 
-def test_the_share_and_the_scale():
+def test_the_fraction_and_the_scale():
   x = tf.random.stateless_normal([64, 100, 10], seed=[0, 0])
   result = dropped(x).numpy()
   kept = result != 0
@@ -47,16 +47,31 @@ def test_the_share_and_the_scale():
     assert shares.std() == pytest.approx(expected, rel=0.4)
 
 
-def test_place_step_and_seed_each_change_what_is_dropped():
+def test_site_step_and_seed_each_change_what_is_dropped():
   x = tf.ones([4, 50])
-  results = [dropped(x), dropped(x, place=4), dropped(x, step=8), dropped(x, seed=6)]
+  results = [dropped(x), dropped(x, site=4), dropped(x, step=8), dropped(x, seed=6)]
   assert len({result.numpy().tobytes() for result in results}) == 4
 
 
-def test_nothing_is_dropped_without_a_stream_or_a_rate():
+def test_nothing_is_dropped_without_a_rate_or_outside_training():
   x = tf.ones([4, 5])
-  assert dropout(x, RATE, 0, None) is x
   assert dropped(x, rate=0.0) is x
+  for layer, options in ((Dropout(RATE, 3), {}), (Dropout(RATE, 3), {"training": False}),
+                         (Dropout(0.0, 3), {"training": True})):
+    np.testing.assert_array_equal(layer(x, **options), x)
+
+
+def test_training_drops_by_keras_and_a_stream_decides_whatever_training_says():
+  x = tf.ones([64, 100])
+  layer, same_seed = Dropout(RATE, 3, seed=1), Dropout(RATE, 3, seed=1)
+  first, second = layer(x, training=True).numpy(), layer(x, training=True).numpy()
+  assert 1 - (first != 0).mean() == pytest.approx(RATE, abs=0.03)
+  np.testing.assert_allclose(first[first != 0], 1 / (1 - RATE), rtol=1e-6)
+  assert (first != second).any()
+  np.testing.assert_array_equal(same_seed(x, training=True), first)
+  stream = dropout_stream(5, tf.constant(7, tf.int64))
+  for training in (None, False, True):
+    np.testing.assert_array_equal(layer(x, dropout=stream, training=training), dropped(x))
 
 
 def test_a_batch_of_unknown_size_is_refused():

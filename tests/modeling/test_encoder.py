@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from modeling import attention, embeddings, encoder
+from modeling import dropout
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
@@ -109,21 +109,19 @@ def test_sizes_may_be_unknown_when_the_graph_is_made(small):
     np.testing.assert_allclose(run(*inputs), small(*inputs)["sequence_output"], rtol=0, atol=1e-5)
 
 
-def test_dropout_is_where_the_original_has_it(small, monkeypatch):
-  places = []
+def test_dropout_is_where_the_original_has_it(monkeypatch):
+  sites = []
 
-  def record(x, rate, place, stream):
-    places.append((place, rate, tuple(x.shape), stream))
+  def record(x, rate, site, stream):
+    sites.append((site, rate, tuple(x.shape), stream))
     return x
 
-  for module in (attention, embeddings, encoder):
-    monkeypatch.setattr(module, "apply_dropout", record)
+  monkeypatch.setattr(dropout, "drop", record)
   stream = object()
-  config = SMALL
   hidden, probabilities = (2, 6, 12), (2, 3, 6, 6)
-  network = BertEncoder(
-      config.__class__(**{**config.to_dict(), "hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}))
-  network(ids(0, 2, 6), dropout=stream)
+  model = BertEncoder(
+      SMALL.__class__(**{**SMALL.to_dict(), "hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}))
+  model(ids(0, 2, 6), dropout=stream)
   layer = [(0.3, probabilities), (0.2, hidden), (0.2, hidden)]
-  assert places == [(place, rate, shape, stream)
-                    for place, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]
+  assert sites == [(site, rate, shape, stream)
+                   for site, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]

@@ -8,10 +8,9 @@ import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
-from modeling.classification import BertForClassification
+from modeling.classification import BertForClassification, ClassificationHead
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead
 from tasks.classification import task as classification
 from tests.golden.values import assert_close
 from tests.modeling.common import arrays

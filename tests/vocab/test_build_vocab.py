@@ -10,9 +10,9 @@ import pytest
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
-from vocab import coverage
+from vocab import building
 
-_SCRIPT = str(pathlib.Path(coverage.__file__).with_name("build_vocab.py"))
+_SCRIPT = str(pathlib.Path(building.__file__).with_name("build_vocab.py"))
 
 _TEXT = "".join(
     f"Dr. Müller walked {['home', 'away', 'up'][number % 3]} and talked of number {number}. He was walking.\n"
@@ -92,8 +92,8 @@ def test_too_little_text_is_said(tmp_path):
 
 def test_coverage():
   vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
-  found = coverage.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
-  assert found == coverage.Coverage(words=8, tokens=10, unknown=1, whole=5)
+  found = building.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
+  assert found == building.Coverage(words=8, tokens=10, unknown=1, whole=5)
   assert (found.pieces_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
 
 

@@ -74,7 +74,7 @@ class TestVocabulary:
     words = _words()
     assert {word for word, _ in words[:50]} <= set(_learn(words, 1000))
 
-  def test_upper_case_letters_only_where_they_are_wanted(self):
+  def test_upper_case_letters_only_where_they_are_needed(self):
     assert "A" not in _learn(_words(), 300)
     cased = _learn(_words(), 300, do_lower_case=False)
     assert {"A", "##A", "Z"} <= set(cased)
@@ -110,24 +110,24 @@ assert _learn(_words(), 500, num_workers=2) == _learn(_words(), 500)
 class TestSearch:
 
   @given(st.integers(1, 50_000), st.floats(0.2, 3.0), st.integers(10, 10**7), st.integers(1, 10**5))
-  def test_ends_at_the_wanted_size(self, room, power, most, start):
+  def test_ends_at_the_right_size(self, fewest, power, most, start):
     def size(threshold: int) -> int:
       return int(most * threshold ** -power)
 
-    most_wanted = 1.03 * room
+    largest = 1.03 * fewest
     sizes, probes, rounds = {}, [start, start + start // 5 + 1], 0
     while probes:
       sizes.update((probe, size(probe)) for probe in probes)
       rounds += 1
-      if any(room <= found <= most_wanted for found in sizes.values()):
+      if any(fewest <= found <= largest for found in sizes.values()):
         break
-      probes = wordpiece_learner._next_probes(sizes, room, most_wanted)
+      probes = wordpiece_learner._next_probes(sizes, fewest, largest)
     assert rounds <= 30
-    best = max((threshold for threshold in sizes if sizes[threshold] >= room), default=None)
+    best = max((threshold for threshold in sizes if sizes[threshold] >= fewest), default=None)
     if best is None:
-      assert size(1) < room and 1 in sizes
+      assert size(1) < fewest and 1 in sizes
     else:
-      assert sizes[best] <= most_wanted or size(best + 1) < room
+      assert sizes[best] <= largest or size(best + 1) < fewest
 
   def test_few_thresholds_are_tried(self, monkeypatch):
     tried = []

@@ -169,7 +169,7 @@ def test_a_file_of_something_else(tmp_path):
     assert "'index', 'sentence1'" in message
   # A test file in place of the development file.
   write_split(find_task("rte"), tmp_path, "test").rename(path)
-  assert "the columns 'sentence1', 'sentence2', 'label' are wanted" in refusal("rte", tmp_path, "dev")
+  assert "the columns 'sentence1', 'sentence2', 'label' are expected" in refusal("rte", tmp_path, "dev")
 
 
 def test_empty_and_header_only(tmp_path):

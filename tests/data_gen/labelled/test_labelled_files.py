@@ -203,7 +203,7 @@ def test_scores(write):
 
 def test_json_that_is_none(write):
   good = json_lines({"text": "a", "label": "good"})
-  for line, what in (('{"text": ', "not JSON: "), ("[1]", "a JSON object is wanted, not [1]"),
+  for line, what in (('{"text": ', "not JSON: "), ("[1]", "a JSON object is expected, not [1]"),
                      ("[" * 100_000, "no JSON"), ("1" * 5000, "no JSON"),
                      (json.dumps({"text": "a"}), "no column 'label'"),
                      (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),
@@ -247,7 +247,7 @@ def test_labels_in_order(write):
 def test_one_class_is_none(write):
   path = write("text\tlabel\na\tgood\nb\tgood\n")
   assert refusal(labels_of_file, path, "train_file", "label") == (
-    f"{path}: every example has the label 'good': at least two classes are wanted (column 'label')")
+    f"{path}: every example has the label 'good': at least two classes are expected (column 'label')")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks.reference_squad import reference_features
 from common.errors import UserError
-from data_gen.labelled import squad_features, squad_spans
+from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
-from data_gen.labelled.squad_features import WindowOptions, make_windows
-from data_gen.labelled.squad_spans import find_token_words
+from data_gen.labelled.squad_features import WindowOptions, find_token_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
 
@@ -43,7 +42,7 @@ def rows_of(values, lengths):
 def features_of(data, tokenizer, training=True, **lengths):
   """The windows as a list of dicts."""
   contexts, windows = make_windows(data, tokenizer, **lengths, training=training)
-  words = find_token_words(data.contexts, contexts.spans, contexts.row_starts)
+  words = find_token_words(data.contexts, contexts.offsets, contexts.row_starts)
   positions = [[None] * len(windows)] * 2 if windows.start_positions is None else [
     windows.start_positions.tolist(), windows.end_positions.tolist()]
   columns = [rows_of(windows.input_ids, windows.row_lengths), rows_of(windows.segment_ids, windows.row_lengths),
@@ -149,22 +148,22 @@ def squad_data(draw):
 
 @thorough
 @given(squad_data(), st.booleans(), st.integers(1, 5), st.integers(1, 12), st.integers(0, 15), st.booleans())
-def test_windows_equal_those_of_the_plain_algorithm(data, lower, max_query_length, doc_stride, room, training):
-  lengths = {"max_seq_length": max_query_length + 3 + doc_stride + room, "doc_stride": doc_stride,
+def test_windows_equal_those_of_the_plain_algorithm(data, lower, max_query_length, doc_stride, space, training):
+  lengths = {"max_seq_length": max_query_length + 3 + doc_stride + space, "doc_stride": doc_stride,
              "max_query_length": max_query_length}
   with pytest.MonkeyPatch.context() as patch:
     # Most data take several rounds.
     patch.setattr(squad_features, "_TOKENS_AT_ONCE", 9)
-    patch.setattr(squad_spans, "_CHARACTERS_AT_ONCE", 20)
+    patch.setattr(squad_features, "_CHARACTERS_AT_ONCE", 20)
     found = features_of(data, TOKENIZERS[lower], training, **lengths)
   assert found == plain_features(data, lower, training, **lengths)
 
 
-@pytest.mark.parametrize("room, stride, num_tokens", [
-  (100, 37, 301), (101, 1, 137), (100, 100, 200), *((room, 120, room + 140) for room in range(200, 240, 3))])
-def test_the_best_window_where_scores_differ_by_rounding_only(room, stride, num_tokens):
+@pytest.mark.parametrize("space, stride, num_tokens", [
+  (100, 37, 301), (101, 1, 137), (100, 100, 200), *((space, 120, space + 140) for space in range(200, 240, 3))])
+def test_the_best_window_where_scores_differ_by_rounding_only(space, stride, num_tokens):
   """A last window that is 100 tokens shorter weighs one token less: 0.01 x 100."""
-  lengths = {"max_seq_length": room + 4, "doc_stride": stride, "max_query_length": 1}
+  lengths = {"max_seq_length": space + 4, "doc_stride": stride, "max_query_length": 1}
   data = one_context("the " * num_tokens, question="the")
   found = [feature["token_is_max_context"] for feature in features_of(data, TOKENIZERS[True], **lengths)]
   assert found == [feature["token_is_max_context"] for feature in plain_features(data, **lengths)]
@@ -233,7 +232,7 @@ def test_a_context_of_a_million_characters():
   for window in holds:
     low, high = (positions[window] - windows.doc_token_start[window] + first[window]
                  for positions in (windows.start_positions, windows.end_positions))
-    assert (contexts.spans[low, 0], contexts.spans[high, 1]) == (start + 1, start + 4)
+    assert (contexts.offsets[low, 0], contexts.offsets[high, 1]) == (start + 1, start + 4)
 
 
 @pytest.mark.parametrize("lengths, message", [

@@ -1,4 +1,4 @@
-"""Cutting a corpus into blocks and chunks, and reading them."""
+"""Cutting a corpus into blocks and portions, and reading them."""
 
 import gzip
 import random
@@ -71,7 +71,7 @@ def test_blocks_hold_the_documents_of_the_original(tmp_path_factory, files, fina
 
 
 @pytest.mark.parametrize("block_bytes", [20, 100, 10_000])
-def test_pieces_of_a_long_document_keep_their_identity(tmp_path, tokenizer, block_bytes):
+def test_parts_of_a_long_document_keep_their_identity(tmp_path, tokenizer, block_bytes):
   text = scan(b"a b c\n" * 100 + b"\n" + b"d e\n" * 100, tmp_path=tmp_path, block_bytes=block_bytes)
   numbers = []
   for block in text.blocks:
@@ -89,16 +89,16 @@ def test_a_giant_line_is_cut_at_a_space_and_never_inside_a_character(tmp_path, t
   assert corpus.load(text.blocks, tokenizer).counts["tokens"] == 2000
 
 
-def test_chunks_are_random_samples_of_all_blocks(tmp_path):
+def test_portions_are_random_samples_of_all_blocks(tmp_path):
   text = scan(b"a b c d e f g h\n\n" * 1000, tmp_path=tmp_path, block_bytes=34)
-  chunks = corpus.make_chunks(text, np.random.default_rng(0))
-  assert sorted(block.number for chunk in chunks for block in chunk) == list(range(len(text.blocks)))
-  assert len(chunks) > 10
-  for chunk in chunks:
-    assert max(block.number for block in chunk) - min(block.number for block in chunk) > len(text.blocks) / 2
+  portions = corpus.make_portions(text, np.random.default_rng(0))
+  assert sorted(block.number for portion in portions for block in portion) == list(range(len(text.blocks)))
+  assert len(portions) > 10
+  for portion in portions:
+    assert max(block.number for block in portion) - min(block.number for block in portion) > len(text.blocks) / 2
 
 
-def test_another_document_is_found_for_a_chunk_of_one(tmp_path, tokenizer):
+def test_another_document_is_found_for_a_portion_of_one(tmp_path, tokenizer):
   text = scan(b"a\n" * 500 + b"\nb\n", tmp_path=tmp_path)
   (found,) = corpus.find_other_documents(text.blocks, text.blocks[:3])
   assert found.last_document != text.blocks[0].first_document
@@ -127,24 +127,24 @@ def test_unzips_by_content(tmp_path):
   plain, zipped, target = tmp_path / "plain.gz", tmp_path / "zipped.txt", str(tmp_path / "target")
   data = bytes(random.Random(0).choices(range(97, 123), k=100_000))
   plain.write_bytes(data)
-  assert corpus.unzip(str(plain), target) == str(plain)
+  assert corpus.plain_file(str(plain), target) == str(plain)
   zipped.write_bytes(gzip.compress(data))
-  assert corpus.unzip(str(zipped), target) == target
+  assert corpus.plain_file(str(zipped), target) == target
   assert (tmp_path / "target").read_bytes() == data
   zipped.write_bytes(gzip.compress(data)[:-100])
   with pytest.raises(UserError, match="zipped.txt: damaged or cut off"):
-    corpus.unzip(str(zipped), target)
+    corpus.plain_file(str(zipped), target)
 
 
-def test_chunks_grow_with_the_corpus_within_limits():
-  assert corpus.chunk_bytes(1000, 128) == corpus.chunk_bytes(20_000_000, 128) == 1 << 20
-  assert corpus.chunk_bytes(1 << 28, 128) == 1 << 22
-  assert corpus.chunk_bytes(1 << 40, 128) == corpus.chunk_bytes(1 << 40, 512) == 1 << 23
+def test_portions_grow_with_the_corpus_within_limits():
+  assert corpus.portion_bytes(1000, 128) == corpus.portion_bytes(20_000_000, 128) == 1 << 20
+  assert corpus.portion_bytes(1 << 28, 128) == 1 << 22
+  assert corpus.portion_bytes(1 << 40, 128) == corpus.portion_bytes(1 << 40, 512) == 1 << 23
   # Short sequences make many instances of a text, which are all held at once.
-  assert corpus.chunk_bytes(1 << 40, 8) == 1 << 19
+  assert corpus.portion_bytes(1 << 40, 8) == 1 << 19
 
 
-def test_pieces_with_a_gap_between_them_are_not_joined(tmp_path, tokenizer):
+def test_parts_with_a_gap_between_them_are_not_joined(tmp_path, tokenizer):
   text = scan(b"a b c\n" * 200, tmp_path=tmp_path)
   joined = corpus.load(text.blocks[:2], tokenizer)
   apart = corpus.load([text.blocks[0], text.blocks[2]], tokenizer)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.pretraining import external_shuffle
-from data_gen.pretraining.external_shuffle import plan_pieces
+from data_gen.pretraining.external_shuffle import plan_parts
 
 DTYPE = external_shuffle.row_type(4, 1000)
 
@@ -30,15 +30,15 @@ def write_runs(folder, sizes: list[int], seed: int = 0) -> tuple[list[str], np.n
 def test_shards_are_the_sorted_instances_cut_evenly(tmp_path_factory, sizes, bits, shards):
   runs, keys = write_runs(tmp_path_factory.mktemp("runs"), sizes)
   counts = external_shuffle.count_buckets(runs, bits)
-  plan = plan_pieces(counts, shards)
+  plan = plan_parts(counts, shards)
   found = []
-  for number, pieces in enumerate(plan):
-    assert [(piece.shard, piece.number) for piece in pieces] == [(number, place) for place in range(len(pieces))]
+  for number, parts in enumerate(plan):
+    assert [(part.shard, part.number) for part in parts] == [(number, place) for place in range(len(parts))]
     shard = []
-    for piece in pieces:
-      rows, order = external_shuffle.read_bucket(runs, piece.bucket, bits, DTYPE)
-      assert len(rows) == counts[piece.bucket]
-      shard += rows[order[piece.first:piece.last]]["input_ids"][:, 0].tolist()
+    for part in parts:
+      rows, order = external_shuffle.read_bucket(runs, part.bucket, bits, DTYPE)
+      assert len(rows) == counts[part.bucket]
+      shard += rows[order[part.first:part.last]]["input_ids"][:, 0].tolist()
     found.append(shard)
   assert sum(found, []) == np.argsort(keys, kind="stable").tolist()
   assert [len(shard) for shard in found] == [len(keys) // shards + (n < len(keys) % shards) for n in range(shards)]

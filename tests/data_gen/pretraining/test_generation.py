@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
+from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate
-from data_gen.pretraining.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +38,17 @@ def test_has_the_distributions_of_the_original(golden, uncased_vocab, tmp_path, 
   continuation = np.array([line.startswith("##") for line in open(uncased_vocab, encoding="utf-8")])
   found: dict[str, list[float]] = {}
   for seed in range(4):
-    settings = Settings(uncased_vocab, dupe_factor=5, random_seed=seed, **GOLDEN_SETTINGS[name])
     output = tmp_path / f"{seed}.tfrecord"
-    result = generate([str(golden / "pretraining_data" / "sample_corpus.txt")], [str(output)], f"{output}.stats.json",
-                      settings, num_workers=1)
+    options = PretrainingDataOptions(
+        input_file=str(golden / "pretraining_data" / "sample_corpus.txt"), output_file=str(output),
+        vocab_file=uncased_vocab, dupe_factor=5, random_seed=seed, num_workers=1, **GOLDEN_SETTINGS[name])
+    result = generate(options)
     summary = result["statistics"]
     values = {key: summary[key] for key in baseline["mean"] if key in summary}
     values["instances"] = result["instances"]
     data = _columns(output) if seed == 0 else None
     if data is not None:
-      _check_hard_rules(data, settings, continuation)
+      _check_hard_rules(data, options, continuation)
       used = data["masked_lm_weights"] > 0
       # Measured again from the records, independently of the counts made while writing.
       shown = np.take_along_axis(data["input_ids"], data["masked_lm_positions"], 1)
@@ -62,10 +63,10 @@ def test_has_the_distributions_of_the_original(golden, uncased_vocab, tmp_path, 
     assert means.mean(values) == pytest.approx(baseline["mean"][key], abs=5 * baseline["sd"][key]), key
 
 
-def _check_hard_rules(data, settings, continuation):
+def _check_hard_rules(data, options, continuation):
   length = data["input_mask"].sum(1)
   count = data["masked_lm_weights"].sum(1)
-  expected = [min(settings.max_predictions_per_seq, max(1, round(0.15 * int(n)))) for n in length]
+  expected = [min(options.max_predictions_per_seq, max(1, round(0.15 * int(n)))) for n in length]
   np.testing.assert_array_equal(count, expected)
   used = data["masked_lm_weights"] > 0
   assert not np.isin(data["masked_lm_ids"][used], [101, 102]).any()
@@ -84,7 +85,7 @@ def _check_hard_rules(data, settings, continuation):
   column = np.arange(original.shape[1])
   np.testing.assert_array_equal(
       data["segment_ids"], (column > first_sep[:, None]) & (column < length[:, None]))
-  if settings.do_whole_word_mask:
+  if options.do_whole_word_mask:
     inner = (column > 0) & (data["input_mask"] > 0) & (original != 102)
     same_word = inner[:, 1:] & inner[:, :-1] & continuation[original[:, 1:]]
     assert (hidden[:, 1:] == hidden[:, :-1])[same_word].all()
@@ -105,9 +106,9 @@ def test_the_reference_of_the_benchmark_is_the_original(golden, uncased_vocab):
 
 
 @pytest.fixture
-def small_pieces(monkeypatch):
-  """Chunks and buckets so small that a test's corpus has many of them."""
-  monkeypatch.setattr(corpus, "_SMALLEST_CHUNK", 16 << 10)
+def small_work(monkeypatch):
+  """Portions and buckets so small that a test's corpus has many of them."""
+  monkeypatch.setattr(corpus, "_SMALLEST_PORTION", 16 << 10)
   monkeypatch.setattr(external_shuffle, "_SMALLEST_BUCKET", 16 << 10)
 
 
@@ -118,12 +119,13 @@ def _write_vocab(folder, words) -> str:
 
 def _generate(folder, vocab_file: str, shards: int, **flags) -> tuple[dict, list[dict[str, np.ndarray]]]:
   outputs = [folder / f"records-{shard}" for shard in range(shards)]
-  result = generate([str(folder / "corpus.txt")], list(map(str, outputs)), str(folder / "stats.json"),
-                    Settings(vocab_file, **flags), num_workers=1)
+  result = generate(PretrainingDataOptions(
+      input_file=str(folder / "corpus.txt"), output_file=",".join(map(str, outputs)), vocab_file=vocab_file,
+      num_workers=1, **flags))
   return result, [_columns(path) for path in outputs]
 
 
-def test_instances_of_a_document_are_spread_over_the_whole_output(tmp_path, small_pieces):
+def test_instances_of_a_document_are_spread_over_the_whole_output(tmp_path, small_work):
   documents = 60
   vocab_file = _write_vocab(tmp_path, [f"w{number}" for number in range(documents)])
   (tmp_path / "corpus.txt").write_text(
@@ -157,11 +159,11 @@ def test_instances_of_a_document_are_spread_over_the_whole_output(tmp_path, smal
 
 
 def external_shuffle_runs(text_bytes: int) -> range:
-  """One for each chunk that a text of this size has."""
-  return range(round(text_bytes / corpus.chunk_bytes(text_bytes, 32)))
+  """One for each portion that a text of this size has."""
+  return range(round(text_bytes / corpus.portion_bytes(text_bytes, 32)))
 
 
-def test_a_document_larger_than_a_chunk_draws_from_the_others(tmp_path, small_pieces):
+def test_a_document_larger_than_a_portion_draws_from_the_others(tmp_path, small_work):
   vocab_file = _write_vocab(tmp_path, ["a", "b"])
   (tmp_path / "corpus.txt").write_text("a a a a a a a a a a\n" * 20_000 + "\n" + "b b b b b b b b b b\n" * 10)
   result, (data,) = _generate(tmp_path, vocab_file, 1, max_seq_length=32, max_predictions_per_seq=1, dupe_factor=1,
@@ -173,7 +175,7 @@ def test_a_document_larger_than_a_chunk_draws_from_the_others(tmp_path, small_pi
   assert random_next.mean() == pytest.approx(0.5, abs=0.04)
 
 
-def test_tensorflow_reads_zipped_records_of_several_pieces(tmp_path, small_pieces):
+def test_tensorflow_reads_zipped_records_of_several_parts(tmp_path, small_work):
   import tensorflow as tf
 
   vocab_file = _write_vocab(tmp_path, ["a", "b"])
@@ -184,7 +186,7 @@ def test_tensorflow_reads_zipped_records_of_several_pieces(tmp_path, small_piece
     result, _ = _generate(tmp_path / again, vocab_file, 1, max_seq_length=32, max_predictions_per_seq=3, dupe_factor=1,
                           gzip_compress=True)
   path = tmp_path / "second" / "records-0"
-  # One gzip member a piece, without times in them.
+  # One gzip member a part, without times in them.
   assert path.read_bytes().count(b"\x1f\x8b\x08\x00\0\0\0\0") > 2
   assert path.read_bytes() == (tmp_path / "first" / "records-0").read_bytes()
   assert sum(1 for _ in tf.data.TFRecordDataset(str(path), "GZIP")) == result["instances"]
@@ -201,8 +203,9 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
   hashes = []
   for workers in (1, 3):
     outputs = [tmp_path / f"{workers}-{shard}" for shard in range(2)]
-    result = generate([str(corpus)], list(map(str, outputs)), str(tmp_path / "stats.json"),
-                      Settings(uncased_vocab, dupe_factor=1), workers)
+    result = generate(PretrainingDataOptions(
+        input_file=str(corpus), output_file=",".join(map(str, outputs)), vocab_file=uncased_vocab, dupe_factor=1,
+        num_workers=workers))
     assert [shard["instances"] for shard in result["shards"]] == [records.count_records(str(path)) for path in outputs]
     hashes.append(_hashes(outputs))
   assert hashes[0] == hashes[1]

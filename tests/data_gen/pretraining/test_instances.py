@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.pretraining.corpus import Documents
-from data_gen.pretraining.instances import Spans, _truncate, full_length_segments, segment_pairs
+from data_gen.pretraining.instances import SegmentPairs, _truncate, full_length_segments, segment_pairs
 
 
 def make_documents(lengths: list[list[int]], names: list[int] | None = None) -> Documents:
@@ -30,30 +30,30 @@ CORPORA = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=12), min_si
 @given(lengths=CORPORA, width=st.integers(5, 64), short=st.sampled_from([0.0, 0.1, 1.0]), seed=st.integers(0, 1000))
 def test_pairs(lengths, width, short, seed):
   documents = make_documents(lengths)
-  spans = segment_pairs(documents, documents.size, width, short, np.random.default_rng(seed))
-  assert (spans.a_length >= 1).all() and (spans.b_length >= 1).all()
-  assert (spans.length() <= width).all()
-  a_last, b_last = spans.a_start + spans.a_length - 1, spans.b_start + spans.b_length - 1
-  own, other = document_of(documents, spans.a_start), document_of(documents, spans.b_start)
+  pairs = segment_pairs(documents, documents.size, width, short, np.random.default_rng(seed))
+  assert (pairs.a_length >= 1).all() and (pairs.b_length >= 1).all()
+  assert (pairs.length() <= width).all()
+  a_last, b_last = pairs.a_start + pairs.a_length - 1, pairs.b_start + pairs.b_length - 1
+  own, other = document_of(documents, pairs.a_start), document_of(documents, pairs.b_start)
   np.testing.assert_array_equal(document_of(documents, a_last), own)
   np.testing.assert_array_equal(document_of(documents, b_last), other)
-  np.testing.assert_array_equal(own == other, spans.random_next == 0)
-  following = spans.random_next == 0
+  np.testing.assert_array_equal(own == other, pairs.random_next == 0)
+  following = pairs.random_next == 0
   # Where nothing was cut off, B starts just behind A.
-  whole = following & (spans.length() < width)
-  assert (spans.b_start[whole] == a_last[whole] + 1).all()
-  assert (spans.b_start[following] > a_last[following]).all()
+  whole = following & (pairs.length() < width)
+  assert (pairs.b_start[whole] == a_last[whole] + 1).all()
+  assert (pairs.b_start[following] > a_last[following]).all()
   # Every document begins an instance, and with sentences that need no cut every token is in one.
   assert set(own) == set(documents.document_ids)
-  assert (np.diff(spans.a_start[np.diff(own, prepend=-1) == 0]) > 0).all()
+  assert (np.diff(pairs.a_start[np.diff(own, prepend=-1) == 0]) > 0).all()
 
 
 def test_pairs_use_every_sentence():
   documents = make_documents([[3] * 50, [4] * 50])
-  spans = segment_pairs(documents, 2, 64, 0.0, np.random.default_rng(0))
+  pairs = segment_pairs(documents, 2, 64, 0.0, np.random.default_rng(0))
   used = np.zeros(len(documents.ids), bool)
   for start, length, b_start, b_length, random_next in zip(
-      spans.a_start, spans.a_length, spans.b_start, spans.b_length, spans.random_next, strict=True):
+      pairs.a_start, pairs.a_length, pairs.b_start, pairs.b_length, pairs.random_next, strict=True):
     used[start:start + length] = True
     if not random_next:
       used[b_start:b_start + b_length] = True
@@ -63,28 +63,28 @@ def test_pairs_use_every_sentence():
 
 def test_one_sentence_documents_are_always_random_next():
   documents = make_documents([[5]] * 20)
-  spans = segment_pairs(documents, 20, 32, 0.1, np.random.default_rng(0))
-  assert len(spans) == 20 and spans.random_next.all()
+  pairs = segment_pairs(documents, 20, 32, 0.1, np.random.default_rng(0))
+  assert len(pairs) == 20 and pairs.random_next.all()
 
 
 def test_a_single_document_draws_from_itself():
   documents = make_documents([[5] * 200])
-  spans = segment_pairs(documents, 1, 32, 0.0, np.random.default_rng(0))
-  assert 0.3 < spans.random_next.mean() < 0.8
+  pairs = segment_pairs(documents, 1, 32, 0.0, np.random.default_rng(0))
+  assert 0.3 < pairs.random_next.mean() < 0.8
 
 
-def test_pieces_of_the_same_document_are_not_drawn_from_and_guests_are():
+def test_parts_of_the_same_document_are_not_drawn_from_and_guests_are():
   documents = make_documents([[5] * 50, [5] * 50, [5]], names=[7, 7, -1])
-  spans = segment_pairs(documents, 2, 32, 0.0, np.random.default_rng(0))
-  assert (document_of(documents, spans.a_start) == 7).all()
-  assert set(spans.b_start[spans.random_next == 1]) == {500}
+  pairs = segment_pairs(documents, 2, 32, 0.0, np.random.default_rng(0))
+  assert (document_of(documents, pairs.a_start) == 7).all()
+  assert set(pairs.b_start[pairs.random_next == 1]) == {500}
 
 
 def test_short_targets_are_drawn_per_document():
   documents = make_documents([[1] * 300] * 400)
-  spans = segment_pairs(documents, 400, 103, 0.25, np.random.default_rng(0))
+  pairs = segment_pairs(documents, 400, 103, 0.25, np.random.default_rng(0))
   longest = np.zeros(400, np.int64)
-  np.maximum.at(longest, document_of(documents, spans.a_start), np.minimum(spans.length(), 103))
+  np.maximum.at(longest, document_of(documents, pairs.a_start), np.minimum(pairs.length(), 103))
   # A random B may be a document's short end, but the longest instance of a document shows its target.
   assert np.mean(longest < 103) == pytest.approx(0.25, abs=0.07)
   assert np.quantile(longest[longest < 103], 0.5) == pytest.approx(53, abs=12)
@@ -93,35 +93,35 @@ def test_short_targets_are_drawn_per_document():
 def test_truncation_is_that_of_the_original():
   rng = np.random.default_rng(0)
   a, b = rng.integers(1, 60, 500), rng.integers(1, 60, 500)
-  spans = _truncate(np.stack([np.zeros(500, int), a, np.full(500, 100), 100 + b, np.zeros(500, int)]), 40, rng)
+  pairs = _truncate(np.stack([np.zeros(500, int), a, np.full(500, 100), 100 + b, np.zeros(500, int)]), 40, rng)
   for index in range(500):
     expected = [int(a[index]), int(b[index])]
     while sum(expected) > 40:
       expected[0 if expected[0] > expected[1] else 1] -= 1
-    assert [spans.a_length[index], spans.b_length[index]] == expected
-  removed = a - spans.a_length
-  assert spans.a_start[removed > 0].sum() / removed.sum() == pytest.approx(0.5, abs=0.05)
-  assert (spans.a_start + spans.a_length <= a).all()
+    assert [pairs.a_length[index], pairs.b_length[index]] == expected
+  removed = a - pairs.a_length
+  assert pairs.a_start[removed > 0].sum() / removed.sum() == pytest.approx(0.5, abs=0.05)
+  assert (pairs.a_start + pairs.a_length <= a).all()
 
 
 @settings(max_examples=100, deadline=None)
 @given(lengths=CORPORA, width=st.integers(5, 64), short=st.sampled_from([0.0, 0.5]), seed=st.integers(0, 1000))
-def test_full_spans_cover_everything(lengths, width, short, seed):
+def test_full_length_segments_cover_everything(lengths, width, short, seed):
   documents = make_documents(lengths)
-  spans = full_length_segments(documents, documents.size, width, short, np.random.default_rng(seed))
+  pairs = full_length_segments(documents, documents.size, width, short, np.random.default_rng(seed))
   used = np.zeros(len(documents.ids), bool)
-  for start, length in zip(spans.a_start, spans.a_length, strict=True):
+  for start, length in zip(pairs.a_start, pairs.a_length, strict=True):
     used[start:start + length] = True
   assert used.all()
-  assert not spans.b_length.any() and not spans.random_next.any()
-  last = spans.a_start + spans.a_length - 1
-  np.testing.assert_array_equal(document_of(documents, spans.a_start), document_of(documents, last))
+  assert not pairs.b_length.any() and not pairs.random_next.any()
+  last = pairs.a_start + pairs.a_length - 1
+  np.testing.assert_array_equal(document_of(documents, pairs.a_start), document_of(documents, last))
   if short == 0:
-    size = np.array([sum(document) for document in lengths])[document_of(documents, spans.a_start)]
-    np.testing.assert_array_equal(spans.a_length, np.minimum(size, width - 2))
+    size = np.array([sum(document) for document in lengths])[document_of(documents, pairs.a_start)]
+    np.testing.assert_array_equal(pairs.a_length, np.minimum(size, width - 2))
 
 
-def test_full_spans_differ_between_passes():
+def test_full_length_segments_differ_between_passes():
   documents = make_documents([[1] * 1000])
   rng = np.random.default_rng(0)
   starts = [tuple(full_length_segments(documents, 1, 34, 0.0, rng).a_start) for _ in range(4)]
@@ -130,8 +130,8 @@ def test_full_spans_differ_between_passes():
 
 def test_sequences():
   ids = np.arange(100, 200, dtype=np.int32)
-  spans = Spans(*np.array([[0, 50], [2, 3], [10, 0], [3, 0], [1, 0]]))
+  pairs = SegmentPairs(*np.array([[0, 50], [2, 3], [10, 0], [3, 0], [1, 0]]))
   np.testing.assert_array_equal(
-      spans.input_ids(ids, 9, cls_id=1, sep_id=2),
+      pairs.input_ids(ids, 9, cls_id=1, sep_id=2),
       [[1, 100, 101, 2, 110, 111, 112, 2, 0], [1, 150, 151, 152, 2, 0, 0, 0, 0]])
-  np.testing.assert_array_equal(spans.length(), [8, 5])
+  np.testing.assert_array_equal(pairs.length(), [8, 5])

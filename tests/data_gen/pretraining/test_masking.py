@@ -50,7 +50,7 @@ def test_rules_that_always_hold(seed, width, most, prob, whole_words):
   for row in range(12):
     count = int(masked.count[row])
     positions = masked.positions[row, :count].tolist()
-    wanted = min(most, max(1, round(int(length[row]) * prob)), int(length[row]) - 3)
+    expected = min(most, max(1, round(int(length[row]) * prob)), int(length[row]) - 3)
     assert positions == sorted(set(positions))
     assert not masked.positions[row, count:].any() and not masked.labels[row, count:].any()
     np.testing.assert_array_equal(masked.labels[row, :count], ids[row, positions])
@@ -63,10 +63,10 @@ def test_rules_that_always_hold(seed, width, most, prob, whole_words):
       for word in words:
         assert len(set(word) & set(positions)) in (0, len(word))
       # Nothing that would have fitted was left out.
-      left = wanted - count
+      left = expected - count
       assert left >= 0 and all(len(word) > left for word in words if word[0] not in positions) or left == 0
     else:
-      assert count == wanted
+      assert count == expected
 
 
 def test_all_candidates_are_equally_likely():
@@ -82,22 +82,22 @@ def test_all_candidates_are_equally_likely():
 
 
 @pytest.mark.parametrize("text", ["80,10,10", "100,0,0", "0,100,0", "0,0,100", "33.5,33.5,33"])
-def test_shares(text):
+def test_masking_ratios(text):
   rng = np.random.default_rng(0)
-  shares = MaskingRatios.parse(text)
+  ratios = MaskingRatios.parse(text)
   ids, length, sep = make_batch(rng, 2000, 64)
-  masked = mask(ids, length, sep, Masking(10, 0.15, shares, VOCAB, MASK), rng)
+  masked = mask(ids, length, sep, Masking(10, 0.15, ratios, VOCAB, MASK), rng)
   total = masked.count.sum()
   # A random token is now and then the one that was there, or [MASK].
-  chance = shares.random / VOCAB
-  assert masked.kind_counts["mask"] / total == pytest.approx(shares.mask + chance, abs=0.01)
-  assert masked.kind_counts["same"] / total == pytest.approx(shares.same + chance, abs=0.01)
+  chance = ratios.random / VOCAB
+  assert masked.kind_counts["mask"] / total == pytest.approx(ratios.mask + chance, abs=0.01)
+  assert masked.kind_counts["same"] / total == pytest.approx(ratios.same + chance, abs=0.01)
   if text == "0,100,0":
     assert len(np.unique(masked.input_ids)) == VOCAB
 
 
 @pytest.mark.parametrize("text", ["80,10", "80,10,20", "a,b,c", "110,-5,-5", ""])
-def test_wrong_shares_are_refused(text):
+def test_wrong_masking_ratios_are_refused(text):
   with pytest.raises(UserError, match="--masking="):
     MaskingRatios.parse(text)
 

@@ -49,7 +49,7 @@ def test_warnings(change, warning):
     assert re.search(warning, line)
 
 
-def test_single_spans_need_no_documents():
+def test_single_segments_need_no_documents():
   counts = {**COUNTS, "documents": 1, "random_next": 0, "tokens": 200 * 500}
   assert statistics.find_warnings(counts, 128, next_sentence_prediction=False) == []
 

@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import UserError
 from data_gen.pretraining import external_shuffle, work_directory
-from data_gen.pretraining.external_shuffle import Piece
+from data_gen.pretraining.external_shuffle import ShardPart
 from data_gen.pretraining.work_directory import WorkDirectory
 
 
@@ -19,15 +19,15 @@ def finish_run(work: WorkDirectory) -> None:
   external_shuffle.write_facts(work.run_path(0), {"instances": 1})
 
 
-def finish_piece(work: WorkDirectory, piece: Piece, data: bytes) -> dict:
-  with open(work.piece_path(piece), "wb") as file:
+def finish_part(work: WorkDirectory, part: ShardPart, data: bytes) -> dict:
+  with open(work.part_path(part), "wb") as file:
     file.write(data)
   facts = {"bytes": len(data), "counts": {}}
-  external_shuffle.write_facts(work.piece_path(piece), facts)
+  external_shuffle.write_facts(work.part_path(part), facts)
   return facts
 
 
-PIECES = [Piece(0, 0, 0, 0, 1), Piece(0, 1, 1, 0, 1), Piece(1, 0, 1, 1, 2)]
+PARTS = [ShardPart(0, 0, 0, 0, 1), ShardPart(0, 1, 1, 0, 1), ShardPart(1, 0, 1, 1, 2)]
 
 
 def publish(work: WorkDirectory, tmp_path) -> list[bytes]:
@@ -36,45 +36,45 @@ def publish(work: WorkDirectory, tmp_path) -> list[bytes]:
   return [path.read_bytes() for path in outputs]
 
 
-def test_pieces_become_shards(output, tmp_path):
+def test_parts_become_shards(output, tmp_path):
   with WorkDirectory(output, {}, resume=False) as work:
-    for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True):
-      work.append_piece(piece, finish_piece(work, piece, data))
+    for part, data in zip(PARTS, (b"ab", b"cd", b"e"), strict=True):
+      work.append_part(part, finish_part(work, part, data))
     assert publish(work, tmp_path) == [b"abcd", b"e"]
   assert sorted(os.listdir(tmp_path)) == ["out.tfrecord", "second", "stats.json"]
 
 
-def test_a_piece_that_was_copied_in_part_is_copied_again(output, tmp_path):
+def test_a_part_that_was_copied_half_is_copied_again(output, tmp_path):
   with WorkDirectory(output, {}, resume=False) as work:
-    facts = [finish_piece(work, piece, data) for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True)]
-    work.append_piece(PIECES[0], facts[0])
+    facts = [finish_part(work, part, data) for part, data in zip(PARTS, (b"ab", b"cd", b"e"), strict=True)]
+    work.append_part(PARTS[0], facts[0])
     finish_run(work)
     with open(work._shard_path(0), "ab") as file:
       file.write(b"c")
   with WorkDirectory(output, {}, resume=True) as work:
-    work.check_shards([PIECES[:2], PIECES[2:]], [output, str(tmp_path / "second")])
-    for piece in PIECES:
-      work.append_piece(piece, work.read_piece(piece))
+    work.check_shards([PARTS[:2], PARTS[2:]], [output, str(tmp_path / "second")])
+    for part in PARTS:
+      work.append_part(part, work.read_part(part))
     assert publish(work, tmp_path) == [b"abcd", b"e"]
 
 
 def test_a_shard_that_has_lost_bytes_is_made_again(output, tmp_path):
   with WorkDirectory(output, {}, resume=False) as work:
-    for piece, data in zip(PIECES, (b"ab", b"cd", b"e"), strict=True):
-      work.append_piece(piece, finish_piece(work, piece, data))
+    for part, data in zip(PARTS, (b"ab", b"cd", b"e"), strict=True):
+      work.append_part(part, finish_part(work, part, data))
     finish_run(work)
     with open(work._shard_path(0), "r+b") as file:
       file.truncate(3)
   with WorkDirectory(output, {}, resume=True) as work:
-    work.check_shards([PIECES[:2], PIECES[2:]], [output, str(tmp_path / "second")])
-    assert [work.read_piece(piece) is None for piece in PIECES] == [True, True, False]
+    work.check_shards([PARTS[:2], PARTS[2:]], [output, str(tmp_path / "second")])
+    assert [work.read_part(part) is None for part in PARTS] == [True, True, False]
 
 
 def test_copies_without_the_help_of_the_kernel(output, tmp_path, monkeypatch):
   def refuse(*unused):
     raise OSError("not on this file system")
   monkeypatch.setattr(os, "copy_file_range", refuse, raising=False)
-  test_pieces_become_shards(output, tmp_path)
+  test_parts_become_shards(output, tmp_path)
 
 
 def test_syncs_now_and_then(output, tmp_path, monkeypatch):
@@ -83,16 +83,16 @@ def test_syncs_now_and_then(output, tmp_path, monkeypatch):
   fsync = os.fsync
   monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor)))
   with WorkDirectory(output, {}, resume=False) as work:
-    for piece, data in zip(PIECES[:2], (b"ab", b"cd"), strict=True):
+    for part, data in zip(PARTS[:2], (b"ab", b"cd"), strict=True):
       before = len(synced)
-      work.append_piece(piece, finish_piece(work, piece, data))
+      work.append_part(part, finish_part(work, part, data))
     assert len(synced) == before + 1
 
 
 def test_finished_work_is_not_thrown_away(output):
   with WorkDirectory(output, {"seed": 1}, resume=False) as work:
     finish_run(work)
-  with pytest.raises(UserError, match="give --resume to go on with it, or delete"):
+  with pytest.raises(UserError, match="give --resume to continue it, or delete"):
     WorkDirectory(output, {"seed": 1}, resume=False).__enter__()
   with pytest.raises(UserError, match="was begun with another --seed"):
     WorkDirectory(output, {"seed": 2}, resume=True).__enter__()

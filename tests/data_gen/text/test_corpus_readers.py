@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
+from data_gen.options import CorpusOptions
 from data_gen.text import lines as text_lines
-from data_gen.text.corpus_readers import ReaderOptions, TextLayout, detect_layout, read_documents
+from data_gen.text.corpus_readers import TextLayout, detect_layout, read_documents
 from data_gen.text.lines import ReadingNotes
 
 
 def _read(path, notes=None, **options) -> list[list[str]]:
   return [list(document) for document in
-          read_documents(str(path), ReaderOptions(**options), notes or ReadingNotes())]
+          read_documents(str(path), CorpusOptions(**options), notes or ReadingNotes())]
 
 
 @pytest.fixture
@@ -51,13 +52,13 @@ class TestPlainText:
 
   @pytest.mark.parametrize("options, documents", [
       ({"document_separator": "blank_line"}, [["a b", "c."], ["d e", "f."]]),
-      ({"document_separator": "blank_line", "hard_wrapped": True}, [["a b c."], ["d e f."]]),
-      ({"document_separator": "file", "hard_wrapped": True}, [["a b c.", "d e f."]]),
+      ({"document_separator": "blank_line", "hard_wrapped": "true"}, [["a b c."], ["d e f."]]),
+      ({"document_separator": "file", "hard_wrapped": "true"}, [["a b c.", "d e f."]]),
       ({"document_separator": "file"}, [["a b", "c.", "d e", "f."]]),
       ({"document_separator": "line"}, [["a b"], ["c."], ["d e"], ["f."]]),
   ])
   def test_layout_as_told(self, file, options, documents):
-    options = {"hard_wrapped": False, **options}
+    options = {"hard_wrapped": "false", **options}
     assert _read(file("a b\nc.\n\nd e\nf.\n"), **options) == documents
 
   @pytest.mark.parametrize("end", ["\r\n", "\r"])
@@ -68,19 +69,19 @@ class TestPlainText:
     assert _read(file(_CHAPTERS.rstrip("\n"))) == _read(file(_CHAPTERS))
 
   def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
-    documents = read_documents(str(file(_CHAPTERS)), ReaderOptions(), ReadingNotes())
+    documents = read_documents(str(file(_CHAPTERS)), CorpusOptions(), ReadingNotes())
     assert [next(document) for document in documents] == ["It was late. He left.", "Morning came."]
 
   def test_long_lines_are_cut_at_spaces(self, file, monkeypatch):
     monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
-    [paragraphs] = _read(file("one two three four five six seven eight nine ten"), hard_wrapped=False)
+    [paragraphs] = _read(file("one two three four five six seven eight nine ten"), hard_wrapped="false")
     assert len(paragraphs) > 2
     assert " ".join(paragraphs) == "one two three four five six seven eight nine ten"
 
   def test_long_lines_without_spaces_are_cut_between_characters(self, file, monkeypatch):
     monkeypatch.setattr(text_lines, "_MAX_TEXT_LINE_BYTES", 16)
     text = "日本語の文章は空白を含まないので切る所がない。"
-    [paragraphs] = _read(file(text), hard_wrapped=False)
+    [paragraphs] = _read(file(text), hard_wrapped="false")
     assert len(paragraphs) > 2
     assert "".join(paragraphs) == text
 
@@ -94,7 +95,7 @@ class TestPlainText:
 
   def test_one_sentence_a_line_is_not_taken_for_wrapped(self):
     lines = ["He came in.", "\"Well?\" she said.", "Nobody answered!", "", "A new chapter.", "It began."]
-    assert detect_layout(lines, ReaderOptions()) == TextLayout("blank_line", False)
+    assert detect_layout(lines, CorpusOptions()) == TextLayout("blank_line", False)
 
   def test_real_corpus(self, real_data):
     path = sorted((real_data / "corpus" / "dev").iterdir())[0]
@@ -117,10 +118,10 @@ class TestJsonLines:
     assert _read(file(json.dumps({"text": _WRAPPED}))) == _read(file(_WRAPPED))
 
   def test_whether_strings_are_wrapped_is_found_out_for_the_whole_file(self, file):
-    # The second alone could be a heading with a text that goes on.
+    # The second alone could be a heading with a text below it.
     path = file(json.dumps({"text": _WRAPPED}) + "\n" + json.dumps({"text": "It began\nwith a word."}) + "\n")
     assert _read(path)[1] == ["It began with a word."]
-    assert _read(path, hard_wrapped=False)[1] == ["It began", "with a word."]
+    assert _read(path, hard_wrapped="false")[1] == ["It began", "with a word."]
     long = {"text": "Heading\n" + "A paragraph of some length in a line of its own. " * 5}
     path = file("".join(json.dumps(record) + "\n" for record in [long] * 9 + [{"text": "Heading\nA short text."}]))
     assert _read(path)[-1] == ["Heading", "A short text."]
@@ -167,7 +168,7 @@ class TestWikiExtractor:
       _read(file(text))
 
   def test_document_that_is_not_read_to_its_end_does_not_leak_into_the_next(self, file):
-    documents = read_documents(str(file(self._ARTICLES)), ReaderOptions(), ReadingNotes())
+    documents = read_documents(str(file(self._ARTICLES)), CorpusOptions(), ReadingNotes())
     assert [next(document) for document in documents] == ["Cats purr. They sleep.", "It barks."]
 
 
@@ -217,7 +218,7 @@ class TestBytes:
   def test_progress_adds_up_to_the_size_on_disk(self, file, pack):
     path = file(pack("".join(f"{number} sentences.\n" for number in range(99_999)).encode()))
     steps = []
-    for document in read_documents(str(path), ReaderOptions(), ReadingNotes(), steps.append):
+    for document in read_documents(str(path), CorpusOptions(), ReadingNotes(), steps.append):
       list(document)
     assert sum(steps) == path.stat().st_size
     assert len(steps) > 1
@@ -238,5 +239,5 @@ def test_every_format_gives_the_same_documents(tmp_path_factory, documents):
       f'<doc id="{number}" title="">\n\n' + "\n\n".join(document) + "\n</doc>\n"
       for number, document in enumerate(documents)))
   for name in ("text", "json", "wiki"):
-    found = _read(folder / name, document_separator="blank_line", hard_wrapped=False)
+    found = _read(folder / name, document_separator="blank_line", hard_wrapped="false")
     assert found == documents, name

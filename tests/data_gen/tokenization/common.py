@@ -15,8 +15,8 @@ WORDS = ["the", "un", "aff", "able", "mask", "MASK", "Ab", "ab", "##", "[unused1
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(PIECES + WORDS),
                          *dict.fromkeys(f"##{piece}" for piece in [*PIECES, *WORDS[:6], "\u1161", "\u11ab", "\u0301"])])
 TOKENIZERS = {lower: Tokenizer(VOCABULARY, lower) for lower in (True, False)}
-# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can goes through blocks.
-WAYS = {"chunks": 10**9, "blocks": 0}
+# Texts of at most this many characters are looked up chunk by chunk; 0: everything that can is vectorized.
+WAYS = {"chunks": 10**9, "vectorized": 0}
 REFERENCES = {lower: ReferenceTokenizer(VOCABULARY.tokens, lower) for lower in (True, False)}
 
 # What goes wrong lives in few characters: random Unicode alone would hardly ever meet them.
@@ -28,12 +28,12 @@ AWKWARD = st.sampled_from(
    "\ud800", "\ue000", "\U0010ffff", "𝔘", "①", "[MASK]", "[SEP]", "[mask]", "##"])
 TEXTS = st.lists(st.one_of(AWKWARD, st.sampled_from(PIECES + WORDS), st.characters(), st.just(" ")),
                  max_size=30).map("".join)
-# Mostly ASCII, as what goes through blocks.
+# Mostly ASCII, as what is vectorized.
 ENGLISH = st.lists(st.one_of(st.sampled_from([*WORDS, "The", "unaffable", "x" * 17, "A.B", "é", "“", "\xa0"]),
                              st.text(st.characters(max_codepoint=127), max_size=20), st.just(" "), AWKWARD),
                    max_size=30).map("".join)
 LOWER = st.booleans()
-WAY = st.sampled_from(["chunks", "blocks"])
+WAY = st.sampled_from(["chunks", "vectorized"])
 thorough = settings(max_examples=400, deadline=None)
 
 
@@ -41,16 +41,16 @@ def rows(encoding):
   return [row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])]
 
 
-def encode(way, tokenizer, texts, special_tokens=False, spans=False, block=10):
-  """encode_batch one way or the other, with blocks of so few characters that most batches have several."""
+def encode(way, tokenizer, texts, special_tokens=False, offsets=False, characters=10):
+  """encode_batch one way or the other, so few characters at a time that most batches are cut into several."""
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS[way])
-    patch.setattr(tokenization, "_BLOCK_CHARACTERS", block)
-    return tokenizer.encode_batch(texts, special_tokens, spans)
+    patch.setattr(tokenization, "_SMALLEST_BATCH", WAYS[way])
+    patch.setattr(tokenization, "_BATCH_CHARACTERS", characters)
+    return tokenizer.encode_batch(texts, special_tokens, offsets)
 
 
-def spanned(tokenizer, text, special_tokens=False):
-  """[(token, what the span covers)]"""
-  encoding = tokenizer.encode_batch([text], special_tokens, spans=True)
+def tokens_and_texts(tokenizer, text, special_tokens=False):
+  """[(token, the text that its offsets cover)]"""
+  encoding = tokenizer.encode_batch([text], special_tokens, offsets=True)
   return [(tokenizer.vocabulary.tokens[id], text[start:end])
-          for id, (start, end) in zip(encoding.ids.tolist(), encoding.spans.tolist(), strict=True)]
+          for id, (start, end) in zip(encoding.ids.tolist(), encoding.offsets.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""The character span of each token."""
+"""The offsets of each token."""
 
 import unicodedata
 
@@ -18,14 +18,14 @@ from tests.data_gen.tokenization.common import (
   VOCABULARY,
   WAY,
   encode,
-  spanned,
   thorough,
+  tokens_and_texts,
 )
 
 
 @pytest.mark.usefixtures("way")
-def test_spans_of_plain_words():
-  assert spanned(TOKENIZERS[True], " Unaffable,  AB\n") == [
+def test_offsets_of_plain_words():
+  assert tokens_and_texts(TOKENIZERS[True], " Unaffable,  AB\n") == [
     ("un", "Un"), ("##aff", "aff"), ("##able", "able"), (",", ","), ("ab", "AB")]
 
 
@@ -51,19 +51,19 @@ def test_spans_of_plain_words():
   ("\x0b\x0c \u2028", []),
 ])
 @pytest.mark.usefixtures("way")
-def test_spans_of_awkward_characters(text, expected):
-  assert spanned(TOKENIZERS[True], text) == expected
-  assert spanned(Tokenizer(VOCABULARY), f"ab {text}")[1:] == expected
+def test_offsets_of_awkward_characters(text, expected):
+  assert tokens_and_texts(TOKENIZERS[True], text) == expected
+  assert tokens_and_texts(Tokenizer(VOCABULARY), f"ab {text}")[1:] == expected
 
 
-def test_spans_where_decomposition_reorders_marks():
+def test_offsets_where_decomposition_reorders_marks():
   """U+302E (class 224) and U+1D165 (216), both kept, change places."""
   (word, starts, ends), = basic_tokenize_with_offsets("a\u302e\U0001d165", do_lower_case=True)
   assert word == "a\U0001d165\u302e"
   assert (list(starts), list(ends)) == ([0, 2, 1], [1, 3, 2])
 
 
-def plain_spans(text, lower):
+def plain_offsets(text, lower):
   """Spans by carrying every character's place through the plain algorithm; None where NFD reorders characters."""
   reference = REFERENCES[lower]
   places = []  # the text with U+E000 between words: [character, start, end]
@@ -84,7 +84,7 @@ def plain_spans(text, lower):
     elif chunk:
       chunks.append(chunk)
       chunk = []
-  spans = []
+  offsets = []
   for chunk in chunks:
     if lower:
       chunk = _plain_lower(chunk)
@@ -94,13 +94,13 @@ def plain_spans(text, lower):
     for place in [*chunk, None]:
       mark = place is not None and _is_mark(place[0])
       if (place is None or mark) and word:
-        spans += _plain_word(word, reference)
+        offsets += _plain_word(word, reference)
         word = []
       if mark:
-        spans += _plain_word([place], reference)
+        offsets += _plain_word([place], reference)
       elif place is not None:
         word.append(place)
-  return spans
+  return offsets
 
 
 def _is_mark(character):
@@ -132,30 +132,30 @@ def _plain_word(word, reference):
   pieces = reference.split_word("".join(place[0] for place in word))
   if pieces == ["[UNK]"]:
     return [(word[0][1], word[-1][2])]
-  spans, first = [], 0
+  offsets, first = [], 0
   for index, piece in enumerate(pieces):
     last = first + len(piece) - (2 if index else 0)
-    spans.append((word[first][1], word[last - 1][2]))
+    offsets.append((word[first][1], word[last - 1][2]))
     first = last
-  return spans
+  return offsets
 
 
 @thorough
 @given(st.one_of(TEXTS, ENGLISH), LOWER, WAY)
-def test_spans_equal_those_of_the_plain_algorithm(text, lower, way):
-  expected = plain_spans(text, lower)
-  encoding = encode(way, TOKENIZERS[lower], [text], spans=True)
-  assert encoding.spans.dtype == np.int32 and encoding.spans.shape == (len(encoding.ids), 2)
+def test_offsets_equal_those_of_the_plain_algorithm(text, lower, way):
+  expected = plain_offsets(text, lower)
+  encoding = encode(way, TOKENIZERS[lower], [text], offsets=True)
+  assert encoding.offsets.dtype == np.int32 and encoding.offsets.shape == (len(encoding.ids), 2)
   if expected is not None:
-    assert [tuple(span) for span in encoding.spans.tolist()] == expected
+    assert [tuple(pair) for pair in encoding.offsets.tolist()] == expected
 
 
 @thorough
 @given(TEXTS, LOWER)
-def test_a_span_tokenized_alone_gives_its_token(text, lower):
+def test_the_text_of_a_token_tokenized_alone_gives_its_token(text, lower):
   """For the first piece of a word; what follows would need its "##"."""
   tokenizer = TOKENIZERS[lower]
-  for token, covered in spanned(tokenizer, text):
+  for token, covered in tokens_and_texts(tokenizer, text):
     assert covered and not covered[0].isspace() and not covered[-1].isspace()
     if token == "[UNK]":
       assert "[UNK]" in tokenizer.tokenize(covered)

@@ -1,4 +1,4 @@
-"""The tokenizer against the original's output, against a plain implementation on random Unicode, and its spans."""
+"""The tokenizer against the original's output, against a plain implementation on random Unicode, and its offsets."""
 
 import concurrent.futures
 import gzip
@@ -58,9 +58,9 @@ def test_every_golden_line(released, golden_set, way):
   assert [tokenizer.tokenize(text) for text in texts] == [line["tokens"] for line in lines]
   real = [line for line in lines if "lang" in line]
   assert rows(tokenizer.encode_batch([line["text"] for line in real])) == [line["ids"] for line in real]
-  with_spans = tokenizer.encode_batch(texts, spans=True)
-  np.testing.assert_array_equal(with_spans.ids, encoding.ids)
-  np.testing.assert_array_equal(with_spans.row_lengths, encoding.row_lengths)
+  with_offsets = tokenizer.encode_batch(texts, offsets=True)
+  np.testing.assert_array_equal(with_offsets.ids, encoding.ids)
+  np.testing.assert_array_equal(with_offsets.row_lengths, encoding.row_lengths)
 
 
 def test_reference_on_every_golden_line(released, golden_set):
@@ -98,17 +98,17 @@ def test_class_of_every_character(golden):
 
 @thorough
 @given(st.lists(st.one_of(TEXTS, ENGLISH), max_size=4), LOWER, WAY)
-@example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True, "blocks")
+@example(["ΑΣ ΑΣ.b ΑΣ\u200bΒ", "ΟΔΟΣ"], True, "vectorized")
 @example(["a\x1cb", "中a\x85", ""], False, "chunks")
-@example(["the" * 6, "é" * 9 + "a" * 17, "a" * 16 + "b", "a" * 16], True, "blocks")
-@example(["\0\0\0\0\0\0\0\0a", "a", "\0"], True, "blocks")
+@example(["the" * 6, "é" * 9 + "a" * 17, "a" * 16 + "b", "a" * 16], True, "vectorized")
+@example(["\0\0\0\0\0\0\0\0a", "a", "\0"], True, "vectorized")
 def test_equals_the_plain_algorithm(texts, lower, way):
   expected = [REFERENCES[lower].encode(text) for text in texts]
   encoding = encode(way, TOKENIZERS[lower], texts)
   assert (rows(encoding) if texts else []) == expected
   assert encoding.ids.dtype == np.int32 and encoding.row_lengths.dtype == np.int64
   assert encoding.row_lengths.tolist() == [len(row) for row in expected]
-  assert encoding.spans is None
+  assert encoding.offsets is None
   assert [REFERENCES[lower].basic_tokenize(text) for text in texts] == [basic_tokenize(text, lower) for text in texts]
 
 
@@ -117,41 +117,41 @@ def test_equals_the_plain_algorithm(texts, lower, way):
 def test_a_fresh_tokenizer_says_the_same_as_one_that_has_seen_a_lot(texts, lower, special, way):
   fresh = Tokenizer(VOCABULARY, lower)
   warm = TOKENIZERS[lower]
-  for spans in (True, False):
-    one, other = (encode(way, tokenizer, texts, special, spans) for tokenizer in (fresh, warm))
+  for offsets in (True, False):
+    one, other = (encode(way, tokenizer, texts, special, offsets) for tokenizer in (fresh, warm))
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.row_lengths, other.row_lengths)
-    if spans:
-      np.testing.assert_array_equal(one.spans, other.spans)
+    if offsets:
+      np.testing.assert_array_equal(one.offsets, other.offsets)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(TEXTS, ENGLISH), min_size=1, max_size=6), LOWER, st.booleans(), WAY)
 def test_a_batch_is_its_texts_one_by_one(texts, lower, special, way):
   tokenizer = TOKENIZERS[lower]
-  batch = encode(way, tokenizer, texts, special, spans=True)
-  singles = [tokenizer.encode_batch([text], special, spans=True) for text in texts]
+  batch = encode(way, tokenizer, texts, special, offsets=True)
+  singles = [tokenizer.encode_batch([text], special, offsets=True) for text in texts]
   np.testing.assert_array_equal(batch.ids, np.concatenate([single.ids for single in singles]))
   np.testing.assert_array_equal(batch.row_lengths, np.concatenate([single.row_lengths for single in singles]))
-  np.testing.assert_array_equal(batch.spans, np.concatenate([single.spans for single in singles]))
+  np.testing.assert_array_equal(batch.offsets, np.concatenate([single.offsets for single in singles]))
   np.testing.assert_array_equal(batch.ids, encode(way, tokenizer, texts, special).ids)
 
 
 def test_full_caches_change_nothing(monkeypatch):
   monkeypatch.setattr(tokenization, "_CACHE_ENTRIES", 3)
-  monkeypatch.setattr(tokenization, "_SMALLEST_BLOCK", WAYS["chunks"])
+  monkeypatch.setattr(tokenization, "_SMALLEST_BATCH", WAYS["chunks"])
   tokenizer = Tokenizer(VOCABULARY)
   texts = ["the unaffable the, able!", "a b c d e f the", "中本a " * 3] * 2
   expected = [REFERENCES[True].encode(text) for text in texts]
   assert rows(tokenizer.encode_batch(texts)) == expected
-  assert rows(tokenizer.encode_batch(texts, spans=True)) == expected
+  assert rows(tokenizer.encode_batch(texts, offsets=True)) == expected
   caches = [*tokenizer._caches.values(), tokenizer._word_cache]
   assert [len(cache) <= 3 for cache in caches] == [True] * 5
   assert any(caches)
 
 
 def test_large_batch_of_all_kinds_of_text(released, golden):
-  """Enough for many blocks, every kind of text in each: rows must come back in their order."""
+  """Enough for many rounds, every kind of text in each: rows must come back in their order."""
   name, tokenizer = released
   lines = golden_lines(golden, name)
   lines = [lines[index] for index in np.random.default_rng(0).permutation(len(lines) * 4) % len(lines)]
@@ -161,12 +161,12 @@ def test_large_batch_of_all_kinds_of_text(released, golden):
 
 @pytest.mark.parametrize("size", [150_000, 250_000])
 def test_long_text(size):
-  """One text longer than a block, and one that is too long for blocks altogether."""
+  """One text longer than a batch should be, and one that is too long to be vectorized at all."""
   text = "the able, un " * (size // 13)
-  encoding = TOKENIZERS[True].encode_batch([text, "a"], spans=True)
+  encoding = TOKENIZERS[True].encode_batch([text, "a"], offsets=True)
   assert encoding.row_lengths.tolist() == [4 * (size // 13), 1]
   np.testing.assert_array_equal(encoding.ids[:4], REFERENCES[True].encode("the able, un"))
-  np.testing.assert_array_equal(encoding.spans[:-1].reshape(-1, 4, 2) - 13 * np.arange(size // 13)[:, None, None],
+  np.testing.assert_array_equal(encoding.offsets[:-1].reshape(-1, 4, 2) - 13 * np.arange(size // 13)[:, None, None],
                                 np.broadcast_to([[0, 3], [4, 8], [8, 9], [10, 12]], (size // 13, 4, 2)))
 
 
@@ -214,9 +214,9 @@ def test_special_tokens_only_on_request():
 def test_special_tokens_wherever_they_stand(text, tokens):
   tokenizer = TOKENIZERS[True]
   for _ in range(2):
-    encoding = tokenizer.encode_batch([text], special_tokens=True, spans=True)
+    encoding = tokenizer.encode_batch([text], special_tokens=True, offsets=True)
     assert [VOCABULARY.tokens[id] for id in encoding.ids] == tokens
-    for token, (start, end) in zip(tokens, encoding.spans, strict=True):
+    for token, (start, end) in zip(tokens, encoding.offsets, strict=True):
       assert text[start:end].replace("\u200b", "").lower() == token.lower()
 
 
@@ -225,7 +225,7 @@ def test_special_tokens_wherever_they_stand(text, tokens):
 
 def test_pickled_tokenizer(tmp_path):
   tokenizer = Tokenizer(VOCABULARY, do_lower_case=False)
-  tokenizer.encode_batch(["Ab ab"] * 3, spans=True)
+  tokenizer.encode_batch(["Ab ab"] * 3, offsets=True)
   copy = pickle.loads(pickle.dumps(tokenizer))
   assert copy.do_lower_case is False
   assert copy.vocabulary.tokens == VOCABULARY.tokens
@@ -237,18 +237,18 @@ def test_pickled_tokenizer(tmp_path):
 def test_empty_input():
   tokenizer = TOKENIZERS[True]
   assert tokenizer.tokenize("") == []
-  for spans in (True, False):
-    encoding = tokenizer.encode_batch([], spans=spans)
+  for offsets in (True, False):
+    encoding = tokenizer.encode_batch([], offsets=offsets)
     assert len(encoding.ids) == len(encoding.row_lengths) == 0
-    encoding = tokenizer.encode_batch(["", " ", "a", "\x0b"], spans=spans)
+    encoding = tokenizer.encode_batch(["", " ", "a", "\x0b"], offsets=offsets)
     assert encoding.row_lengths.tolist() == [0, 0, 1, 0]
-  assert encoding.spans is None
-  assert tokenizer.encode_batch([], spans=True).spans.shape == (0, 2)
+  assert encoding.offsets is None
+  assert tokenizer.encode_batch([], offsets=True).offsets.shape == (0, 2)
 
 
 @pytest.mark.usefixtures("way")
 def test_arrays_can_be_written():
-  encoding = TOKENIZERS[True].encode_batch(["a b"], spans=True)
+  encoding = TOKENIZERS[True].encode_batch(["a b"], offsets=True)
   for array in encoding:
     array += 1
   assert TOKENIZERS[True].tokenize("a b") == ["a", "b"]

@@ -58,7 +58,7 @@ def test_an_entry_that_no_file_can_hold(folder, token):
 @pytest.mark.parametrize("values", [
     {"model": {"type": "BPE", "vocab": {"a": 0}}}, {"model": None}, {"model": {"type": "WordPiece", "vocab": []}},
     {"normalizer": {"lowercase": "yes"}, "model": []}], ids=str)
-def test_other_tokenizers_are_not_looked_at(folder, values):
+def test_other_tokenizers_are_ignored(folder, values):
   write_tokenizer(folder, **values)
   source = read_checkpoint(str(folder))
   assert (source.vocab_file, source.do_lower_case) == (None, None)

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
-from modeling.task_heads import ClassificationHead
+from modeling.classification import ClassificationHead
 from tests.modeling.checkpoints.common import (
   HEADS,
   assert_refused,
@@ -30,7 +30,7 @@ WORDS = "bert.embeddings.word_embeddings.weight"
 
 
 @pytest.mark.parametrize("heads", [(), PRETRAINING, *((head,) for head in HEADS)], ids=str)
-def test_every_kind_of_network(tmp_path, heads):
+def test_every_kind_of_model(tmp_path, heads):
   weights = random_weights(*heads)
   assert_same(read_all(write_huggingface(tmp_path, weights)), weights)
 
@@ -102,12 +102,12 @@ def test_the_decoder_may_be_saved_again(tmp_path):
   assert_refused(tmp_path / "c", "cls.predictions.decoder.weight differs from bert.embeddings.word_embeddings.weight")
 
 
-def test_what_is_no_weight_of_ours_is_left_over(tmp_path):
+def test_what_is_no_weight_of_ours_is_unused(tmp_path):
   weights = random_weights("classifier")
   tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
   write_huggingface(tmp_path, weights, tensors=tensors)
-  _, account = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.newly_initialised, account.unused) == ([], ["crf.transitions"])
+  _, report = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
+  assert (report.newly_initialised, report.unused) == ([], ["crf.transitions"])
 
 
 @pytest.mark.parametrize("heads, excused", [
@@ -118,8 +118,8 @@ def test_a_pooler_may_be_missing_where_the_class_has_none(tmp_path, heads, excus
   if heads == ("classifier",):
     write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=["BertForSequenceClassification"])
   if excused:
-    _, account = load_into(tmp_path)
-    assert account.newly_initialised == ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
+    _, report = load_into(tmp_path)
+    assert report.newly_initialised == ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
   else:
     assert_refused(tmp_path, "does not hold the whole encoder", "bert/pooler/dense/kernel [12, 12]")
 
@@ -308,7 +308,7 @@ def test_two_towers(tmp_path):
   assert_refused(tmp_path, "holds 2 encoders ('document.bert.', 'query.bert.'): save the one that is meant by itself")
 
 
-def test_another_network(tmp_path):
+def test_another_model(tmp_path):
   save_file({"wte.weight": np.ones((3, 3), np.float32)}, tmp_path / "model.safetensors")
   assert_refused(tmp_path, "holds no BERT")
 

@@ -5,9 +5,11 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.losses import softmax_cross_entropy
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import load_into
 from tests.modeling.common import arrays
 
@@ -40,8 +42,8 @@ def test_pretraining(full_golden, folder):
   assert source.config.hidden_act == "gelu_erf"
   model = BertForPreTraining(source.config)
   model.build_weights()
-  account = load_weights(model, source)
-  assert (account.newly_initialised, account.unused) == ([], [])
+  report = load_weights(model, source)
+  assert (report.newly_initialised, report.unused) == ([], [])
   expected = arrays(full_golden / "hf/pretraining/inputs_outputs.npz")
   batch, length = expected["input_ids"].shape
   outputs = model({
@@ -59,8 +61,8 @@ def test_pretraining(full_golden, folder):
 
 def test_sequence_classification(full_golden):
   folder = full_golden / "hf/sequence_classification"
-  model, account = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
-  assert (account.newly_initialised, account.unused) == ([], [])
+  model, report = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
+  assert (report.newly_initialised, report.unused) == ([], [])
   assert model.config.hidden_act == "gelu"
   assert model.config.extra["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
   expected = arrays(folder / "inputs_outputs.npz")
@@ -73,9 +75,9 @@ def test_sequence_classification(full_golden):
 
 def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
-  model, account = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
-  assert (account.newly_initialised, account.unused) == (POOLER, [])
-  assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in account.describe()
+  model, report = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
+  assert (report.newly_initialised, report.unused) == (POOLER, [])
+  assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected)
@@ -88,8 +90,8 @@ def test_question_answering_has_no_pooler(golden):
 
 def test_token_classification_has_no_pooler_and_another_epsilon(full_golden):
   folder = full_golden / "hf/token_classification"
-  model, account = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})
-  assert (account.newly_initialised, account.unused) == (POOLER, [])
+  model, report = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})
+  assert (report.newly_initialised, report.unused) == (POOLER, [])
   assert (model.config.layer_norm_epsilon, model.config.hidden_act) == (1e-5, "relu")
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)

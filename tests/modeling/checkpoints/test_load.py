@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import shutil
 
 import numpy as np
@@ -6,13 +7,22 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import Checkpoint, load_weights, read_checkpoint
+from modeling.checkpoints.load import (
+  Checkpoint,
+  load_weights,
+  load_with_head,
+  open_checkpoint,
+  read_checkpoint,
+  read_task,
+)
 from modeling.checkpoints.native import weights_tree
 from modeling.checkpoints.weights import original_names
+from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import SMALL, arrays
+from tests.tiny import CONFIG, TOKENS, write_tiny
 
 
 def build(config):
@@ -45,33 +55,33 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   assert source.vocab_file == str(folder / "vocab.txt")
   assert source.do_lower_case is None
   model = build(source.config)
-  account = load_weights(model, source)
-  assert account.loaded == list(original_names(model))
-  assert len(account.loaded) == 62
-  assert (account.newly_initialised, account.unused) == ([], [])
+  report = load_weights(model, source)
+  assert report.loaded == list(original_names(model))
+  assert len(report.loaded) == 62
+  assert (report.newly_initialised, report.unused) == ([], [])
 
 
-def test_the_optimizers_slots_of_the_original_are_left_aside(full_golden):
+def test_the_optimizers_slots_of_the_original_are_neither_loaded_nor_unused(full_golden):
   source = read_checkpoint(str(full_golden / "optimizer"))
   expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")
   assert set(source.tensors) == set(expected)
   model = build(source.config)
-  account = load_weights(model, source)
-  assert (account.newly_initialised, account.unused) == ([], [])
+  report = load_weights(model, source)
+  assert (report.newly_initialised, report.unused) == ([], [])
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected[name], err_msg=name)
 
 
-def test_a_classifiers_head_is_left_over_and_the_missing_heads_stay_fresh(golden):
+def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialised(golden):
   source = read_checkpoint(str(golden / "tf1_heads"))
   assert source.config is None
   model = build(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))
-  account = load_weights(model, source)
-  assert account.unused == ["output_bias", "output_weights"]
-  assert all(name.startswith("bert/") for name in account.loaded)
-  assert all(name.startswith("cls/") for name in account.newly_initialised)
-  assert (len(account.loaded), len(account.newly_initialised)) == (55, 7)
-  lines = account.describe().split("\n")
+  report = load_weights(model, source)
+  assert report.unused == ["output_bias", "output_weights"]
+  assert all(name.startswith("bert/") for name in report.loaded)
+  assert all(name.startswith("cls/") for name in report.newly_initialised)
+  assert (len(report.loaded), len(report.newly_initialised)) == (55, 7)
+  lines = report.describe().split("\n")
   assert lines[0].startswith("loaded 55 tensors from ") and "classifier_model.ckpt" in lines[0]
   assert "cls/seq_relationship/output_bias" in lines[1]
   assert "output_bias, output_weights" in lines[2]
@@ -111,19 +121,19 @@ def test_an_encoder_is_loaded_whole_or_not_at_all(tmp_path):
   assert "and 10 more" in message and "whole encoder" in message and "\n" not in message
 
 
-def test_layers_the_model_does_not_have_are_left_over(tmp_path):
+def test_layers_the_model_does_not_have_are_unused(tmp_path):
   source = read_checkpoint(save(tmp_path))
-  account = load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
-  assert len(account.unused) == 16
-  assert all(name.startswith("bert/encoder/layer_1/") for name in account.unused)
+  report = load_weights(build(dataclasses.replace(SMALL, num_hidden_layers=1)), source)
+  assert len(report.unused) == 16
+  assert all(name.startswith("bert/encoder/layer_1/") for name in report.unused)
 
 
 def test_a_source_of_any_format_will_do():
   encoder = BertEncoder(SMALL)
   encoder.build_weights()
   tensors = {name: tuple(variable.shape) for name, variable in original_names(encoder).items()}
-  account = load_weights(encoder, Checkpoint("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
-  assert account.describe() == "loaded 39 tensors from ones"
+  report = load_weights(encoder, Checkpoint("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
+  assert report.describe() == "loaded 39 tensors from ones"
   assert all((variable.numpy() == 1).all() for variable in encoder.variables)
 
 
@@ -192,3 +202,119 @@ def test_damaged_data_change_nothing(tmp_path, damage):
 def test_an_unknown_kind(tmp_path):
   prefix = tf.train.Checkpoint(layer=tf.Module(), weight=tf.Variable(1.0)).write(str(tmp_path / "other"))
   assert_refused(prefix, "a checkpoint of an unknown kind", "weight/.ATTRIBUTES/VARIABLE_VALUE")
+
+
+# With all that belongs to it.
+
+TASK = {"task_name": "toy", "labels": ["no", "yes", "maybe"]}
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+  """A directory with tiny checkpoints: "classifier", "bare" (encoder only), "original" without companion files."""
+  folder = tmp_path_factory.mktemp("checkpoints")
+  for name in ("classifier", "bare", "original"):
+    (folder / name).mkdir()
+  write_tiny(folder / "classifier", "classifier", task=TASK)
+  write_tiny(folder / "bare")
+  write_tiny(folder / "original", output_format="original", vocabulary=False)
+  for name in ("bert_config.json", "tokenizer_config.json"):
+    (folder / "original" / name).unlink()
+  return folder
+
+
+def write_vocabulary(path, tokens=TOKENS) -> str:
+  path.write_text("\n".join(tokens) + "\n")
+  return str(path)
+
+
+def test_all_that_belongs_to_a_checkpoint_is_found(checkpoints):
+  opened = open_checkpoint(str(checkpoints / "classifier"))
+  assert opened.config == CONFIG
+  assert opened.task == TASK
+  assert opened.vocab_file == str(checkpoints / "classifier/vocab.txt")
+  assert opened.tokenizer.do_lower_case and list(opened.tokenizer.vocabulary.tokens) == TOKENS
+  assert opened.source is not None
+  assert open_checkpoint(str(checkpoints / "bare")).task is None
+  assert open_checkpoint(str(checkpoints / "bare"), do_lower_case=True).tokenizer.do_lower_case
+
+
+def test_the_casing_of_a_cased_checkpoint_is_taken_over(checkpoints, tmp_path):
+  cased = shutil.copytree(checkpoints / "bare", tmp_path / "cased")
+  path = cased / "tokenizer_config.json"
+  path.write_text(json.dumps({**json.loads(path.read_text()), "do_lower_case": False}))
+  assert not open_checkpoint(str(cased)).tokenizer.do_lower_case
+  with pytest.raises(UserError, match="--do_lower_case=true contradicts the checkpoint .* of cased text"):
+    open_checkpoint(str(cased), do_lower_case=True)
+  with pytest.raises(UserError, match="--do_lower_case=false contradicts the checkpoint .* of lower-cased text"):
+    open_checkpoint(str(checkpoints / "bare"), do_lower_case=False)
+
+
+def test_files_that_are_named_complete_a_bare_checkpoint(checkpoints, tmp_path):
+  checkpoint = str(next((checkpoints / "original").glob("*.index"))).removesuffix(".index")
+  with pytest.raises(UserError, match="no bert_config.json beside the checkpoint: give --bert_config_file"):
+    open_checkpoint(checkpoint)
+  CONFIG.to_file(str(tmp_path / "config.json"))
+  config_file = str(tmp_path / "config.json")
+  with pytest.raises(UserError, match="no vocab.txt beside the checkpoint: give --vocab_file"):
+    open_checkpoint(checkpoint, bert_config_file=config_file)
+  words = write_vocabulary(tmp_path / "words.txt")
+  opened = open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words)
+  assert opened.config == CONFIG
+  # Nothing tells the casing: the original's default.
+  assert opened.tokenizer.do_lower_case
+  assert not open_checkpoint(checkpoint, bert_config_file=config_file, vocab_file=words,
+                             do_lower_case=False).tokenizer.do_lower_case
+
+
+def test_random_weights_need_a_configuration_and_a_vocabulary(tmp_path):
+  with pytest.raises(UserError, match="give --init_checkpoint, or --bert_config_file"):
+    open_checkpoint(None)
+  CONFIG.to_file(str(tmp_path / "bert_config.json"))
+  with pytest.raises(UserError, match="there is no vocabulary: give --vocab_file"):
+    open_checkpoint(None, bert_config_file=str(tmp_path / "bert_config.json"))
+  # The one beside the configuration is taken.
+  write_vocabulary(tmp_path / "vocab.txt")
+  opened = open_checkpoint(None, bert_config_file=str(tmp_path / "bert_config.json"))
+  assert (opened.source, opened.task, opened.config) == (None, None, CONFIG)
+  assert opened.vocab_file == str(tmp_path / "vocab.txt")
+
+
+def test_what_does_not_fit_is_refused(checkpoints, tmp_path):
+  bare = str(checkpoints / "bare")
+  longer = write_vocabulary(tmp_path / "longer.txt", [*TOKENS, "more"])
+  with pytest.raises(UserError, match=f"longer.txt has {len(TOKENS) + 1} entries, but vocab_size is {len(TOKENS)}"):
+    open_checkpoint(bare, vocab_file=longer)
+  for arguments, part in (({"vocab_file": str(tmp_path / "missing.txt")}, "missing.txt"),
+                          ({"bert_config_file": str(tmp_path / "missing.json")}, "missing.json")):
+    with pytest.raises(UserError, match=part) as error:
+      open_checkpoint(bare, **arguments)
+    assert "\n" not in str(error.value)
+  with pytest.raises(UserError, match="nothing_here"):
+    open_checkpoint(str(tmp_path / "nothing_here"))
+
+
+def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
+  def load(name):
+    model = BertForClassification(CONFIG, 3)
+    model.build_weights()
+    opened = open_checkpoint(str(checkpoints / name))
+    return model, load_with_head(model, opened, "classifier")
+
+  model, report = load("classifier")
+  assert not report.newly_initialised
+  expected = open_checkpoint(str(checkpoints / "classifier")).source
+  for name, variable in original_names(model).items():
+    np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)
+  with pytest.raises(UserError, match=r"no whole classification head \(output_weights is missing\): take a "):
+    load("bare")
+
+
+def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
+  damaged = shutil.copytree(checkpoints / "classifier", tmp_path / "damaged")
+  (damaged / "task.json").write_text("{")
+  with pytest.raises(UserError, match="task.json"):
+    open_checkpoint(str(damaged))
+  source = open_checkpoint(str(checkpoints / "classifier")).source
+  assert read_task(source) == TASK
+  assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None

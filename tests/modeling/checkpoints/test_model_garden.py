@@ -11,8 +11,10 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints import model_garden_process
 from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, arrays, random_features
@@ -38,29 +40,29 @@ def garden(tmp_path_factory):
 
 
 def our_outputs(path, name):
-  """Outputs of our network with the weights at `path`, by the Model Garden's names, and the account."""
+  """Outputs of our model with the weights at `path`, by the Model Garden's names, and the report."""
   source = read_checkpoint(str(path))
   if name in ("pretrainer", "items", "trainer", "pretraining"):
     model = BertForPreTraining(source.config)
     model.build_weights()
-    account = load_weights(model, source)
+    report = load_weights(model, source)
     outputs = model(FEATURES)
     outputs = {"sequence_output": outputs["sequence_output"], "mlm_logits": outputs["masked_lm_logits"],
                "next_sentence": outputs["next_sentence_logits"]}
-    return outputs, account
+    return outputs, report
   config = source.config
   kind = name.partition("_with")[0]
   heads = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
            "tagging": lambda: TokenClassificationHead(config, 5)}
   model = WithHeads(config, **({kind: heads[kind]()} if kind in heads else {}))
-  account = load_weights(model, source)
+  report = load_weights(model, source)
   outputs = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
   if kind == "span":
     start, end = model.heads["span"](outputs["sequence_output"])
-    return {"start": start, "end": end}, account
+    return {"start": start, "end": end}, report
   if kind in heads:
-    return {"logits": model.heads[kind](outputs["sequence_output" if kind == "tagging" else "pooled_output"])}, account
-  return {name: outputs[name] for name in ("sequence_output", "pooled_output")}, account
+    return {"logits": model.heads[kind](outputs["sequence_output" if kind == "tagging" else "pooled_output"])}, report
+  return {name: outputs[name] for name in ("sequence_output", "pooled_output")}, report
 
 
 def assert_agree(outputs, garden, name):
@@ -75,18 +77,18 @@ def assert_agree(outputs, garden, name):
 def test_its_checkpoints_give_its_outputs(garden, name):
   source = read_checkpoint(str(garden / f"{name}.ckpt"))
   assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
-  outputs, account = our_outputs(garden / f"{name}.ckpt", name)
-  assert account.newly_initialised == []
+  outputs, report = our_outputs(garden / f"{name}.ckpt", name)
+  assert report.newly_initialised == []
   # Where a head has a pooler, the encoder's own is not used.
-  unused = [name for name in account.unused if "_pooler_layer/" not in name]
+  unused = [name for name in report.unused if "_pooler_layer/" not in name]
   assert unused == []
-  assert len(account.unused) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
+  assert len(report.unused) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
   assert_agree(outputs, garden, name)
 
 
 def test_its_items_lack_the_next_sentence_matrix(garden):
-  outputs, account = our_outputs(garden / "items.ckpt", "items")
-  assert account.newly_initialised == ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
+  outputs, report = our_outputs(garden / "items.ckpt", "items")
+  assert report.newly_initialised == ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
   del outputs["next_sentence"]
   assert_agree(outputs, garden, "items")
 

@@ -72,9 +72,9 @@ def test_keys_are_fixed_and_weights_come_back(tmp_path, replicas):
   restored, loaded = build(seed=2), build(seed=3)
   checkpoint_of(restored).read(prefix).assert_consumed()
   assert_same(values(restored), values(model))
-  account = load_weights(loaded, read_checkpoint(prefix))
+  report = load_weights(loaded, read_checkpoint(prefix))
   assert_same(values(loaded), values(model))
-  assert (len(account.loaded), account.newly_initialised, account.unused) == (len(KEYS), [], [])
+  assert (len(report.loaded), report.newly_initialised, report.unused) == (len(KEYS), [], [])
 
 
 def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path):
@@ -113,9 +113,9 @@ def test_an_encoder_takes_its_part(tmp_path):
   prefix = checkpoint_of(model).write(str(tmp_path / "ckpt-1"))
   encoder = BertEncoder(SMALL, seed=9)
   encoder.build_weights()
-  account = load_weights(encoder, read_checkpoint(prefix))
+  report = load_weights(encoder, read_checkpoint(prefix))
   assert_same(values(encoder), values(model.encoder))
-  assert account.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))
+  assert report.unused == sorted(name for name in original_names(model) if name.startswith("cls/"))
 
 
 MODELS = {"pretraining": (BertForPreTraining, "ckpt-4"),

@@ -14,9 +14,12 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
+from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
-from modeling.task_heads import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import WithHeads, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, random_features
 
@@ -148,7 +151,8 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path, golden, golden_set, casing):
   tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
   assert tokenizer.model_max_length == 512
   ours = Tokenizer.from_file(str(vocab_file), casing == "uncased")
-  lines = [json.loads(line) for line in open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8")]
+  with open(golden_set / f"tokenization/tokenization_{casing}.jsonl", encoding="utf-8") as file:
+    lines = [json.loads(line) for line in file]
   texts = [line["text"] for line in lines if line.get("lang") == "en"]
   assert len(texts) > 90
   cls, sep = ours.vocabulary.cls_id, ours.vocabulary.sep_id

@@ -25,10 +25,10 @@ GRAPHS = {(lower, special): traced(VOCABULARY, lower, special) for lower in (Fal
 
 def assert_same(graph, tokenizer, texts, special_tokens=False):
   found = graph(tf.constant([text.encode() for text in texts], tf.string))
-  expected = tokenizer.encode_batch(texts, special_tokens, spans=True)
+  expected = tokenizer.encode_batch(texts, special_tokens, offsets=True)
   np.testing.assert_array_equal(found.ids.row_lengths(), expected.row_lengths)
   np.testing.assert_array_equal(found.ids.values, expected.ids)
-  np.testing.assert_array_equal(np.stack([found.starts, found.ends], 1), expected.spans)
+  np.testing.assert_array_equal(np.stack([found.starts, found.ends], 1), expected.offsets)
 
 
 @pytest.mark.parametrize("lower, special", [(True, True), (False, False)])

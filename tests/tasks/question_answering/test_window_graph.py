@@ -53,7 +53,7 @@ def test_windows_are_those_of_training(seed):
   np.testing.assert_array_equal(np.argmax(numbers >= 0, 1), exact.doc_token_start)
 
 
-def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, questions):
+def plain_answers(windows: Windows, start_logits, end_logits, offsets, settings, questions):
   """`write_predictions` of the original: [(start, end, score, null score − score)]."""
   numbers, best_window = windows.context_tokens.numpy(), windows.is_best.numpy()
   lengths = windows.features["input_mask"].numpy().sum(1)
@@ -74,7 +74,7 @@ def plain_answers(windows: Windows, start_logits, end_logits, spans, settings, q
             continue
           score = start_logits[window, start] + end_logits[window, end]
           if found is None or score > found[2]:
-            found = (spans[numbers[window, start], 0], spans[numbers[window, end], 1], score)
+            found = (offsets[numbers[window, start], 0], offsets[numbers[window, end], 1], score)
     if found is None:
       answers.append((-1, -1, 0, 0))
     elif settings.version_2_with_negative and null - found[2] > settings.null_score_diff_threshold:
@@ -94,7 +94,7 @@ def test_answers_are_those_of_the_plain_loops(seed, negative):
   # Few different numbers, so that there are ties.
   start_logits, end_logits = rng.integers(-3, 4, (2, *windows.is_best.shape)).astype(np.float32)
   found = choose_answers(windows, tf.constant(start_logits), tf.constant(end_logits), tokens, settings)
-  expected = plain_answers(windows, start_logits, end_logits, context_tokens.spans, settings, len(contexts))
+  expected = plain_answers(windows, start_logits, end_logits, context_tokens.offsets, settings, len(contexts))
   assert list(zip(*(values.numpy().tolist() for values in found), strict=True)) == expected
   starts = [start for start, *_ in expected]
   assert any(start < 0 for start in starts) and any(start > 0 for start in starts)

@@ -3,9 +3,12 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.classification import ClassificationHead
 from modeling.dropout import dropout_stream
 from modeling.losses import softmax_cross_entropy
-from modeling.task_heads import ClassificationHead, MultipleChoiceHead, QuestionAnsweringHead, TokenClassificationHead
+from modeling.multiple_choice import MultipleChoiceHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
 from tests.modeling.checkpoints.common import WithHeads
 from tests.modeling.common import SMALL, arrays
 

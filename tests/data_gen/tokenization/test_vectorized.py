@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from data_gen.tokenization import word_table
-from data_gen.tokenization.word_table import WordTable
+from data_gen.tokenization import vectorized
+from data_gen.tokenization.vectorized import WordTable
 
 
 def columns(words):
@@ -28,7 +28,7 @@ def expected(words):
 
 @pytest.mark.parametrize("bits", [4, 17])
 def test_equals_a_dict(monkeypatch, bits):
-  monkeypatch.setattr(word_table, "_MIN_BITS", bits)
+  monkeypatch.setattr(vectorized, "_MIN_BITS", bits)
   table = WordTable(pieces_of, np.int32, [b"1", b"12", b"123456789"])
   random = np.random.default_rng(0)
   for digits in (2, 5, 9, 9):
@@ -37,15 +37,15 @@ def test_equals_a_dict(monkeypatch, bits):
 
 
 def test_words_that_collide(monkeypatch):
-  monkeypatch.setattr(word_table, "_LOW_FACTOR", np.uint64(0))
-  monkeypatch.setattr(word_table, "_HIGH_FACTOR", np.uint64(0))
+  monkeypatch.setattr(vectorized, "_LOW_FACTOR", np.uint64(0))
+  monkeypatch.setattr(vectorized, "_HIGH_FACTOR", np.uint64(0))
   table = WordTable(pieces_of, np.int32)
   words = [b"%d" % number for number in [*range(100), *range(50, 150)]]
   assert found(table, words) == expected(words)
 
 
-def test_full_table_is_emptied_and_goes_on(monkeypatch):
-  monkeypatch.setattr(word_table, "MAX_WORDS", 100)
+def test_full_table_is_emptied_and_filled_again(monkeypatch):
+  monkeypatch.setattr(vectorized, "_MAX_WORDS", 100)
   table = WordTable(pieces_of, np.int32, [b"7"])
   for start in range(0, 1000, 50):
     words = [b"7", *(b"%d" % number for number in range(start + 30, start + 100))]

@@ -1,9 +1,14 @@
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
+from scipy import special
 
-from modeling.normalization import LayerNorm
+from modeling.layers import LayerNorm, activation
 
+INPUTS = np.linspace(-6, 6, 1001)
+TANH_FORM = 0.5 * INPUTS * (1 + np.tanh(np.sqrt(2 / np.pi) * (INPUTS + 0.044715 * INPUTS ** 3)))
+ERF_FORM = 0.5 * INPUTS * (1 + special.erf(INPUTS / np.sqrt(2)))
 RNG = np.random.default_rng(0)
 X = RNG.normal(3, 2, (4, 5, 32))
 GAMMA = RNG.normal(1, 0.2, 32)
@@ -15,8 +20,8 @@ def reference(x, epsilon):
 
 
 def layer_norm(epsilon, **kwargs):
-  layer = LayerNorm(32, epsilon, **kwargs)
-  layer.build()
+  layer = LayerNorm(epsilon, **kwargs)
+  layer.build((None, 32))
   layer.gamma.assign(GAMMA)
   layer.beta.assign(BETA)
   return layer
@@ -56,3 +61,16 @@ def test_statistics_stay_in_float32_under_mixed_precision():
   result = layer_norm(1e-12, dtype="mixed_bfloat16")(x)
   assert keras.backend.standardize_dtype(result.dtype) == "bfloat16"
   np.testing.assert_allclose(tf.cast(result, tf.float32), reference(X, 1e-12), rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("gelu", TANH_FORM),
+    ("gelu_new", TANH_FORM),
+    ("gelu_erf", ERF_FORM),
+    ("relu", np.maximum(INPUTS, 0)),
+    ("tanh", np.tanh(INPUTS)),
+    ("linear", INPUTS),
+])
+def test_activations_compute_what_they_are_called(name, expected):
+  # The two forms of gelu differ by up to 5e-4.
+  np.testing.assert_allclose(activation(name)(INPUTS.astype(np.float32)), expected, rtol=0, atol=2e-6)

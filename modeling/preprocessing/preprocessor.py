@@ -1,0 +1,117 @@
+"""A Keras layer from strings to the ids that the encoder reads, for `tf.data` and for the inside of a model.
+
+    preprocessor = BertPreprocessor("vocab.txt", max_seq_length=64)
+    preprocessor(["no it is not ."])                       # one text each
+    preprocessor((["is this right ?"], ["no it is not ."]))  # pairs
+
+Input: strings [B]; output: "input_ids", "input_mask" and "segment_ids", int32 [B, S].
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from common.errors import UserError
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.preprocessing.graph_tokenizer import GraphTokenizer
+from modeling.preprocessing.packing import pack
+from modeling.saving import register
+
+
+@register
+class BertPreprocessor(keras.layers.Layer):
+  """Tokenizes texts or pairs and packs them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
+
+  The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is part of the configuration, so
+  a `.keras` file needs no `vocab.txt`. Needs Keras' TensorFlow backend.
+
+  Args:
+    vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the order of their ids.
+    do_lower_case: lower-case and strip accents; None for what the `Tokenizer` does, else true.
+    max_seq_length: longer texts and pairs are truncated, of a pair always the longer text.
+    pad_to_max_length: S is `max_seq_length` for every batch; else the length of the longest row.
+    special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
+
+  Raises:
+    UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token of a pair.
+  """
+
+  def __init__(self, vocabulary, do_lower_case: bool | None = None, *, max_seq_length: int = 128,
+               pad_to_max_length: bool = False, special_tokens: bool = False, **kwargs):
+    super().__init__(**kwargs)
+    if max_seq_length < 5:
+      raise UserError(f"max_seq_length is {max_seq_length}: it must be at least 5, for [CLS], [SEP] and two tokens")
+    if isinstance(vocabulary, Tokenizer):
+      do_lower_case = vocabulary.do_lower_case if do_lower_case is None else do_lower_case
+      vocabulary = vocabulary.vocabulary
+    elif isinstance(vocabulary, str):
+      vocabulary = Vocabulary.from_file(vocabulary)
+    elif not isinstance(vocabulary, Vocabulary):
+      vocabulary = Vocabulary(vocabulary)
+    self.vocabulary = vocabulary
+    self.do_lower_case = do_lower_case is not False
+    self.max_seq_length = max_seq_length
+    self.pad_to_max_length = pad_to_max_length
+    self.special_tokens = special_tokens
+    self.tokenizer = GraphTokenizer(vocabulary, self.do_lower_case, special_tokens)
+    # XLA knows no strings.
+    self.supports_jit = False
+
+  @classmethod
+  def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
+    """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where nothing tells.
+
+    Args:
+      path: as for `BertEncoder.from_checkpoint`.
+      kwargs: of the constructor.
+
+    Raises:
+      UserError: there is no checkpoint, or no vocabulary beside it.
+    """
+    from modeling.checkpoints.load import read_checkpoint
+
+    checkpoint = read_checkpoint(path)
+    if checkpoint.vocab_file is None:
+      raise UserError(f"{path}: there is no vocab.txt beside the checkpoint: use BertPreprocessor with the path of one")
+    return cls(checkpoint.vocab_file, **{"do_lower_case": checkpoint.do_lower_case, **kwargs})
+
+  def __call__(self, texts, *args, **kwargs):
+    """As `call`, also for lists and arrays of Python strings."""
+    return super().__call__(_as_tensors(texts), *args, **kwargs)
+
+  def call(self, texts) -> dict:
+    """Strings → ids.
+
+    Args:
+      texts: string [B] or [B, 1], UTF-8; for pairs a tuple or list of two such tensors. An empty second text
+        counts as none.
+
+    Returns:
+      int32 "input_ids", "input_mask" (1 for tokens, 0 for padding) and "segment_ids", each [B, S].
+    """
+    pair = texts if isinstance(texts, (list, tuple)) else [texts]
+    ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in pair]
+    features = pack(ids[0], ids[1] if len(ids) > 1 else None, self.max_seq_length, self.vocabulary)
+    if not self.pad_to_max_length:
+      return features
+    padding = {"input_ids": self.vocabulary.pad_id, "input_mask": 0, "segment_ids": 0}
+    missing = [[0, 0], [0, self.max_seq_length - tf.shape(features["input_ids"])[1]]]
+    return {name: tf.ensure_shape(tf.pad(value, missing, constant_values=padding[name]), [None, self.max_seq_length])
+            for name, value in features.items()}
+
+  def get_config(self) -> dict:
+    return {**super().get_config(), "vocabulary": self.vocabulary.tokens, "do_lower_case": self.do_lower_case,
+            "max_seq_length": self.max_seq_length, "pad_to_max_length": self.pad_to_max_length,
+            "special_tokens": self.special_tokens}
+
+
+def _as_tensors(texts):
+  """Strings in Python as tensors: a list of strings is a batch, a tuple or list of anything else a pair."""
+  if isinstance(texts, (list, tuple)):
+    if not all(isinstance(text, (str, bytes)) for text in texts):
+      if len(texts) != 2:
+        raise UserError(f"texts are a batch of strings, or a pair of two batches; this is a list of {len(texts)}")
+      return [_as_tensors(text) for text in texts]
+    return tf.constant(texts, tf.string)
+  return tf.constant(texts) if isinstance(texts, np.ndarray) else texts

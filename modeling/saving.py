@@ -1,0 +1,108 @@
+"""What Keras needs to save layers and models, and the checkpoints of every format as methods of them.
+
+`.keras` files hold the constructor's arguments and the weights; checkpoints are those of `modeling/checkpoints/`.
+"""
+
+import dataclasses
+import warnings
+
+import keras
+from keras import ops
+
+from common import files
+from common.errors import UserError
+from modeling.config import BertConfig
+
+register = keras.saving.register_keras_serializable(package="bert")
+
+
+class Configured:
+  """Serialization of the layers and models that are made of a `BertConfig`.
+
+  A subclass names the other arguments of its constructor in `_arguments`; each is also an attribute.
+  """
+
+  _arguments: tuple[str, ...] = ("seed",)
+
+  def get_config(self) -> dict:
+    """The arguments of the constructor, the `BertConfig` as a plain dict."""
+    arguments = {name: getattr(self, name) for name in self._arguments}
+    return {**super().get_config(), "config": self.config.to_dict(), **arguments}
+
+  @classmethod
+  def from_config(cls, config: dict):
+    """The inverse of `get_config`."""
+    return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
+
+
+class Checkpointed(Configured):
+  """`from_checkpoint` and `save_checkpoint` of the encoder and of the models."""
+
+  # Vocabulary and casing found beside the weights, for `save_checkpoint`.
+  vocab_file: str | None = None
+  do_lower_case: bool | None = None
+
+  @classmethod
+  def from_checkpoint(cls, path: str, *, bert_config_file: str | None = None, **kwargs):
+    """A model with the weights of a checkpoint of any format, its head included where the checkpoint has it.
+
+    A head that is not in the checkpoint, or has another number of classes than asked for, is newly initialised, and a
+    warning of one line says so; the same for a pooler that Hugging Face's models without one lack.
+
+    Args:
+      path: a run directory or checkpoint of ours, or a checkpoint of the original, of the Model Garden or of Hugging
+        Face (safetensors); see `modeling.checkpoints.load.read_checkpoint`.
+      bert_config_file: the configuration; None where it is found beside the checkpoint.
+      kwargs: of the constructor, such as `seed` and `dtype`. `classes` may be left out where the checkpoint has the
+        head.
+
+    Raises:
+      UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
+        missing, or nothing tells the number of classes.
+    """
+    from modeling.checkpoints.huggingface_config import read_either_config
+    from modeling.checkpoints.load import load_weights, read_checkpoint
+    from modeling.checkpoints.weights import original_names
+
+    checkpoint = read_checkpoint(path)
+    config = read_either_config(bert_config_file) if bert_config_file else checkpoint.config
+    if config is None:
+      raise UserError(f"{path}: there is no bert_config.json beside the checkpoint: give bert_config_file")
+    model = cls(config, **cls._head_arguments(checkpoint, kwargs))
+    shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
+    mismatched = [name for name, shape in checkpoint.tensors.items()
+                  if not name.startswith("bert/") and tuple(shape) != shapes.get(name)]
+    load_weights(model, dataclasses.replace(checkpoint, tensors={
+        name: shape for name, shape in checkpoint.tensors.items() if name not in mismatched}))
+    missing = [name for name in shapes if name not in checkpoint.tensors or name in mismatched]
+    if missing:
+      warnings.warn(f"newly initialised, not in {checkpoint.description}: {', '.join(missing)}", stacklevel=2)
+    model.vocab_file, model.do_lower_case = checkpoint.vocab_file, checkpoint.do_lower_case
+    return model
+
+  @classmethod
+  def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
+    """The constructor's arguments, with those that only the checkpoint tells."""
+    return kwargs
+
+  def save_checkpoint(self, directory: str, format: str = "native", *, vocab_file: str | None = None,
+                      do_lower_case: bool | None = None) -> None:
+    """Writes the weights, with configuration and vocabulary beside them, for other programs; LoRA updates are merged.
+
+    Args:
+      directory: must not exist; it appears when it is complete.
+      format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface" or "model_garden".
+      vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
+
+    Raises:
+      UserError: an unknown format, or the directory exists or can't be written.
+    """
+    from modeling.checkpoints.weights import original_names
+    from modeling.checkpoints.write import FORMATS, write_checkpoint
+
+    if format not in FORMATS:
+      raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
+    weights = {name: ops.convert_to_numpy(variable) for name, variable in original_names(self).items()}
+    with files.new_directory(directory, "directory") as temporary:
+      write_checkpoint(format, temporary, weights, self.config, vocab_file or self.vocab_file,
+                       self.do_lower_case if do_lower_case is None else do_lower_case)

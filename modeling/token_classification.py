@@ -1,0 +1,98 @@
+"""A tag for every token, such as the names of section 5.3 of the paper: the model, its head and its sums.
+
+Input: ids [B, S]; output: logits [B, S, C].
+"""
+
+from collections.abc import Mapping
+
+import keras
+from keras import ops
+
+from modeling.config import BertConfig
+from modeling.dropout import DropoutStream
+from modeling.losses import Accuracy, CrossEntropy, example_weights, known_labels, weighted_sums
+from modeling.saving import register
+from modeling.task_model import HEAD_DROPOUT, BertTaskModel, LinearHead, WithClasses
+
+
+@register
+class TokenClassificationHead(LinearHead):
+  """One of C tags for every token."""
+
+  key = "tagging"
+
+  def call(self, sequence_output, *, dropout: DropoutStream | None = None, training: bool | None = None):
+    """[B, S, H] → float32 logits [B, S, C]."""
+    return self.scores(sequence_output, dropout, training)
+
+
+@register
+class BertForTokenClassification(WithClasses, BertTaskModel):
+  """Encoder and token-classification head.
+
+  Args:
+    config: sizes, rates, activation.
+    classes: C, number of tags.
+    head_dropout: of what the head reads.
+    kwargs: as in `BertTaskModel`.
+  """
+
+  _head = TokenClassificationHead
+  _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
+
+  def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
+    super().__init__(config, seed=seed, **kwargs)
+    self.classes = classes
+    self.head_dropout = head_dropout
+    self.tagging = TokenClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
+    self.build_weights()
+
+  @property
+  def heads(self) -> dict[str, keras.layers.Layer]:
+    return {"tagging": self.tagging}
+
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
+    """Scores the tags of every token; the arguments are those of `BertForClassification.call`.
+
+    Returns:
+      float32 logits [B, S, C].
+    """
+    return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
+                        training=training)
+
+  def compile_defaults(self) -> dict:
+    """Cross-entropy of y int [B, S]; where it is negative the position is ignored."""
+    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
+
+  @staticmethod
+  def fit_batch(features: dict) -> tuple:
+    """(inputs, labels, weights) as `fit` takes them, of features as for `token_classification_sums`."""
+    return features, features["label_ids"], example_weights(features)
+
+
+def token_classification_sums(logits, features: dict) -> dict:
+  """Sums of cross-entropy and correct predictions over the positions of a batch that have a label.
+
+  Args:
+    logits: float32 [B, S, C].
+    features: "label_ids" int [B, S], negative where there is no label (padding, all but the first piece of a word),
+      and optionally "is_real_example" [B], 0 for padding examples.
+
+  Returns:
+    float32 scalars "token_classification_loss_sum" (nats), "token_classification_count",
+    "token_classification_correct".
+  """
+  return weighted_sums("token_classification", *known_labels(logits, features["label_ids"], example_weights(features)))
+
+
+def token_classification_counts(features: dict) -> dict:
+  """The denominator of the loss, "token_classification_count" float32 [], known before the model has run."""
+  known = ops.cast(ops.convert_to_tensor(features["label_ids"]) >= 0, "float32")
+  return {"token_classification_count": ops.sum(known * example_weights(features)[:, None])}
+
+
+def token_classification_metrics(sums: Mapping[str, float]) -> dict[str, float]:
+  """"loss" and "accuracy" of positions from sums over any number of batches."""
+  count = max(sums["token_classification_count"], 1e-5)
+  return {"loss": sums["token_classification_loss_sum"] / count,
+          "accuracy": sums["token_classification_correct"] / count}

@@ -1,0 +1,224 @@
+"""`compile` and `fit` of every task model: losses, metrics, what is decayed, what is frozen."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common.errors import UserError
+from modeling.classification import BertForClassification, classification_sums, regression_sums
+from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
+from modeling.losses import Accuracy, CrossEntropy
+from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_sums
+from modeling.optimizer import BertAdamW, WarmupLinearDecay
+from modeling.pretraining import BertForPreTraining, pretraining_sums
+from modeling.question_answering import BertForQuestionAnswering, span_sums
+from modeling.token_classification import BertForTokenClassification, token_classification_sums
+from tests.modeling.common import SMALL, random_features
+from training.optimization import LearningRateSchedule
+
+BATCH, LENGTH, CHOICES = 8, 10, 3
+RNG = np.random.default_rng(3)
+FEATURES = {
+    **random_features(SMALL, BATCH, LENGTH, predictions=3),
+    "start_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
+    "end_positions": RNG.integers(0, LENGTH, BATCH).astype(np.int32),
+    # The last two rows only fill the batch.
+    "is_real_example": (np.arange(BATCH) < BATCH - 2).astype(np.int32),
+}
+CLASSES = RNG.integers(0, 3, BATCH).astype(np.int32)
+TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH, LENGTH))).astype(np.int32)
+STACKED = {name: np.stack([FEATURES[name]] * CHOICES, axis=1) for name in ("input_ids", "input_mask", "segment_ids")}
+STACKED["input_ids"] = (STACKED["input_ids"] + np.arange(CHOICES)[:, None]) % SMALL.vocab_size
+
+# Name → (model, features with labels, sums of the own loop, its metrics that `fit` reports under another name).
+TASKS = {
+    "pretraining": (lambda: BertForPreTraining(SMALL), FEATURES, pretraining_sums,
+                    {"masked_lm_accuracy": "masked_lm", "next_sentence_accuracy": "next_sentence"}),
+    "classification": (lambda: BertForClassification(SMALL, 3), {**FEATURES, "label_ids": CLASSES},
+                       classification_sums, {"accuracy": "classification"}),
+    "regression": (lambda: BertForClassification(SMALL, 1),
+                   {**FEATURES, "label_ids": CLASSES.astype(np.float32)}, regression_sums, {}),
+    "question_answering": (lambda: BertForQuestionAnswering(SMALL), FEATURES, span_sums, {}),
+    "multiple_choice": (lambda: BertForMultipleChoice(SMALL), {**FEATURES, **STACKED, "label_ids": CLASSES},
+                        multiple_choice_sums, {"accuracy": "multiple_choice"}),
+    "token_classification": (lambda: BertForTokenClassification(SMALL, 5), {**FEATURES, "label_ids": TAGS},
+                             token_classification_sums, {"accuracy": "token_classification"}),
+}
+
+
+def own_loss(sums: dict) -> float:
+  """The loss of our own training loop."""
+  parts = [name.removesuffix("_loss_sum") for name in sums if name.endswith("_loss_sum")]
+  return sum(float(sums[f"{part}_loss_sum"]) / float(sums[f"{part}_count"]) for part in parts)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_fit_lowers_the_loss_of_our_own_loop(name, tmp_path):
+  make, features, sums_of, accuracies = TASKS[name]
+  model = make()
+  model.compile(BertAdamW(1e-2))
+  dataset = tf.data.Dataset.from_tensors(features).map(model.fit_batch)
+  before = model.evaluate(dataset, verbose=0, return_dict=True)
+  sums = sums_of(model(features), features)
+  assert before["loss"] == pytest.approx(own_loss(sums), rel=1e-5)
+  for metric, part in accuracies.items():
+    assert before[metric] == pytest.approx(float(sums[f"{part}_correct"]) / float(sums[f"{part}_count"]), abs=1e-6)
+  assert len(before) >= 2  # The loss, and a metric at least.
+  model.fit(dataset, epochs=12, verbose=0)
+  after = model.evaluate(dataset, verbose=0, return_dict=True)
+  assert after["loss"] < 0.9 * before["loss"]
+  # A file keeps losses, metrics and the state of the optimizer.
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  assert loaded.evaluate(dataset, verbose=0, return_dict=True) == pytest.approx(after, rel=1e-6)
+  assert isinstance(loaded.optimizer, BertAdamW)
+  for found, expected in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_keras_own_losses_and_train_on_batch_work_too():
+  model = BertForClassification(SMALL, 3)
+  model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+  ids = FEATURES["input_ids"]
+  first = model.train_on_batch(ids, CLASSES, return_dict=True)
+  assert set(first) == {"loss", "accuracy"}
+  assert model.fit([ids, FEATURES["input_mask"]], CLASSES, verbose=0).history["loss"][0] > 0
+  assert model.predict(ids, verbose=0).shape == (BATCH, 3)
+  np.testing.assert_allclose(model.predict(ids, verbose=0), model(ids), atol=1e-5)
+
+
+def test_cross_entropy_and_accuracy_ignore_negative_labels_and_divide_by_the_weights():
+  logits = RNG.normal(size=(2, 4, 5)).astype(np.float32)
+  labels = np.array([[0, 1, -1, 4], [2, -100, 3, 3]])
+  weights = np.array([1.0, 0.5])
+  log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+  known = (labels >= 0) * weights[:, None]
+  losses = -np.take_along_axis(log_probabilities, np.maximum(labels, 0)[..., None], -1)[..., 0]
+  assert float(CrossEntropy()(labels, logits, weights)) == pytest.approx((known * losses).sum() / known.sum(), rel=1e-5)
+  assert float(CrossEntropy()(labels, logits)) == pytest.approx(losses[labels >= 0].mean(), rel=1e-5)
+  np.testing.assert_allclose(CrossEntropy().call(labels, logits), np.where(labels >= 0, losses, 0).ravel(), rtol=1e-5)
+  assert float(CrossEntropy()(np.full((2, 4), -1), logits)) == 0
+  accuracy = Accuracy()
+  accuracy.update_state(labels, logits, weights)
+  correct = logits.argmax(-1) == labels
+  assert float(accuracy.result()) == pytest.approx((known * correct).sum() / known.sum(), rel=1e-6)
+  # A column of labels is as good as a row.
+  assert float(CrossEntropy()(np.array([[1], [2]]), logits[:, 0])) == pytest.approx(
+      float(CrossEntropy()(np.array([1, 2]), logits[:, 0])))
+
+
+def test_layer_norms_and_biases_are_not_decayed():
+  model = BertForPreTraining(SMALL)
+  before = {variable.path: variable.numpy() for variable in model.trainable_variables}
+  optimizer = BertAdamW(learning_rate=0.5, weight_decay=0.1)
+  optimizer.build(model.trainable_variables)
+  # Without a gradient only the decay changes anything.
+  optimizer.apply([np.zeros(variable.shape, np.float32) for variable in model.trainable_variables])
+  decayed = {variable.path for variable in model.trainable_variables if (variable.numpy() != before[variable.path]).any()}
+  for path, value in before.items():
+    assert (path in decayed) == path.endswith(("kernel", "_embeddings", "output_weights")), path
+  for variable in model.trainable_variables:
+    if variable.path in decayed:
+      np.testing.assert_allclose(variable.numpy(), before[variable.path] * (1 - 0.5 * 0.1), rtol=1e-5)
+  # What is excluded is part of the configuration, so it survives saving.
+  again = BertAdamW.from_config(BertAdamW(exclude_from_weight_decay=["gamma"]).get_config())
+  assert again.not_decayed == ("gamma",)
+  assert (again.epsilon, again.global_clipnorm, again.weight_decay) == (1e-6, 1.0, 0.01)
+
+
+@pytest.mark.parametrize("warmup", [0, 10])
+def test_learning_rates_are_those_of_the_run_scripts(warmup):
+  rates = WarmupLinearDecay(2e-5, 40, warmup)
+  expected = LearningRateSchedule(2e-5, 40, warmup)
+  for step in (0, 1, 9, 10, 11, 39, 40, 50):
+    assert float(rates(step)) == pytest.approx(float(expected(tf.constant(step, tf.int64))), rel=1e-6, abs=1e-12)
+  assert WarmupLinearDecay.from_config(rates.get_config()).get_config() == rates.get_config()
+
+
+def train(model) -> set[str]:
+  """Names of the weights that a few steps of `fit` change."""
+  before = {variable.path: variable.numpy() for variable in model.weights}
+  model.compile(BertAdamW(1e-2))
+  for _ in range(2):
+    model.train_on_batch(FEATURES["input_ids"], CLASSES)
+  return {variable.path for variable in model.weights if (variable.numpy() != before[variable.path]).any()}
+
+
+def test_frozen_weights_keep_their_bits():
+  model = BertForClassification(SMALL, 3)
+  freeze_layers(model, 1)
+  freeze_embeddings(model)
+  frozen = {variable.path for variable in model.weights if not variable.trainable}
+  assert frozen == {variable.path for layer in (model.encoder.embeddings, model.encoder.layers[0])
+                    for variable in layer.weights}
+  changed = train(model)
+  assert not changed & frozen
+  assert {path for path in changed if "layer_1/" in path} and {path for path in changed if "classifier" in path}
+  with pytest.raises(UserError, match="3 layers can't be frozen: the model has 2"):
+    freeze_layers(model, 3)
+
+
+@pytest.mark.parametrize("when", ["constructor", "later"])
+def test_the_whole_encoder_may_be_frozen_and_thawed(when):
+  model = BertForClassification(SMALL, 3, encoder=BertEncoder(SMALL, trainable=when == "later"))
+  model.encoder.trainable = False
+  assert len(model.trainable_variables) == 2
+  assert train(model) == {variable.path for variable in model.classifier.weights}
+  model.encoder.trainable = True
+  assert all(variable.trainable for variable in model.weights)
+  assert len(train(model)) > 30
+
+
+def test_what_is_frozen_stays_frozen_in_a_file(tmp_path):
+  model = BertForClassification(SMALL, 3)
+  for layer in model.encoder.layers[:1]:
+    layer.trainable = False
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  assert [variable.path for variable in loaded.trainable_variables] == [
+      variable.path for variable in model.trainable_variables]
+
+
+@pytest.mark.parametrize("layers", [("query", "value"), "all"])
+def test_lora_trains_its_own_weights_and_the_head_only(layers, tmp_path):
+  model = BertForClassification(SMALL, 3, seed=4)
+  expected = model(FEATURES)
+  query = model.encoder.layers[1].attention.query
+  kernel, weights = query.kernel.numpy(), len(model.weights)
+  model.encoder.enable_lora(2, lora_alpha=4.0, layers=layers)
+  # Nothing changes by enabling it: one of the two matrices starts from 0.
+  np.testing.assert_array_equal(model(FEATURES), expected)
+  count = 2 * SMALL.num_hidden_layers * (2 if layers != "all" else 6)
+  assert len(model.weights) == weights + count
+  trained = {variable.path for variable in model.trainable_variables}
+  assert len(trained) == count + 2
+  assert train(model) == trained
+  a, b = query.lora_kernel_a.numpy(), query.lora_kernel_b.numpy()
+  np.testing.assert_allclose(query.kernel, kernel + 4.0 / 2 * a @ b, atol=1e-6)
+  # A .keras file goes on where it was saved: the update is there, and apart from the kernel.
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(loaded(FEATURES), model(FEATURES))
+  assert {variable.path for variable in loaded.trainable_variables} == trained
+  np.testing.assert_array_equal(loaded.encoder.layers[1].attention.query.lora_kernel_b, b)
+  assert train(loaded) == trained
+  # Checkpoints of all formats have the merged kernels and no other weights.
+  model.save_checkpoint(str(tmp_path / "merged"))
+  plain = BertForClassification.from_checkpoint(str(tmp_path / "merged"))
+  assert plain.encoder.lora is None and len(plain.weights) == weights
+  np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
+  with pytest.raises(UserError, match="enable_lora was called twice"):
+    model.encoder.enable_lora(2)
+
+
+def test_weights_with_lora_can_be_loaded_merged(tmp_path):
+  model = BertForClassification(SMALL, 3)
+  model.encoder.enable_lora(2)
+  train(model)
+  model.save_weights(tmp_path / "lora.weights.h5")
+  plain = BertForClassification(SMALL, 3)
+  plain.load_weights(tmp_path / "lora.weights.h5")
+  np.testing.assert_allclose(plain(FEATURES), model(FEATURES), atol=1e-5)
+  with pytest.raises(UserError, match="layers='pooler': LoRA can be given to query, key"):
+    plain.encoder.enable_lora(2, layers=("pooler",))

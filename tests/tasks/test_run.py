@@ -1,0 +1,157 @@
+"""The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from inference.predictor import Predictor
+from modeling import (
+  BertForClassification,
+  BertForPreTraining,
+  BertForQuestionAnswering,
+)
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.weights import original_name
+from tasks import run as driver
+from tasks.classification import task as classification
+from tasks.classification.options import ClassificationOptions
+from tasks.classification.task import ClassificationTask
+from tasks.pretraining import task as pretraining
+from tasks.pretraining.options import PretrainingOptions
+from tasks.question_answering import task as question_answering
+from tests.tasks.classification.toy_task import WORDS, write_csv, write_network
+from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, batches, instances, make_trainer, train, write_records
+from training.optimization import LearningRateSchedule
+from training.run_directory import read_metrics
+
+
+def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
+      label_column="verdict", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=16, train_batch_size=8, learning_rate=0.003, num_train_epochs=2, seed=1, do_train=True),
+      **changes})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("data")
+  write_network(folder)
+  write_csv(folder / "train.csv", 40, 1)
+  write_csv(folder / "dev.csv", 16, 2)
+  return folder
+
+
+def test_a_run_on_another_file_system(folder):
+  """Pre-trained, resumed, fine-tuned, asked: nothing of it on this machine's disk."""
+  ram = "ram://runs"
+  files.make_directories(ram)
+  for name in ("train.csv", "dev.csv", "vocab.txt", "bert_config.json"):
+    files.copy(str(folder / name), f"{ram}/{name}")
+  write_records(f"{ram}/records-0", 12, vocab_size=len(WORDS))
+  write_records(f"{ram}/records-1", 9, 12, vocab_size=len(WORDS))
+  pretrain = PretrainingOptions(
+      input_file=f"{ram}/records-*", bert_config_file=f"{ram}/bert_config.json", output_dir=f"{ram}/pre",
+      max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True, do_eval=True, train_batch_size=4,
+      num_train_steps=2, num_warmup_steps=0, save_checkpoints_steps=2, max_eval_steps=2)
+  assert pretraining.run(pretrain) == 0
+  assert pretraining.run(pretrain.replace(num_train_steps=4)) == 0
+  assert [line["step"] for line in read_metrics(f"{ram}/pre") if line["split"] == "train"][-1] == 4
+  options = fine_tuning(ram, f"{ram}/fine", init_checkpoint=f"{ram}/pre", bert_config_file=None, num_train_epochs=1,
+                        do_eval=True, do_predict=True, test_file=f"{ram}/dev.csv")
+  assert classification.run(options) == 0
+  assert {"best", "checkpoint", "eval_results.json", "metrics.jsonl", "task.json", "test_results.tsv", "train"} <= set(
+      files.list_directory(f"{ram}/fine"))
+  assert any("tfevents" in name for name in files.list_directory(f"{ram}/fine/train"))
+  (answer,) = Predictor.from_checkpoint(f"{ram}/fine")(["the film was good"])
+  assert set(answer["probabilities"]) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("changes, frozen", [
+    ({"freeze_embeddings": True}, ["bert/embeddings/"]),
+    ({"freeze_layers": 1}, ["bert/encoder/layer_0/"])])
+def test_frozen_weights_stay_as_they_are(folder, tmp_path, changes, frozen, capsys):
+  first = fine_tuning(folder, tmp_path / "first", num_train_epochs=1)
+  assert classification.run(first) == 0
+  second = fine_tuning(folder, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), bert_config_file=None,
+                       num_train_epochs=1, seed=2, **changes)
+  assert classification.run(second) == 0
+  assert "of them frozen" in capsys.readouterr().out
+  before, after = read_checkpoint(str(tmp_path / "first")), read_checkpoint(str(tmp_path / "second"))
+  for name in before.tensors:
+    same = np.array_equal(before.read(name), after.read(name))
+    assert same == name.startswith(tuple(frozen)), name
+  # They have no slots either.
+  slots = {original_name(key.removeprefix("optimizer/m/").removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
+           for key in tf.train.load_checkpoint(str(tmp_path / "second")).get_variable_to_shape_map()
+           if key.startswith("optimizer/m/")}
+  assert slots == {name for name in before.tensors if not name.startswith(tuple(frozen))}
+
+
+def test_more_layers_than_there_are_can_not_be_frozen(folder, tmp_path):
+  with pytest.raises(UserError, match="2 layers can.t be frozen: the model has 1"):
+    classification.run(fine_tuning(folder, tmp_path / "out", freeze_layers=2))
+
+
+@pytest.mark.parametrize("lost_step", [5, 10])
+def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
+  """A run that was stopped between a checkpoint and its evaluation, on the way and at the end."""
+  options = fine_tuning(folder, tmp_path / "whole", save_checkpoints_steps=5, iterations_per_loop=5)
+  assert classification.run(options) == 0
+  assert [line["step"] for line in read_metrics(options.output_dir) if line["split"] == "eval"] == [5, 10]
+
+  stopped = options.replace(output_dir=str(tmp_path / "stopped"))
+
+  class Interrupted(ClassificationTask):
+    """Is killed when it should evaluate."""
+
+    def evaluate(self, run):
+      if run.step == lost_step:
+        raise KeyboardInterrupt
+      return super().evaluate(run)
+
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(Interrupted, stopped)
+  assert os.path.exists(tmp_path / "stopped" / f"ckpt-{lost_step}.index")
+  assert classification.run(stopped) == 0
+  for name in ("metrics.jsonl", "best/best.json"):
+    found, expected = ((tmp_path / one / name).read_text() for one in ("stopped", "whole"))
+    if name == "metrics.jsonl":
+      found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
+    assert found == expected
+
+
+def _with_labels(features: dict, **labels) -> dict:
+  return {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | labels
+
+
+@pytest.mark.parametrize("task", ["pretraining", "classification", "regression", "question_answering"])
+def test_the_step_of_every_task_compiles_for_static_shapes(task):
+  """As a TPU compiles it."""
+  features = {name: value[None].astype(value.dtype if value.dtype == np.float32 else np.int32)
+              for name, value in instances(4).items()}
+  number = np.arange(4, dtype=np.int32)[None]
+  if task == "pretraining":
+    model, objective = BertForPreTraining(ONE_LAYER), pretraining.make_objective
+  elif task == "question_answering":
+    model, objective = BertForQuestionAnswering(ONE_LAYER), question_answering.make_objective
+    features = _with_labels(features, start_positions=number, end_positions=number + 1)
+  else:
+    regression = task == "regression"
+    model = BertForClassification(ONE_LAYER, 1 if regression else 4)
+    features = _with_labels(features, label_ids=number.astype(np.float32) if regression else number)
+
+    def objective(model):
+      return classification.make_objective(model, regression)
+  data = batches(features).repeat()
+  reports = {}
+  for jit_compile in (True, False):
+    trainer = make_trainer(model, data, 4, LearningRateSchedule(0.0, 10), objective=objective(model),
+                           jit_compile=jit_compile)
+    reports[jit_compile] = train(trainer, 2, 2)[0]
+  for name in ("loss", "gradient_norm"):
+    assert reports[True][name] == pytest.approx(reports[False][name], rel=1e-5), name
