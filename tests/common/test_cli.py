@@ -33,7 +33,7 @@ class MyOptions(Shared):
   rate: float = option(0.5, "Rate.", sweep=True)
   epochs: float | None = option(None, "Epochs.", sweep=True)
   mode: str | None = option(None, "How.", choices=("a", "b"))
-  size: str | None = option(None, "Size.", choices=tuple(f"size_{number:03}" for number in range(12)))
+  size: str | None = option(None, "Size.", choices=tuple(f"size_{{number:03}}" for number in range(12)))
   lower: bool | None = option(None, "Casing.")
 
 def main(options):
