@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from common.errors import UserError
 from common.files import read_json, write_json
 
-# What may be called `hidden_act`; `modeling/activations.py` computes them.
+# What may be called `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
 
 # Attribute → its key in JSON, where they differ.
