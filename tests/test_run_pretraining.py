@@ -50,7 +50,7 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   assert status == 0, errors
   stopped = int(tf.train.latest_checkpoint(str(run)).rpartition("-")[2])
   assert 40 <= stopped < STEPS
-  assert f"SIGTERM: saved step {stopped} in {run}; run the same command again to go on from there" in output
+  assert f"SIGTERM: saved step {stopped} in {run}; run the same command again to resume" in output
   assert "SIGTERM: finishing the current loop, then saving" in errors
   assert not (run / "eval_results.txt").exists()
 
