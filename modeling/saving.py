@@ -71,7 +71,7 @@ class Checkpointed(Configured):
     model = cls(config, **cls._head_arguments(checkpoint, kwargs))
     shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     mismatched = [name for name, shape in checkpoint.tensors.items()
-                  if not name.startswith("bert/") and tuple(shape) != shapes.get(name)]
+                  if not name.startswith("bert/") and tuple(shape) != shapes.get(name, tuple(shape))]
     load_weights(model, dataclasses.replace(checkpoint, tensors={
         name: shape for name, shape in checkpoint.tensors.items() if name not in mismatched}))
     missing = [name for name in shapes if name not in checkpoint.tensors or name in mismatched]
@@ -102,6 +102,8 @@ class Checkpointed(Configured):
 
     if format not in FORMATS:
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
+    if files.exists(directory):
+      raise UserError(f"{directory} exists: name a directory that does not, the checkpoint becomes one")
     weights = {name: ops.convert_to_numpy(variable) for name, variable in original_names(self).items()}
     with files.new_directory(directory, "directory") as temporary:
       write_checkpoint(format, temporary, weights, self.config, vocab_file or self.vocab_file,

@@ -34,14 +34,14 @@ class BertPreprocessor(keras.layers.Layer):
     special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
 
   Raises:
-    UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token of a pair.
+    UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token.
   """
 
   def __init__(self, vocabulary, do_lower_case: bool | None = None, *, max_seq_length: int = 128,
                pad_to_max_length: bool = False, special_tokens: bool = False, **kwargs):
     super().__init__(**kwargs)
-    if max_seq_length < 5:
-      raise UserError(f"max_seq_length is {max_seq_length}: it must be at least 5, for [CLS], [SEP] and two tokens")
+    if max_seq_length < 3:
+      raise UserError(f"max_seq_length is {max_seq_length}: it must be at least 3, for [CLS], a token and [SEP]")
     if isinstance(vocabulary, Tokenizer):
       do_lower_case = vocabulary.do_lower_case if do_lower_case is None else do_lower_case
       vocabulary = vocabulary.vocabulary

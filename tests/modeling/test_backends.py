@@ -14,6 +14,7 @@ from tests.modeling.common import SMALL, random_features
 
 _PROGRAM = """
 import sys
+import keras
 import numpy as np
 from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
@@ -27,6 +28,8 @@ with np.load(weights) as file:
     variable.assign(file[name])
 with np.load(features) as file:
   features = dict(file)
+assert all(keras.ops.any(keras.ops.abs(dropped - kept) > 1e-4) for dropped, kept in zip(
+    model(features, training=True).values(), model(features).values()))
 outputs = model(features)
 values = {**outputs, **pretraining_sums(outputs, features)}
 np.savez(results, **{name: value.detach().numpy() if hasattr(value, "detach") else np.asarray(value)

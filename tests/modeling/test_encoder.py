@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from common.errors import UserError
 from modeling import dropout
 from modeling.encoder import BertEncoder
+from modeling.question_answering import BertForQuestionAnswering
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
 LENGTH = SMALL.max_position_embeddings
@@ -125,3 +127,64 @@ def test_dropout_is_where_the_original_has_it(monkeypatch):
   layer = [(0.3, probabilities), (0.2, hidden), (0.2, hidden)]
   assert sites == [(site, rate, shape, stream)
                    for site, (rate, shape) in enumerate([(0.2, hidden), *layer, *layer])]
+
+
+def test_inputs_may_be_positional_named_a_list_or_a_dict(small):
+  features = random_features(SMALL, 3, 9, predictions=1)
+  names = ("input_ids", "input_mask", "segment_ids")
+  columns = [features[name] for name in names]
+  expected = small(*columns)["sequence_output"]
+  for call in (lambda: small(**{name: features[name] for name in names}), lambda: small(columns),
+               lambda: small(tuple(columns)), lambda: small(features),
+               lambda: small([*columns[:2]], segment_ids=columns[2]),
+               lambda: small({**features, "input_mask": None}, input_mask=columns[1]),
+               # As from a `keras.Input` whose dtype was forgotten.
+               lambda: small([array.astype(np.float32) for array in columns])):
+    np.testing.assert_array_equal(call()["sequence_output"], expected)
+  np.testing.assert_array_equal(small([columns[0]])["sequence_output"], small(columns[0])["sequence_output"])
+  with pytest.raises(UserError, match='the encoder needs "input_ids"'):
+    small({"input_mask": columns[1]})
+
+
+def test_packed_and_causal_inputs_reach_the_encoder_of_every_model(small):
+  tokens = ids(3, 2, 8)
+  packed = {"input_ids": tokens, "position_ids": np.tile([0, 1, 2, 3], (2, 2)),
+            "sequence_ids": np.tile([1, 1, 1, 1, 2, 2, 2, 2], (2, 1))}
+  expected = small(tokens, position_ids=packed["position_ids"], sequence_ids=packed["sequence_ids"])
+  np.testing.assert_array_equal(small(packed)["sequence_output"], expected["sequence_output"])
+  model = BertForQuestionAnswering(SMALL, seed=5)
+  np.testing.assert_array_equal(model(packed)[0], model.span(expected["sequence_output"])[0])
+  causal = BertForQuestionAnswering(SMALL, seed=5, causal=True)
+  np.testing.assert_array_equal(
+      causal(tokens)[0], causal.span(small(tokens, causal=True)["sequence_output"])[0])
+  assert BertEncoder.from_config(causal.encoder.get_config()).causal
+  np.testing.assert_array_equal(causal.encoder(tokens, causal=False)["pooled_output"], small(tokens)["pooled_output"])
+
+
+def test_attention_probabilities_are_those_of_transformers(tmp_path):
+  torch = pytest.importorskip("torch")
+  transformers = pytest.importorskip("transformers")
+  encoder = BertEncoder(SMALL, seed=5)
+  encoder.save_checkpoint(str(tmp_path / "huggingface"), "huggingface")
+  model = transformers.BertModel.from_pretrained(tmp_path / "huggingface", attn_implementation="eager").eval()
+  features = random_features(SMALL, 3, 9, predictions=1)
+  with torch.no_grad():
+    expected = model(
+        torch.tensor(features["input_ids"]), torch.tensor(features["input_mask"]),
+        torch.tensor(features["segment_ids"]), output_attentions=True)
+  outputs = encoder(features, return_attention_probabilities=True)
+  plain = encoder(features)
+  assert set(outputs) - set(plain) == {"attention_probabilities"}
+  for name, value in plain.items():
+    np.testing.assert_array_equal(outputs[name], value)
+  assert len(outputs["attention_probabilities"]) == SMALL.num_hidden_layers
+  for found, attentions in zip(outputs["attention_probabilities"], expected.attentions, strict=True):
+    assert found.shape == (3, SMALL.num_attention_heads, 9, 9)
+    np.testing.assert_allclose(found, attentions.numpy(), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(np.sum(found, axis=-1), 1, atol=1e-5)
+
+
+def test_attention_probabilities_may_be_asked_for_in_a_functional_model(small):
+  inputs = keras.Input((None,), dtype="int32")
+  model = keras.Model(inputs, small(inputs, return_attention_probabilities=True)["attention_probabilities"])
+  assert [value.shape for value in model(ids(0, 2, 5))] == [(2, 3, 5, 5)] * 2

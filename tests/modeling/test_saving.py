@@ -1,0 +1,108 @@
+"""Models from checkpoints of every format and back, heads included."""
+
+import keras
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from modeling.checkpoints.write import FORMATS
+from modeling.classification import BertForClassification
+from modeling.encoder import BertEncoder
+from modeling.multiple_choice import BertForMultipleChoice
+from modeling.pretraining import BertForPreTraining
+from modeling.question_answering import BertForQuestionAnswering
+from modeling.token_classification import BertForTokenClassification
+from tests.data_gen.tokenization.common import TOKENIZERS
+from tests.modeling.checkpoints.common import random_weights, write_huggingface
+from tests.modeling.common import SMALL, random_features
+from tests.modeling.test_library import assert_same, randomized
+
+FEATURES = random_features(SMALL, 2, 9, predictions=2)
+MODELS = {
+    BertEncoder: (), BertForPreTraining: (), BertForClassification: (3,), BertForQuestionAnswering: (),
+    BertForMultipleChoice: (), BertForTokenClassification: (5,)}
+
+
+def run(model):
+  features = {name: FEATURES[name] for name in ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")}
+  if isinstance(model, BertForMultipleChoice):
+    features = {name: np.stack([value, value[::-1]], axis=1) for name, value in features.items()}
+  return model(features)
+
+
+@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_model_comes_back_from_every_format(kind, format, tmp_path, recwarn):
+  model = randomized(kind(SMALL, *MODELS[kind]))
+  model.save_checkpoint(str(tmp_path / "out"), format)
+  # The head says how many classes there are.
+  again = kind.from_checkpoint(str(tmp_path / "out"), seed=5)
+  assert again.seed == 5 and again.config.hidden_size == SMALL.hidden_size
+  assert not [warning for warning in recwarn if "newly initialised" in str(warning.message)]
+  assert_same(run(again), run(model))
+
+
+def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said(tmp_path):
+  directory = str(tmp_path / "out")
+  model = randomized(BertForClassification(SMALL, 3))
+  model.save_checkpoint(directory)
+  with pytest.warns(UserWarning, match="newly initialised, not .*: cls/squad/output_weights, cls/squad/output_bias$"):
+    other = BertForQuestionAnswering.from_checkpoint(directory)
+  assert_same(other.encode(FEATURES), model.encode(FEATURES))
+  assert_same(other.span.output_weights, BertForQuestionAnswering(SMALL).span.output_weights)
+  with pytest.warns(UserWarning, match="newly initialised, not in .*: output_weights, output_bias$"):
+    assert BertForClassification.from_checkpoint(directory, classes=2).classes == 2
+  with pytest.raises(UserError, match="has no head for this task: give classes"):
+    BertForTokenClassification.from_checkpoint(directory)
+
+
+def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
+  weights = random_weights("span", pooler=False)
+  write_huggingface(tmp_path / "answers", weights)
+  path = str(tmp_path / "answers")
+  with pytest.warns(UserWarning, match="newly initialised, not .*: bert/pooler/dense/kernel, bert/pooler/dense/bias$"):
+    model = BertForQuestionAnswering.from_checkpoint(path)
+  np.testing.assert_array_equal(model.span.output_weights, weights["cls/squad/output_weights"])
+  with pytest.warns(UserWarning, match="bert/pooler/dense/bias, output_weights, output_bias$"):
+    model = BertForClassification.from_checkpoint(path, classes=2)
+  np.testing.assert_array_equal(
+      model.encoder.embeddings.word_embeddings, weights["bert/embeddings/word_embeddings"])
+
+
+def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
+  model = BertEncoder(SMALL)
+  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, native"):
+    model.save_checkpoint(str(tmp_path / "out"), "onnx")
+  model.save_checkpoint(str(tmp_path / "out"))
+  with pytest.raises(UserError, match="out exists: name a directory that does not"):
+    model.save_checkpoint(str(tmp_path / "out"))
+  (tmp_path / "out/bert_config.json").rename(tmp_path / "config.json")
+  with pytest.raises(UserError, match="there is no bert_config.json beside the checkpoint: give bert_config_file"):
+    BertEncoder.from_checkpoint(str(tmp_path / "out"))
+  again = BertEncoder.from_checkpoint(
+      str(tmp_path / "out"), bert_config_file=str(tmp_path / "config.json"), dtype="mixed_bfloat16")
+  assert again.dtype_policy.name == "mixed_bfloat16"
+  assert_same(again.weights, model.weights)
+
+
+def test_the_vocabulary_goes_along(tmp_path):
+  vocabulary = tmp_path / "vocab.txt"
+  vocabulary.write_text("".join(f"{token}\n" for token in TOKENIZERS[True].vocabulary.tokens))
+  config = SMALL.__class__(**{**SMALL.to_dict(), "vocab_size": len(TOKENIZERS[True].vocabulary)})
+  model = BertEncoder(config)
+  model.save_checkpoint(str(tmp_path / "first"), vocab_file=str(vocabulary), do_lower_case=False)
+  model = BertEncoder.from_checkpoint(str(tmp_path / "first"))
+  model.save_checkpoint(str(tmp_path / "second"), "huggingface")
+  again = BertEncoder.from_checkpoint(str(tmp_path / "second"))
+  assert again.do_lower_case is False
+  assert open(again.vocab_file).read() == vocabulary.read_text()
+
+
+def test_a_users_model_with_the_encoder_in_it_is_saved(tmp_path):
+  encoder = randomized(BertEncoder(SMALL))
+  ids = keras.Input((None,), dtype="int32")
+  outputs = keras.layers.Dense(4)(encoder(ids)["pooled_output"])
+  model = keras.Model(ids, outputs)
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  assert_same(loaded(FEATURES["input_ids"]), model(FEATURES["input_ids"]))
