@@ -7,7 +7,6 @@ import dataclasses
 import warnings
 
 import keras
-from keras import ops
 
 from common import files
 from common.errors import UserError
@@ -97,14 +96,13 @@ class Checkpointed(Configured):
     Raises:
       UserError: an unknown format, or the directory exists or can't be written.
     """
-    from modeling.checkpoints.weights import original_names
+    from modeling.checkpoints.weights import weight_values
     from modeling.checkpoints.write import FORMATS, write_checkpoint
 
     if format not in FORMATS:
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
     if files.exists(directory):
       raise UserError(f"{directory} exists: name a directory that does not, the checkpoint becomes one")
-    weights = {name: ops.convert_to_numpy(variable) for name, variable in original_names(self).items()}
     with files.new_directory(directory, "directory") as temporary:
-      write_checkpoint(format, temporary, weights, self.config, vocab_file or self.vocab_file,
+      write_checkpoint(format, temporary, weight_values(self), self.config, vocab_file or self.vocab_file,
                        self.do_lower_case if do_lower_case is None else do_lower_case)
