@@ -1,4 +1,4 @@
-"""The shape of a network: `bert_config.json` as the original reads and writes it."""
+"""The shape of a model: `bert_config.json` as the original reads and writes it."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps"}
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-  """Sizes and rates of a network, with the original's names and defaults.
+  """Sizes and rates of a model, with the original's names and defaults.
 
   Attributes:
     vocab_size: V, entries of the vocabulary.
@@ -79,7 +79,7 @@ class BertConfig:
       UserError: `length` is larger than `max_position_embeddings`.
     """
     if length > self.max_position_embeddings:
-      raise UserError(f"{what} {length} is longer than the network's position table: "
+      raise UserError(f"{what} {length} is longer than the model's position table: "
                       f"max_position_embeddings is {self.max_position_embeddings}")
 
   @classmethod
@@ -94,7 +94,7 @@ class BertConfig:
       UserError: `vocab_size` is missing, or a value is wrong (see the class).
     """
     if not isinstance(values, Mapping):
-      raise UserError(f"{source}: a JSON object is wanted, e.g. {{\"vocab_size\": 30522, ...}}")
+      raise UserError(f"{source}: a JSON object is expected, e.g. {{\"vocab_size\": 30522, ...}}")
     fields = {_JSON_KEYS.get(field.name, field.name): field.name
               for field in dataclasses.fields(cls) if field.name != "extra"}
     if "vocab_size" not in values:
@@ -138,11 +138,11 @@ def _check_value(field: dataclasses.Field, value: object) -> None:
   # bool is an int in Python, but `true` is never meant as a size.
   number = isinstance(value, (int, float)) and not isinstance(value, bool)
   if field.type is int and not (number and isinstance(value, int)):
-    raise UserError(f"{key} is {value!r}, a whole number is wanted")
+    raise UserError(f"{key} is {value!r}, a whole number is expected")
   if field.type is float and not number:
-    raise UserError(f"{key} is {value!r}, a number is wanted")
+    raise UserError(f"{key} is {value!r}, a number is expected")
   if field.type is str and not isinstance(value, str):
-    raise UserError(f"{key} is {value!r}, a string is wanted")
+    raise UserError(f"{key} is {value!r}, a string is expected")
   if field.type is int and value < 1:
     raise UserError(f"{key} is {value}, it must be at least 1")
   if field.name.endswith("_prob") and not 0 <= value < 1:

@@ -1,4 +1,4 @@
-"""The published network sizes: Base and Large (section 3 of the paper), and the 24 miniatures (arXiv 1908.08962)."""
+"""The published model sizes: Base and Large (section 3 of the paper), and the 24 miniatures (arXiv 1908.08962)."""
 
 from modeling.config import BertConfig
 
@@ -35,7 +35,7 @@ PRESETS |= {
 
 
 def encoder_parameter_count(config: BertConfig) -> int:
-  """Numbers in the variables of a `BertEncoder`, pooler included: what is usually quoted as the size of a BERT."""
+  """Parameters of a `BertEncoder`, pooler included: what is usually quoted as the size of a BERT."""
   hidden = config.hidden_size
   layer_norm = 2 * hidden
   tables = (config.vocab_size + config.type_vocab_size + config.max_position_embeddings) * hidden
@@ -46,7 +46,7 @@ def encoder_parameter_count(config: BertConfig) -> int:
 
 
 def pretraining_parameter_count(config: BertConfig) -> int:
-  """Numbers in the variables of a `BertForPreTraining`: the encoder's and those of both heads."""
+  """Parameters of a `BertForPreTraining`: the encoder's and those of both heads."""
   hidden = config.hidden_size
   masked_lm = _dense(hidden, hidden) + 2 * hidden + config.vocab_size
   next_sentence = _dense(hidden, 2)

@@ -41,7 +41,7 @@ def test_released_configurations_are_read(golden):
 
 @pytest.mark.parametrize("change, message", [
     ({"num_attention_heads": 5}, "hidden_size 768 is not a multiple of num_attention_heads 5"),
-    ({"hidden_size": "768"}, "hidden_size is '768', a whole number is wanted"),
+    ({"hidden_size": "768"}, "hidden_size is '768', a whole number is expected"),
     ({"hidden_size": 768.0}, "hidden_size is 768.0, a whole number"),
     ({"num_hidden_layers": True}, "num_hidden_layers is True"),
     ({"num_hidden_layers": 0}, "num_hidden_layers is 0, it must be at least 1"),
@@ -65,7 +65,7 @@ def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
 
 @pytest.mark.parametrize("text, message", [
     ('{"hidden_size": 768}', '"vocab_size" is missing'),
-    ("[1, 2]", "a JSON object is wanted"),
+    ("[1, 2]", "a JSON object is expected"),
     ('{\n"vocab_size": }', ":2: not JSON"),
 ])
 def test_what_is_no_configuration_is_refused(tmp_path, text, message):

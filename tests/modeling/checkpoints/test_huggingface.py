@@ -264,7 +264,7 @@ def test_a_tensor_of_another_shape(tmp_path):
     ("is_decoder", True, "is_decoder is True"),
     ("hidden_act", "swish", "hidden_act 'swish' is unknown"),
     ("hidden_act", None, "hidden_act None is unknown"),
-    ("hidden_size", "12", "hidden_size is '12', a whole number is wanted"),
+    ("hidden_size", "12", "hidden_size is '12', a whole number is expected"),
     ("num_attention_heads", 5, "not a multiple of num_attention_heads"),
 ])
 def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
