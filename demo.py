@@ -111,7 +111,8 @@ def affordable_steps(config_file: str) -> int:
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
   """Prints what was done and reached, and draws the curves."""
-  from training.run_directory import latest_checkpoint, read_metrics
+  from modeling.checkpoints.tensorflow_files import latest_checkpoint
+  from training.run_directory import read_metrics
 
   counts = files.read_json(f"{text}/corpus.tfrecord.stats.json")["counts"]
   lines = read_metrics(run)

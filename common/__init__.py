@@ -1,4 +1,4 @@
-"""What every room may use: errors a user can mend, files written whole, command lines, progress.
+"""What every package may use: options and command lines, user errors, files on any file system, progress.
 
 Nothing here imports TensorFlow, so the text tools start in a fraction of a second.
 """

@@ -57,8 +57,11 @@ def help_text(options: type[Options]) -> str:
              *(["required"] if one.declaration.required else []),
              *(f"also --{alias}" for alias in one.declaration.aliases)]
     name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
-    if one.declaration.choices:
-      name += f"=<{'|'.join(one.declaration.choices)}>"
+    choices = "|".join(one.declaration.choices)
+    if choices and len(choices) <= _WIDTH - len(name) - len("=<>"):
+      name += f"=<{choices}>"
+    elif choices:
+      facts.insert(0, f"one of {', '.join(one.declaration.choices)}")
     text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
     lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
                                    break_long_words=False, break_on_hyphens=False)]

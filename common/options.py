@@ -210,7 +210,7 @@ def flags_table(values: Mapping[str, object]) -> str:
   return "\n".join(["| flag | value |", "| --- | --- |", *rows])
 
 
-def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], **fields: object) -> Options:
+def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], /, **fields: object) -> Options:
   """An instance from what the flags hold: lists are still text.
 
   Args:

@@ -64,8 +64,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
     else:
       selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
-    what = f"saved in {options.output_dir}; " if options.do_train else ""
-    log(f"{interruption}: {what}run the same command again{' to resume' if options.do_train else ''}")
+    log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
   except tf.errors.OpError as error:
     if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
       raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
@@ -181,9 +180,12 @@ class Run:
     is_finished = self.step >= loop_options.num_train_steps
     self.log(task.finished(self) if is_finished else task.plan(self))
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
-    train(training_step, task.training_data(self), self._state, devices, loop_options,
-          self._checkpoints if devices.is_chief else None, self.reports, self.stop,
-          self.evaluate if loop_options.eval_steps else None)
+    try:
+      train(training_step, task.training_data(self), self._state, devices, loop_options,
+            self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+            self.evaluate if loop_options.eval_steps else None)
+    except Interrupted as interruption:
+      raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     self.weights_step = self.step
     if not is_finished:
       self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")

@@ -1,13 +1,15 @@
 """run_classifier.py as a user starts it: stopped, killed, resumed; wrong command lines."""
 
 import pathlib
+import re
 import signal
+import socket
 
 import numpy as np
 import pytest
 
 from tests.processes import Script, curve, tensors
-from tests.tasks.classification.toy_task import write_csv, write_network
+from tests.tasks.classification.toy_task import write_csv, write_model
 
 STEPS = 8 * 38
 
@@ -16,7 +18,7 @@ STEPS = 8 * 38
 def arguments(tmp_path_factory) -> list[str]:
   """38 steps an epoch, the last one with 4 examples."""
   folder = tmp_path_factory.mktemp("data")
-  config = write_network(folder)
+  config = write_model(folder)
   train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
   return ["--task_name=custom", f"--train_file={train}", f"--dev_file={dev}", "--text_a_column=review",
           "--label_column=verdict", f"--bert_config_file={config}", "--do_train", "--do_eval", "--max_seq_length=16",
@@ -35,7 +37,7 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   script.signal_at_step(signal.SIGTERM, run, 30)
   status, output, errors = script.end()
   assert status == 0, errors
-  assert f"SIGTERM: saved in {run}; run the same command again to go on from there" in output
+  assert re.search(rf"SIGTERM: saved step \d+ in {run}; run the same command again to resume", output)
   assert not (run / "eval_results.txt").exists()
   script = Script("run_classifier.py", tmp_path / "second", *command)
   script.signal_at_step(signal.SIGKILL, run, 120)
@@ -53,10 +55,32 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
     assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
 
 
+def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
+  """30 development examples in batches of 4 a process: padding examples in the last one."""
+  dev_file = next(part for part in arguments if part.startswith("--dev_file="))
+  few = [*arguments, "--num_train_epochs=1", "--do_predict", "--predict_batch_size=8",
+         dev_file.replace("--dev_file", "--test_file")]
+  with socket.socket() as first, socket.socket() as second:
+    first.bind(("localhost", 0))
+    second.bind(("localhost", 0))
+    workers = [f"localhost:{port.getsockname()[1]}" for port in (first, second)]
+  both = [Script("run_classifier.py", tmp_path / f"two{index}", *few, f"--output_dir={tmp_path}/two", tf_config={
+      "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
+  results = [script.end() for script in both]
+  assert [status for status, _, _ in results] == [0, 0], results
+  status, _, errors = Script("run_classifier.py", tmp_path / "one", *few, f"--output_dir={tmp_path}/alone").end()
+  assert status == 0, errors
+  expected, found = tensors(tmp_path / "alone"), tensors(tmp_path / "two")
+  for name, value in expected.items():
+    np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4, err_msg=name)
+  probabilities = [np.loadtxt(tmp_path / name / "test_results.tsv") for name in ("two", "alone")]
+  np.testing.assert_allclose(*probabilities, atol=1e-3)
+
+
 @pytest.mark.parametrize("changed, message", [
-    ("--learning_rate=1e-3,fast", "--learning_rate=1e-3,fast: a number is wanted, or several separated by commas"),
+    ("--learning_rate=1e-3,fast", "--learning_rate=1e-3,fast: a number is expected, or several separated by commas"),
     ("--task_name=mrcp", "--task_name=mrcp is not known: did you mean mrpc?")])
-def test_what_a_user_can_mend_is_one_line_and_status_2(arguments, tmp_path: pathlib.Path, changed, message):
+def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path: pathlib.Path, changed, message):
   command = [*arguments, f"--output_dir={tmp_path}/run", changed]
   status, output, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
   assert status == 2

@@ -50,7 +50,7 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   assert status == 0, errors
   stopped = int(tf.train.latest_checkpoint(str(run)).rpartition("-")[2])
   assert 40 <= stopped < STEPS
-  assert f"SIGTERM: saved step {stopped} in {run}; run the same command again to go on from there" in output
+  assert f"SIGTERM: saved step {stopped} in {run}; run the same command again to resume" in output
   assert "SIGTERM: finishing the current loop, then saving" in errors
   assert not (run / "eval_results.txt").exists()
 
@@ -133,7 +133,7 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
 
 @pytest.mark.parametrize(("changed", "message"), [
     ("--num_train_step=5x", "num_train_step"), ("--input_file=nowhere/*", "--input_file: no file matches 'nowhere/*'")])
-def test_what_a_user_can_mend_is_one_line_and_status_2(arguments, tmp_path, changed, message):
+def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path, changed, message):
   command = [*arguments, f"--output_dir={tmp_path}/run", changed]
   status, output, errors = Script("run_pretraining.py", tmp_path / "log", *command).end()
   assert status == 2

@@ -23,7 +23,7 @@ from training.inputs import without_auto_sharding
 # Batches whose examples are sorted by length together. More would give a little less padding and batches that differ
 # more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.
 _BATCHES_PER_POOL = 50
-# Lengths that batches are padded to. A new one costs the functions of `modeling/fused.py` half a second.
+# Lengths that batches are padded to. A new one costs the functions of `modeling/layers.py` half a second.
 _LENGTHS, _LENGTHS_COMPILED = 32, 4
 
 

@@ -72,7 +72,8 @@ class Prediction:
       if self._strategy.num_replicas_in_sync == 1:
         return outputs
       replica = tf.distribute.get_replica_context()
-      return {name: replica.all_gather(value, axis=0) for name, value in outputs.items()}
+      # The identity has the replica's device, which the gathering needs to know: what came with the batch has none.
+      return {name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()}
 
     outputs = self._strategy.run(replica_outputs, args=(next(iterator),))
     return {name: self._strategy.experimental_local_results(value)[0] for name, value in outputs.items()}

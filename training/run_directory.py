@@ -227,7 +227,7 @@ class CheckpointManager(tf.train.CheckpointManager):
       self._remove_partial(os.path.join(self.directory, f"ckpt-{step}"))
       kept = f"the last good one is {self.latest_checkpoint}" if self.latest_checkpoint else "there is none yet"
       raise UserError(f"checkpoint ckpt-{step} could not be saved in {self.directory}: {_first_line(error)}; {kept}; "
-                      "make room and run the same command again") from None
+                      "free some space and run the same command again") from None
     self._saved_step = step
     return prefix
 

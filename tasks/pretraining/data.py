@@ -1,6 +1,7 @@
 """Record files of pre-training: checked against flags and model before anything is built, and how to parse them.
 
-Comes after `data_gen/pretraining/records.py` (the schema); `tasks/pretraining/task.py` comes next.
+Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, how to parse
+them, and the vocabulary that belongs to them.
 """
 
 import re
@@ -63,10 +64,10 @@ def check_all_records(record_files: RecordFiles, flag: str, config: BertConfig, 
 
 def _check_facts(length: int, predictions: int, largest_id: int, where: str, config: BertConfig, max_seq_length: int,
                  max_predictions_per_seq: int) -> None:
-  for name, wanted, found in (("max_seq_length", max_seq_length, length),
+  for name, given, found in (("max_seq_length", max_seq_length, length),
                               ("max_predictions_per_seq", max_predictions_per_seq, predictions)):
-    if found != wanted:
-      raise UserError(f"{where} was made with {name}={found}, but --{name} is {wanted}: give --{name}={found}, or make "
+    if found != given:
+      raise UserError(f"{where} was made with {name}={found}, but --{name} is {given}: give --{name}={found}, or make "
                       "the records again")
   if largest_id >= config.vocab_size:
     raise UserError(f"{where} holds the token id {largest_id}, but vocab_size is {config.vocab_size} in "

@@ -28,11 +28,12 @@ class Shared(Options):
 class MyOptions(Shared):
   """Options of the script."""
   name: str = option(None, "Whose.", required=True)
-  words: tuple[str, ...] = ()
+  texts: tuple[str, ...] = ()
   layers: tuple[int, ...] = option((-1,), "Layers.")
   rate: float = option(0.5, "Rate.", sweep=True)
   epochs: float | None = option(None, "Epochs.", sweep=True)
   mode: str | None = option(None, "How.", choices=("a", "b"))
+  size: str | None = option(None, "Size.", choices=tuple(f"size_{{number:03}}" for number in range(12)))
   lower: bool | None = option(None, "Casing.")
 
 def main(options):
@@ -47,7 +48,7 @@ def main(options):
   if options.name == "status":
     return 7
   import json
-  print(json.dumps([options.values(), sorted(options.given), options.words, options.script]))
+  print(json.dumps([options.values(), sorted(options.given), options.texts, options.script]))
 
 if __name__ == "__main__":
   cli.run(MyOptions, {target}, positional={positional!r})
@@ -58,7 +59,7 @@ if __name__ == "__main__":
 def script(project, tmp_path_factory):
   directory = tmp_path_factory.mktemp("scripts")
   (directory / "script.py").write_text(_SCRIPT.format(project=str(project), target="main", positional=None))
-  (directory / "words.py").write_text(_SCRIPT.format(project=str(project), target="'script:main'", positional="words"))
+  (directory / "words.py").write_text(_SCRIPT.format(project=str(project), target="'script:main'", positional="texts"))
 
   def call(*arguments: str, name: str = "script.py") -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, str(directory / name), *arguments], capture_output=True, text=True,
@@ -72,7 +73,7 @@ def test_values_of_the_command_line(script):
   assert done.returncode == 0, done.stderr
   values, given, words, name = json.loads(done.stdout)
   assert values == {"batch_size": 4, "verbose": True, "name": "ü", "layers": [-2, 3], "rate": [1.0, 2.0],
-                    "epochs": None, "mode": "b", "lower": False}
+                    "epochs": None, "mode": "b", "size": None, "lower": False}
   # Another name of a flag counts as the flag.
   assert given == ["batch_size", "layers", "lower", "mode", "name", "rate", "verbose"]
   assert words == [] and name == "script.py"
@@ -84,7 +85,7 @@ def test_defaults_flag_files_and_words(script, tmp_path):
   assert done.returncode == 0, done.stderr
   values, given, words, name = json.loads(done.stdout)
   assert values == {"batch_size": 8, "verbose": False, "name": "x", "layers": [-4, -3], "rate": 0.5, "epochs": None,
-                    "mode": "a", "lower": True}
+                    "mode": "a", "size": None, "lower": True}
   assert given == ["layers", "lower", "mode", "name"] and words == ["one", "--two"] and name == "words.py"
 
 
@@ -145,6 +146,9 @@ Options of the script.
       Epochs.
   --mode=<a|b>
       How.
+  --size
+      Size. (one of size_000, size_001, size_002, size_003, size_004, size_005, size_006, size_007,
+      size_008, size_009, size_010, size_011)
   --[no]lower
       Casing.
 

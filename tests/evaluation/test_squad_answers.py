@@ -158,7 +158,8 @@ def test_equal_to_the_reference(texts, lower, version_2, n_best_size, max_answer
   """Any text, many equal scores, few places, portions of few windows."""
   data = squad_data(*texts)
   contexts, windows = windows_of(data, 13, doc_stride, lower)
-  options = AnswerOptions(n_best_size, max_answer_length, version_2)
+  options = AnswerOptions(
+    n_best_size=n_best_size, max_answer_length=max_answer_length, version_2_with_negative=version_2)
   rows = [[[random.choice([-1.5, -0.0, 0.0, 0.25, 2.0]) for _ in range(length)] for length in windows.row_lengths]
           for _ in range(2)]
   flat = [np.array([logit for row in side for logit in row], np.float32) for side in rows]
@@ -301,7 +302,7 @@ def test_logits_that_do_not_fit_or_are_no_numbers():
 @pytest.mark.parametrize("name", ["n_best_size", "max_answer_length"])
 def test_sizes_below_one(name):
   with pytest.raises(UserError, match=f"--{name} is 0, it must be at least 1"):
-    AnswerOptions(**{name: 0})
+    AnswerOptions(**{name: 0}).check()
 
 
 def test_average_of_runs():

@@ -1,6 +1,7 @@
 """The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from tasks.classification.task import ClassificationTask
 from tasks.pretraining import task as pretraining
 from tasks.pretraining.options import PretrainingOptions
 from tasks.question_answering import task as question_answering
-from tests.tasks.classification.toy_task import WORDS, write_csv, write_network
+from tasks.question_answering.options import SquadOptions
+from tests.tasks.classification.toy_task import WORDS, write_csv, write_model
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, batches, instances, make_trainer, train, write_records
 from training.optimization import LearningRateSchedule
 from training.run_directory import read_metrics
@@ -40,7 +42,7 @@ def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("data")
-  write_network(folder)
+  write_model(folder)
   write_csv(folder / "train.csv", 40, 1)
   write_csv(folder / "dev.csv", 16, 2)
   return folder
@@ -123,6 +125,41 @@ def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
     if name == "metrics.jsonl":
       found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
     assert found == expected
+
+
+def test_a_run_of_an_earlier_version_resumes(project, tmp_path):
+  """The command and the weights it ends with are in tests/fixtures/README.md."""
+  fixture = project / "tests/fixtures/run_directories/pretraining"
+  run = shutil.copytree(fixture / "run", tmp_path / "run")
+  assert pretraining.run(PretrainingOptions(
+      input_file=str(fixture / "records.tfrecord.gz"), bert_config_file=str(fixture / "bert_config.json"),
+      vocab_file=str(fixture / "vocab.txt"), do_lower_case=True, output_dir=str(run), max_seq_length=12,
+      max_predictions_per_seq=2, do_train=True, do_eval=True, train_batch_size=8, learning_rate=1e-2, num_train_steps=8,
+      num_warmup_steps=2, save_checkpoints_steps=4, max_eval_steps=2, eval_batch_size=8, iterations_per_loop=2,
+      jit_compile="false", keep_checkpoint_max=0, seed=7)) == 0
+  lines = read_metrics(str(run))
+  assert [line["step"] for line in lines if line["split"] == "train"][-2:] == [6, 8]
+  resumed = read_checkpoint(str(run / "ckpt-8"))
+  with np.load(fixture / "weights_at_step_8.npz") as expected:
+    assert set(expected.files) == set(resumed.tensors)
+    for name in expected.files:
+      np.testing.assert_allclose(resumed.read(name), expected[name], rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_path):
+  fixture = project / "tests/fixtures/run_directories/question_answering"
+  run = shutil.copytree(fixture / "run", tmp_path / "run")
+  assert question_answering.run(SquadOptions(
+      output_dir=str(run), do_predict=True, predict_file=str(fixture / "dev.json"))) == 0
+  for name in ("predictions.json", "eval_results.json"):
+    assert files.read_json(str(run / name)) == files.read_json(str(fixture / "run" / name)), name
+  fixture = project / "tests/fixtures/run_directories/classification"
+  run = shutil.copytree(fixture / "run", tmp_path / "classifier")
+  assert classification.run(ClassificationOptions(
+      task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
+      output_dir=str(run), do_eval=True, max_seq_length=12)) == 0
+  found, expected = (files.read_json(str(one / "eval_results.json")) for one in (run, fixture / "run"))
+  assert found == pytest.approx(expected, abs=1e-6)
 
 
 def _with_labels(features: dict, **labels) -> dict:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
-from modeling.classification import BertForClassification, ClassificationHead
+from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from tasks.classification import task as classification
@@ -95,10 +95,8 @@ def fine_tuning(golden, folder) -> tuple[BertForClassification, dict]:
   features = arrays(folder / "finetune_batches.npz")
   head = {name: features.pop(f"initial_{name}") for name in ("output_weights", "output_bias")}
   classes = len(head["output_bias"])
-  model = BertForClassification(BertConfig.from_file(str(folder / "bert_config.json")), classes)
   # The original's constant dropout in front of the head was off too.
-  model.classifier = ClassificationHead(model.config, classes, dropout_rate=0.0)
-  model.build_weights()
+  model = BertForClassification(BertConfig.from_file(str(folder / "bert_config.json")), classes, head_dropout=0.0)
   load_weights(model, read_checkpoint(str(golden / "tf1_checkpoint/bert_model.ckpt")))
   for name, value in head.items():
     getattr(model.classifier, name).assign(value)

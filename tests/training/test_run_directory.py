@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
       run.save_at(2)
   finally:
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-  for part in ("ckpt-2 could not be saved", str(tmp_path), "last good one", "ckpt-1", "make room"):
+  for part in ("ckpt-2 could not be saved", str(tmp_path), "last good one", "ckpt-1", "free some space"):
     assert part in str(error.value)
   assert "\n" not in str(error.value)
   assert names(tmp_path) == before

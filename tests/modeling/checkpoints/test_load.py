@@ -134,7 +134,7 @@ def test_a_source_of_any_format_will_do():
   tensors = {name: tuple(variable.shape) for name, variable in original_names(encoder).items()}
   report = load_weights(encoder, Checkpoint("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
   assert report.describe() == "loaded 39 tensors from ones"
-  assert all((variable.numpy() == 1).all() for variable in encoder.variables)
+  assert all((variable.numpy() == 1).all() for variable in encoder.weights)
 
 
 def test_nothing_there(tmp_path):

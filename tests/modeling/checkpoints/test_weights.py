@@ -52,14 +52,14 @@ def test_every_variable_of_the_model_has_one_name():
   model.build_weights()
   named = list(original_names(model).values())
   assert len({id(variable) for variable in named}) == len(named)
-  assert {id(variable) for variable in named} == {id(variable) for variable in model.variables}
+  assert {id(variable) for variable in named} == {id(variable) for variable in model.weights}
 
 
 def test_an_encoder_alone_has_names():
   encoder = BertEncoder(SMALL)
   encoder.build_weights()
   names = original_names(encoder)
-  assert len(names) == len(encoder.variables)
+  assert len(names) == len(encoder.weights)
   assert all(name.startswith("bert/") for name in names)
 
 

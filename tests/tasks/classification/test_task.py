@@ -15,14 +15,14 @@ from common.errors import UserError
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tasks.classification.options import ClassificationOptions
 from tasks.classification.task import run
-from tests.tasks.classification.toy_task import write_csv, write_glue, write_network
+from tests.tasks.classification.toy_task import write_csv, write_glue, write_model
 from training.run_directory import read_metrics
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> pathlib.Path:
   folder = tmp_path_factory.mktemp("data")
-  write_network(folder)
+  write_model(folder)
   for name, count, seed in (("train", 203, 1), ("dev", 45, 2), ("test", 21, 3)):
     write_csv(folder / f"{name}.csv", count, seed)
   write_glue(folder)

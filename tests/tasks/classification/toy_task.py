@@ -10,13 +10,13 @@ from modeling.config import BertConfig
 GOOD, BAD = ("good", "great", "fine", "lovely"), ("bad", "awful", "poor", "dull")
 OTHERS = ("the", "film", "book", "is", "was", "very", "and", "a", "story", "of", "so", "it")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *OTHERS)
-NETWORK = BertConfig(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+MODEL = BertConfig(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
                      intermediate_size=24, max_position_embeddings=32, initializer_range=0.2)
 
 
-def write_network(folder: pathlib.Path) -> str:
+def write_model(folder: pathlib.Path) -> str:
   """`bert_config.json` and, beside it, `vocab.txt`; returns the path of the first."""
-  NETWORK.to_file(str(folder / "bert_config.json"))
+  MODEL.to_file(str(folder / "bert_config.json"))
   (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
   return str(folder / "bert_config.json")
 

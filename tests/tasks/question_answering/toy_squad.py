@@ -11,16 +11,16 @@ COLOURS, ANIMALS = ("red", "blue", "green", "white"), ("cat", "dog", "horse", "o
 OTHERS = ("the", "a", "was", "is", "very", "and", "old", "small", "house", "tree", "near", "by")
 KINDS = {"colour": COLOURS, "animal": ANIMALS}
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "?", ".", "which", *KINDS, *COLOURS, *ANIMALS, *OTHERS)
-NETWORK = BertConfig(vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+MODEL = BertConfig(vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
                      intermediate_size=48, max_position_embeddings=64, initializer_range=0.2,
                      hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 # Contexts have up to 30 tokens, so that some are read in several windows.
 LENGTHS = {"max_seq_length": 24, "doc_stride": 8, "max_query_length": 6}
 
 
-def write_network(folder: pathlib.Path, words: tuple[str, ...] = WORDS) -> str:
+def write_model(folder: pathlib.Path, words: tuple[str, ...] = WORDS) -> str:
   """`bert_config.json` and, beside it, `vocab.txt`; returns the path of the first."""
-  NETWORK.to_file(str(folder / "bert_config.json"))
+  MODEL.to_file(str(folder / "bert_config.json"))
   (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
   return str(folder / "bert_config.json")
 
@@ -63,7 +63,7 @@ def write_json(path: pathlib.Path, contents: object) -> str:
 
 def write_files(folder: pathlib.Path) -> None:
   """The network, and train and dev files of both versions."""
-  write_network(folder)
+  write_model(folder)
   write_json(folder / "train1.json", toy_questions(150, 1))
   write_json(folder / "dev1.json", toy_questions(20, 2))
   write_json(folder / "train2.json", toy_questions(150, 3, impossible=True))
