@@ -31,7 +31,7 @@ class UnicodeTables(NamedTuple):
   Attributes:
     page_of: int32 [0x110000 / PAGE_SIZE], the page that describes a page of characters.
     pages: int32 [pages * PAGE_SIZE], properties and number of the expansion of each character.
-    expansion_starts, expansion_counts: int32 [expansions], the place of each in `expanded`.
+    expansion_starts, expansion_counts: int32 [expansions], the position of each in `expanded`.
     expanded: int32, what characters become by lower-casing and NFD, accents included.
   """
 

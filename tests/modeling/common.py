@@ -1,4 +1,4 @@
-"""What the tests of the network share."""
+"""What the tests of the model share."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ SMALL = BertConfig(
 
 
 def golden_model(golden, **kwargs) -> BertForPreTraining:
-  """The pre-training network with the weights of the golden checkpoint."""
+  """The pre-training model with the weights of the golden checkpoint."""
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForPreTraining(source.config, **kwargs)
   model.build_weights()

@@ -1,4 +1,4 @@
-"""The network under another backend of Keras, in a process of its own: a backend is chosen once for a process."""
+"""The model under another backend of Keras, in a process of its own: a backend is chosen once for a process."""
 
 import importlib.util
 import os

@@ -15,13 +15,13 @@ from tests.modeling.common import SMALL, arrays, random_features
 _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
 
 
-def golden_network(golden, classes, expected) -> BertForClassification:
-  """With the weights of the original's network."""
+def golden_classifier(golden, classes, expected) -> BertForClassification:
+  """With the weights of the original's model."""
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
   model = BertForClassification(read_checkpoint(str(golden / "tf1_checkpoint")).config, classes)
   model.build_weights()
-  account = load_weights(model, read_checkpoint(str(golden / checkpoint)))
-  assert account.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
+  report = load_weights(model, read_checkpoint(str(golden / checkpoint)))
+  assert report.newly_initialised == ([] if classes == 3 else ["output_weights", "output_bias"])
   if classes != 3:
     model.classifier.output_weights.assign(expected["output_weights"])
     model.classifier.output_bias.assign(expected["output_bias"])
@@ -31,7 +31,7 @@ def golden_network(golden, classes, expected) -> BertForClassification:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logits_loss_and_gradients_are_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
-  model = golden_network(golden, classes, expected)
+  model = golden_classifier(golden, classes, expected)
   kernels = [variable.value for variable in (
       model.classifier.output_weights, model.classifier.output_bias, model.encoder.pooler.kernel)]
 

@@ -79,7 +79,7 @@ def test_a_batch_of_unknown_size_is_refused():
     tf.function(dropped, input_signature=[tf.TensorSpec([None, 5])]).get_concrete_function()
 
 
-def test_a_network_for_any_length_drops_what_one_for_this_length_does():
+def test_a_model_for_any_length_drops_what_one_for_this_length_does():
   model = BertForClassification(SMALL, 3)
   model.build_weights()
 

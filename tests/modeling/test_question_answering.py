@@ -19,8 +19,8 @@ def model(golden, expected):
   source = read_checkpoint(str(golden / "tf1_checkpoint"))
   model = BertForQuestionAnswering(source.config)
   model.build_weights()
-  account = load_weights(model, source)
-  assert account.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
+  report = load_weights(model, source)
+  assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   model.span.output_weights.assign(expected["output_weights"])
   model.span.output_bias.assign(expected["output_bias"])
   return model

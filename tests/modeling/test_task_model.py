@@ -16,8 +16,8 @@ from tests.modeling.common import SMALL, arrays
 def model_with(golden, checkpoint, **heads):
   config = read_checkpoint(str(golden / "tf1_checkpoint")).config
   model = WithHeads(config, **{name: make(config) for name, make in heads.items()})
-  account = load_weights(model, read_checkpoint(str(golden / checkpoint)))
-  return model, account
+  report = load_weights(model, read_checkpoint(str(golden / checkpoint)))
+  return model, report
 
 
 def assert_gradient(found, expected):
@@ -28,13 +28,13 @@ def assert_gradient(found, expected):
 def test_a_classifier_is_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
-  model, account = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
+  model, report = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
   head = model.heads["classifier"]
   if classes == 3:
-    assert (account.newly_initialised, account.unused) == ([], [])
+    assert (report.newly_initialised, report.unused) == ([], [])
     np.testing.assert_array_equal(head.output_weights.numpy(), expected["output_weights"])
   else:
-    assert account.newly_initialised == ["output_weights", "output_bias"]
+    assert report.newly_initialised == ["output_weights", "output_bias"]
     head.output_weights.assign(expected["output_weights"])
     head.output_bias.assign(expected["output_bias"])
   with tf.GradientTape() as tape:
@@ -53,9 +53,9 @@ def test_a_classifier_is_the_originals(golden, classes):
 
 def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
-  model, account = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
+  model, report = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
   head = model.heads["span"]
-  assert account.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
+  assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   head.output_weights.assign(expected["output_weights"])
   head.output_bias.assign(expected["output_bias"])
   with tf.GradientTape() as tape:

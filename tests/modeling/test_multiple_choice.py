@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from modeling.dropout import dropout_stream
+from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
+from tests.modeling.common import SMALL, random_features
+
+BATCH, CHOICES, LENGTH = 4, 3, 9
+NAMES = ("input_ids", "input_mask", "segment_ids")
+# Every choice is a sequence of its own.
+FLAT = {name: random_features(SMALL, BATCH * CHOICES, LENGTH, 2)[name] for name in NAMES}
+FEATURES = {name: value.reshape(BATCH, CHOICES, LENGTH) for name, value in FLAT.items()}
+
+
+@pytest.fixture(scope="module")
+def model():
+  return BertForMultipleChoice(SMALL, seed=3)
+
+
+def test_each_choice_is_scored_as_a_sequence_of_its_own(model):
+  pooled = np.asarray(model.encode(FLAT)["pooled_output"])
+  scores = pooled @ model.multiple_choice.output_weights.numpy()[0]
+  np.testing.assert_allclose(model(FEATURES), scores.reshape(BATCH, CHOICES), rtol=0, atol=1e-5)
+  np.testing.assert_allclose(model(list(FEATURES.values())), model(FEATURES), rtol=0, atol=0)
+
+
+def test_hugging_face_computes_the_same(model, tmp_path):
+  torch = pytest.importorskip("torch")
+  transformers = pytest.importorskip("transformers")
+  model.save_checkpoint(str(tmp_path / "huggingface"), "huggingface")
+  other = transformers.BertForMultipleChoice.from_pretrained(tmp_path / "huggingface").eval()
+  with torch.no_grad():
+    logits = other(*(torch.tensor(FEATURES[name]) for name in NAMES)).logits
+  np.testing.assert_allclose(model(FEATURES), logits.numpy(), rtol=0, atol=2e-5)
+
+
+def test_a_part_of_the_batch_drops_what_the_whole_batch_does(model):
+  def logits(rows, first):
+    stream = dropout_stream(1, tf.constant(2, tf.int64), first)
+    return np.asarray(model({name: value[rows] for name, value in FEATURES.items()}, dropout=stream))
+
+  whole = logits(slice(0, 4), 0)
+  np.testing.assert_allclose(np.concatenate([logits(slice(0, 2), 0), logits(slice(2, 4), 2)]), whole, rtol=0, atol=1e-5)
+  assert np.abs(logits(slice(2, 4), 0) - whole[2:]).max() > 1e-3
+
+
+def test_sums_leave_out_padding_examples():
+  rng = np.random.default_rng(0)
+  logits, labels = rng.normal(size=(6, 4)).astype(np.float32), rng.integers(0, 4, 6)
+  real = np.array([1, 1, 0, 1, 1, 0])
+  losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(6), labels]
+  sums = multiple_choice_sums(tf.constant(logits), {"label_ids": labels, "is_real_example": real})
+  metrics = multiple_choice_metrics({name: float(value) for name, value in sums.items()})
+  assert metrics == pytest.approx(
+      {"loss": losses[real == 1].mean(), "accuracy": (logits.argmax(1) == labels)[real == 1].mean()}, rel=1e-5)
