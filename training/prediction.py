@@ -1,6 +1,7 @@
-"""One pass of a model over examples in memory, its outputs in the order of the examples.
+"""Passes of a model over a whole set: its outputs in the order of the examples, or sums that metrics are made of.
 
-Input: `Examples`. Output: arrays, which tasks score while training and afterwards.
+Input: `Examples` in memory, or batches of records. Output: arrays, which tasks score while training and afterwards, or
+metrics.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,53 @@ import numpy as np
 import tensorflow as tf
 
 from training.examples import Examples, assemble, evaluation_dataset, sorted_batches
+from training.step import Objective
 
 _SEQUENCES = ("input_ids", "input_mask", "segment_ids")
+
+
+class EvaluationPass:
+  """One exact pass over an evaluation set, for metrics that are made of sums.
+
+  Args:
+    objective: what is measured.
+    make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
+    batches: how many there are.
+    strategy: where it runs.
+    jit_compile: compile with XLA.
+    check_stop: called before every batch; may raise to break off.
+  """
+
+  def __init__(self, objective: Objective, make_dataset: Callable, batches: int, strategy: tf.distribute.Strategy,
+               jit_compile: bool, check_stop: Callable[[], None] = lambda: None):
+    self._objective = objective
+    self._make_dataset = make_dataset
+    self._batches = batches
+    self._strategy = strategy
+    self._check_stop = check_stop
+    self._sums = tf.function(lambda features: objective.sums(features, None), jit_compile=jit_compile or None)
+    self._next_sums = tf.function(self._sums_of_next)
+
+  def __call__(self) -> dict[str, float]:
+    """Metrics of the whole set."""
+    iterator = iter(self._make_dataset())
+    totals: dict[str, float] = {}
+    for _ in range(self._batches):
+      self._check_stop()
+      # Python floats: double precision for however many batches there are.
+      totals = {name: totals.get(name, 0.0) + float(value.numpy())
+                for name, value in self._next_sums(iterator).items()}
+    return self._objective.metrics(totals)
+
+  def _sums_of_next(self, iterator) -> dict:
+    def replica_sums(features):
+      sums = self._sums(features)
+      if self._strategy.num_replicas_in_sync > 1:
+        sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
+      return sums
+
+    sums = self._strategy.run(replica_sums, args=(next(iterator),))
+    return {name: self._strategy.experimental_local_results(value)[0] for name, value in sums.items()}
 
 
 class Prediction:

@@ -1,4 +1,4 @@
-"""The training step and the evaluation pass, for any task, on tf.distribute.
+"""The training step, for any task, on tf.distribute.
 
 Input: batches of `training/inputs.py` or `training/examples.py`. Output: updated weights, and sums over the global
 batch that losses and metrics are made of. `training/loop.py` runs the steps.
@@ -256,50 +256,6 @@ class TrainingStep:
     state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
     state.steps_since_overflow.assign(
         tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
-
-
-class EvaluationPass:
-  """One exact pass over an evaluation set, for metrics that are made of sums.
-
-  Args:
-    objective: what is measured.
-    make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
-    batches: how many there are.
-    strategy: where it runs.
-    jit_compile: compile with XLA.
-    check_stop: called before every batch; may raise to break off.
-  """
-
-  def __init__(self, objective: Objective, make_dataset: Callable, batches: int, strategy: tf.distribute.Strategy,
-               jit_compile: bool, check_stop: Callable[[], None] = lambda: None):
-    self._objective = objective
-    self._make_dataset = make_dataset
-    self._batches = batches
-    self._strategy = strategy
-    self._check_stop = check_stop
-    self._sums = tf.function(lambda features: objective.sums(features, None), jit_compile=jit_compile or None)
-    self._next_sums = tf.function(self._sums_of_next)
-
-  def __call__(self) -> dict[str, float]:
-    """Metrics of the whole set."""
-    iterator = iter(self._make_dataset())
-    totals: dict[str, float] = {}
-    for _ in range(self._batches):
-      self._check_stop()
-      # Python floats: double precision for however many batches there are.
-      totals = {name: totals.get(name, 0.0) + float(value.numpy())
-                for name, value in self._next_sums(iterator).items()}
-    return self._objective.metrics(totals)
-
-  def _sums_of_next(self, iterator) -> dict:
-    def replica_sums(features):
-      sums = self._sums(features)
-      if self._strategy.num_replicas_in_sync > 1:
-        sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
-      return sums
-
-    sums = self._strategy.run(replica_sums, args=(next(iterator),))
-    return {name: self._strategy.experimental_local_results(value)[0] for name, value in sums.items()}
 
 
 def _denominator(count: tf.Tensor) -> tf.Tensor:

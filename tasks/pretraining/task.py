@@ -26,7 +26,8 @@ from training.devices import Devices
 from training.inputs import evaluation_dataset, training_dataset
 from training.loop import LoopOptions
 from training.optimization import LearningRateSchedule
-from training.step import EvaluationPass, Objective
+from training.prediction import EvaluationPass
+from training.step import Objective
 
 
 def run(options: PretrainingOptions) -> int:

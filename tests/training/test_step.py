@@ -11,7 +11,8 @@ from tasks.pretraining.task import make_objective
 from tests.modeling.common import arrays, golden_model, random_features
 from tests.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
 from training.optimization import AdamWeightDecay, LearningRateSchedule
-from training.step import EvaluationPass, Objective, StepOptions, TrainingState, TrainingStep
+from training.prediction import EvaluationPass
+from training.step import Objective, StepOptions, TrainingState, TrainingStep
 
 
 def test_the_metrics_of_the_original(golden):
