@@ -130,6 +130,18 @@ def test_a_finished_run_says_so_and_predicts(folder, version_1, tmp_path, capsys
   assert read(again, "predictions.json") == read(version_1, "predictions.json")
 
 
+def test_a_selection_predicts_with_the_best(folder, tmp_path):
+  options = toy(folder, tmp_path, version=2, num_train_epochs=1, do_predict=True, sweep={"seed": (1, 2)})
+  assert run(options) == 0
+  selection = read(tmp_path, "selection.json")
+  assert [one["seed"] for one in selection["runs"]] == [1, 2] and selection["main_metric"] == "best_f1"
+  best = selection["best"]
+  assert best["metrics"]["best_f1"] == max(one["metrics"]["best_f1"] for one in selection["runs"])
+  assert read(tmp_path, "eval_results.json")["best_f1"] == pytest.approx(best["metrics"]["best_f1"])
+  assert read(tmp_path / "best", "task.json") == read(pathlib.Path(best["directory"]) / "best", "task.json")
+  assert (tmp_path / "predictions.json").exists()
+
+
 def test_a_threshold_is_tuned_and_kept(folder, version_2, tmp_path, capsys):
   results = read(version_2, "eval_results.json")
   assert {"exact", "f1", "HasAns_f1", "NoAns_f1", "best_exact", "best_f1", "best_f1_thresh"} < set(results)
