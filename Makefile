@@ -3,6 +3,8 @@
 # make env    only the environment (.venv)
 PYTHON ?= python3.11
 BIN := .venv/bin
+# The tests run in two processes: most of them keep one core busy.
+HALF := tests/common tests/data_gen tests/evaluation tests/golden tests/modeling tests/vocab
 
 .PHONY: env demo test lint clean
 
@@ -21,7 +23,9 @@ demo: env
 test: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/python -m pytest -q
+	@log=$$(mktemp); $(BIN)/python -m pytest -q -p no:cacheprovider $(PYTEST_ARGS) $(HALF) > $$log 2>&1 & half=$$!; \
+	status=0; $(BIN)/python -m pytest -q $(PYTEST_ARGS) tests $(HALF:%=--ignore=%) || status=1; \
+	wait $$half || status=1; cat $$log; rm -f $$log; exit $$status
 
 lint: env
 	$(BIN)/python -m ruff check .
