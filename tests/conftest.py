@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -9,6 +10,9 @@ from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
