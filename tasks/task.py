@@ -19,6 +19,7 @@ from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.task_model import BertTaskModel
+from tasks.degenerate import Predicted, constant_sets
 from tasks.options import FineTuningOptions, TrainingOptions
 from training.devices import Devices
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
@@ -115,9 +116,20 @@ class Task(abc.ABC):
   def predict(self, run: "Run") -> None:  # noqa: B027
     """Predictions and their files; called where `options.predicts`."""
 
+  def predictions(self) -> dict[str, Predicted]:
+    """What the last evaluation predicted, by the names of its sets; empty for pre-training and before the first.
+
+    The driver says so where all predictions of a set are the same.
+    """
+    return {}
+
   def is_degenerate(self) -> bool:
     """Whether the last evaluation's predictions were all the same."""
-    return False
+    return bool(constant_sets(self.predictions()))
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics that an earlier version noted, with those that have been added since."""
+    return dict(metrics)
 
   def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from evaluation import confusion
-from evaluation.classification import is_degenerate, score, softmax
+from evaluation.classification import F1_ACCURACY_MEAN, score, softmax
 from modeling.classification import (
   BertForClassification,
   classification_metrics,
@@ -24,6 +24,7 @@ from tasks import run as driver
 from tasks.classification import results
 from tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.classification.options import ClassificationOptions
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation
 from tasks.run import Run
 from tasks.task import FineTuningTask
@@ -96,8 +97,16 @@ class ClassificationTask(FineTuningTask):
       self._predictions[name] = logits[:, 0] if self.data.regression else logits.argmax(axis=-1)
     return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(next(iter(self._predictions.values())))
+  def predictions(self) -> dict[str, Predicted]:
+    names = self.data.labels
+    return {name: Predicted([names[value] if names else float(value) for value in values],
+                            self.data.dev[name].texts.labels.tolist())
+            for name, values in self._predictions.items()}
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:
+      return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
+    return dict(metrics)
 
   def show_evaluation(self, run: Run) -> None:
     if not self.data.regression:

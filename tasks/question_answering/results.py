@@ -42,6 +42,12 @@ class Answered:
     threshold = self.settings.null_score_diff_threshold
     return {result.id: result.choose(threshold).text for result in self.results}
 
+  @property
+  def places(self) -> list[str]:
+    """Where each answer begins, in words; the same for all questions if the model looks at no question."""
+    chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
+    return ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+
   def markdown(self) -> str:
     """A few questions with answers, as a table for TensorBoard."""
     lines = ["| question | answer | right answers |", "| --- | --- | --- |"]
