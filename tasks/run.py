@@ -127,6 +127,7 @@ class Run:
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
+      self.model.encoder.recompute = options.recompute
       freeze_layers(self.model, options.freeze_layers)
       if options.freeze_embeddings:
         freeze_embeddings(self.model)
