@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (its charts: `charts.py`).
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (its charts: `common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
-from common import markdown
+from common import charts, markdown
 from common.progress import Progress
-from training import charts
 from training.run_directory import MetricsLog, read_metrics
 
 TRAIN, EVAL = "train", "eval"

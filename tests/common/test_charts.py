@@ -1,4 +1,4 @@
-from training import charts
+from common import charts
 
 
 def test_metrics_of_every_kind_have_a_place():
