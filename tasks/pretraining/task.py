@@ -151,8 +151,9 @@ class PretrainingTask(Task):
     if self.vocabulary is None:
       return
     if self._samples is None:
-      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary)
-    tf.summary.text("samples", self._samples.describe())
+      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary,
+                                        held_out=self.options.eval_file is not None)
+    tf.summary.text("eval/samples", self._samples.describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     write_eval_results(self.options.output_dir, run.step, metrics)
