@@ -173,17 +173,25 @@ class FineTuningOptions(TrainingOptions):
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
 
+  original_batches: bool = option(
+      False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
+      "so always full; a run has so many steps as that gives.")
+
   def check(self) -> None:
     super().check()
     if self.early_stopping_patience and self.eval_steps == 0:
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
 
   def steps_per_epoch(self, num_examples: int) -> int:
-    """The last batch of an epoch may be smaller; it is not dropped."""
+    """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""
+    if self.original_batches:
+      return max(1, num_examples // self.train_batch_size)
     return -(-num_examples // self.train_batch_size)
 
   def num_train_steps(self, num_examples: int) -> int:
     """Updates of a whole run."""
+    if self.original_batches:
+      return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
     return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
 
 

@@ -198,16 +198,23 @@ class FineTuningTask(Task):
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
+  @property
+  def num_train_examples(self) -> int:
+    """From which the number of steps follows."""
+    return len(self.train_examples)
+
   def schedule(self) -> WarmupDecay:
-    steps = self.options.num_train_steps(len(self.train_examples))
+    steps = self.options.num_train_steps(self.num_train_examples)
     return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
                        self.options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
     options, examples = self.options, self.train_examples
-    eval_steps = options.steps_per_epoch(len(examples)) if options.eval_steps is None else options.eval_steps
+    epoch = options.steps_per_epoch(self.num_train_examples)
+    eval_steps = epoch if options.eval_steps is None else options.eval_steps
     return LoopOptions(
-        num_train_steps=options.num_train_steps(len(examples)), save_checkpoints_steps=options.save_checkpoints_steps,
+        num_train_steps=options.num_train_steps(self.num_train_examples),
+        save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
         tokens_per_example=float(examples.row_lengths.mean()), profile_steps=options.profile_steps,
         shown_metric=self.shown_metric)
@@ -216,7 +223,8 @@ class FineTuningTask(Task):
     options, strategy = self.options, run.devices.strategy
     lengths = self.padded_lengths(run.devices)
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context))
+        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context,
+        options.original_batches))
 
   def padded_lengths(self, devices: Devices) -> np.ndarray:
     """What batches are padded to, see `examples.padded_lengths`."""
@@ -238,7 +246,8 @@ class FineTuningTask(Task):
   def plan(self, run: "Run") -> str:
     options, devices, examples = self.options, run.devices, self.train_examples
     lengths, padded_to = examples.row_lengths, self.padded_lengths(devices)
-    padding = "all padded to" if len(padded_to) == 1 else "batches of similar length, padded to at most"
+    similar = "batches, each" if options.original_batches else "batches of similar length,"
+    padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",

@@ -80,6 +80,7 @@ class SquadTask(FineTuningTask):
       train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers,
                             options.max_train_examples)
       self.train_examples = train.examples
+      self._num_train_questions = len(train.data.questions)
     self.prediction_split = prediction_split or read_prediction_split(options, self.settings, tokenizer)
     splits = [split for split in (train, self.prediction_split) if split is not None]
     if not options.asks:
@@ -105,6 +106,10 @@ class SquadTask(FineTuningTask):
   @property
   def max_seq_length(self) -> int:
     return self.settings.max_seq_length
+
+  @property
+  def num_train_examples(self) -> int:
+    return self._num_train_questions if self.options.original_batches else super().num_train_examples
 
   @property
   def can_evaluate(self) -> bool:

@@ -25,3 +25,12 @@ def test_dropout_rates_are_those_of_the_configuration_unless_given():
   adapted = options.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.3).adapt(CONFIG)
   assert (adapted.hidden_dropout_prob, adapted.attention_probs_dropout_prob) == (0.0, 0.3)
   assert adapted.hidden_size == CONFIG.hidden_size
+
+
+def test_steps_of_a_run_here_and_in_the_original():
+  # As many as MRPC has.
+  ours = ClassificationOptions(task_name="mrpc", output_dir="out")
+  original = ours.replace(original_batches=True)
+  assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
+  assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
+  assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
