@@ -12,7 +12,9 @@ save, 1 a bug (with its traceback).
 """
 
 import importlib
+import io
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -23,6 +25,10 @@ from common.errors import UserError
 from common.options import DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
+# What a terminal, or a reader of lines, would take for something else than a character, in names of files say.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of a wrong flag in a message.
+_LONGEST_MESSAGE = 500
 
 
 def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
@@ -36,6 +42,9 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   """
   # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
   for one in declared_options(options):
     _define(one)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
@@ -70,7 +79,8 @@ def help_text(options: type[Options]) -> str:
 
 def fail(error: UserError) -> int:
   """Prints the error as the user sees it, on one line, and returns the exit status."""
-  print("error: " + " ".join(str(error).split("\n")), file=sys.stderr, flush=True)
+  line = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], " ".join(str(error).split("\n")))
+  print(f"error: {line}", file=sys.stderr, flush=True)
   return 2
 
 
@@ -121,6 +131,10 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
 def _parse_flags(argv: list[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
+    for word in argv:
+      # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
+      if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
+        raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
     rest = flags.FLAGS(argv)
     if not flags.FLAGS["verbosity"].present:
       # TensorFlow and Keras log through absl.
@@ -129,4 +143,7 @@ def _parse_flags(argv: list[str]) -> list[str]:
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
     message = " ".join(str(error).split())
+    message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
     raise SystemExit(fail(UserError(f"{message} (--help lists the flags)"))) from None
+  except UserError as error:
+    raise SystemExit(fail(error)) from None

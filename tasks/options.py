@@ -9,7 +9,7 @@ import math
 import os
 
 from common.errors import UserError
-from common.options import Options, declared_options, option
+from common.options import LARGEST_INT64, Options, declared_options, option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   do_train: bool = option(False, "Train.")
   train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
   learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
-  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
+                     sweep=True)
   save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
   keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
   iterations_per_loop: int | None = option(
@@ -123,7 +124,7 @@ class FineTuningOptions(TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")
-  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, sweep=True)
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   eval_steps: int | None = option(
