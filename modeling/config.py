@@ -13,7 +13,11 @@ ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
 _LARGEST_SIZE = 2**31 - 1
 _MOST_LAYERS = 10_000
 # What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by zero.
-_LARGEST_DROPOUT = 0.99
+LARGEST_DROPOUT = 0.99
+# How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
+DECAYS = ("linear", "cosine", "constant")
+# Dropout of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+HEAD_DROPOUT = 0.1
 
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps"}
@@ -154,8 +158,8 @@ def _check_value(field: dataclasses.Field, value: object) -> None:
   largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
   if field.type is int and value > largest:
     raise UserError(f"{key} is {_shown(value)}, it must be at most {largest}")
-  if field.name.endswith("_prob") and not 0 <= value <= _LARGEST_DROPOUT:
-    raise UserError(f"{key} is {value}, it must be at least 0 and at most {_LARGEST_DROPOUT}")
+  if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
+    raise UserError(f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}")
   if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
     raise UserError(f"{key} is {value}, it must lie between 0 and 1")
 
