@@ -7,13 +7,12 @@ Not run for want of the hardware: GPUs and TPUs.
 import dataclasses
 import os
 import socket
-import sys
 import urllib.parse
 
 import tensorflow as tf
 
+from common.cluster import Cluster, read_cluster, told_who_is_missing
 from common.errors import UserError
-from training.cluster import Cluster, read_cluster, told_who_is_missing
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -123,11 +122,8 @@ def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
   Raises:
     UserError: they do not find each other.
   """
-  def log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
   try:
-    with told_who_is_missing(cluster, log):
+    with told_who_is_missing():
       return tf.distribute.MultiWorkerMirroredStrategy()
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "

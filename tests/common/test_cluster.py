@@ -1,12 +1,14 @@
 import json
+import os
 import socket
+import threading
 import time
 
 import pytest
 
+from common import cluster
+from common.cluster import Cluster, read_cluster, told_who_is_missing
 from common.errors import UserError
-from training import cluster
-from training.cluster import Cluster, read_cluster, told_who_is_missing
 
 TASK = {"type": "worker", "index": 0}
 
@@ -52,30 +54,32 @@ def test_what_is_wrong_with_tf_config_is_said(monkeypatch, value, message):
   assert "multi_worker_mirrored needs this environment variable" in str(error.value)
 
 
-def test_a_process_that_waits_says_for_whom(monkeypatch):
-  monkeypatch.setattr(cluster, "_SECONDS_BEFORE_FIRST", 0.01)
-  monkeypatch.setattr(cluster, "_SECONDS_BETWEEN", 0.01)
-  lines = []
-
-  def wait_for_lines(count: int) -> list[str]:
-    before, deadline = len(lines), time.monotonic() + 60
-    while len(lines) < before + count:
-      assert time.monotonic() < deadline
-      time.sleep(0.01)
-    return lines[before:before + count]
-
+def test_a_process_that_waits_says_for_whom(capfd):
   with socket.socket() as there, socket.socket() as absent:
     for one in (there, absent):
       one.bind(("localhost", 0))
     there.listen()
     addresses = tuple(f"localhost:{one.getsockname()[1]}" for one in (there, absent))
     three = Cluster(("worker 0", "worker 1", "worker 2"), ("localhost:1", *addresses), 0)
-    with told_who_is_missing(three, lines.append):
-      assert wait_for_lines(2) == [
-          f"worker 0 (localhost:1) waits for worker 2 ({addresses[1]}): not started yet, or not reachable"] * 2
+    for silent in (f"worker 2 ({addresses[1]}): not started yet, or not reachable", "the others, which are starting"):
+      reader, writer = os.pipe()
+      with open(reader) as ends:
+        thread = threading.Thread(target=cluster.watch, args=(three, ends, 0.0, 0.01))
+        thread.start()
+        # Two lines and the end, however long they take.
+        lines = []
+        while len(lines) < 2:
+          time.sleep(0.01)
+          lines += capfd.readouterr().err.splitlines()
+        os.close(writer)
+        thread.join(60)
+      assert not thread.is_alive()
+      assert set(lines) == {f"worker 0 (localhost:1) waits for {silent}"}
       absent.listen()
-      # The line that was on its way when the other one began to listen may still name it.
-      assert wait_for_lines(2)[1] == "worker 0 (localhost:1) waits for the others, which are starting"
-  count = len(lines)
-  time.sleep(0.05)
-  assert len(lines) == count
+
+
+def test_the_watching_process_ends_with_the_wait(monkeypatch, capfd):
+  monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": ["localhost:1"]}, "task": TASK}))
+  with told_who_is_missing():
+    pass
+  assert capfd.readouterr().err == ""

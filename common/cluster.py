@@ -8,9 +8,12 @@ import dataclasses
 import json
 import os
 import re
+import select
 import socket
-import threading
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import IO
 
 from common.errors import UserError
 
@@ -96,28 +99,35 @@ def read_cluster() -> Cluster:
 
 
 @contextlib.contextmanager
-def told_who_is_missing(cluster: Cluster, log: Callable[[str], None]) -> Iterator[None]:
-  """While the block waits for the other processes: says every so often which of them do not answer."""
-  done = threading.Event()
+def told_who_is_missing() -> Iterator[None]:
+  """While the block waits for the other processes: says every so often on stderr which of them do not answer.
 
-  def watch() -> None:
-    seconds = _SECONDS_BEFORE_FIRST
-    while not done.wait(seconds):
-      seconds = _SECONDS_BETWEEN
-      silent = cluster.silent()
-      if not done.is_set():
-        who = f"{', '.join(silent)}: not started yet, or not reachable" if silent else "the others, which are starting"
-        log(f"{cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) waits for {who}")
-
-  thread = threading.Thread(target=watch, daemon=True)
-  thread.start()
+  That is done by a process of its own: TensorFlow lets no thread of Python's run while it waits.
+  """
+  watcher = subprocess.Popen([sys.executable, "-m", "common.cluster"], stdin=subprocess.PIPE,
+                             cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
   try:
     yield
   finally:
-    done.set()
-    thread.join()
+    watcher.stdin.close()
+    watcher.wait()
+
+
+def watch(cluster: Cluster, ends: IO, first: float = _SECONDS_BEFORE_FIRST, between: float = _SECONDS_BETWEEN) -> None:
+  """What the watching process does until `ends`, a pipe, is closed: also by the death of the process that waits."""
+  seconds = first
+  while not select.select([ends], [], [], seconds)[0]:
+    seconds = between
+    silent = cluster.silent()
+    who = f"{', '.join(silent)}: not started yet, or not reachable" if silent else "the others, which are starting"
+    print(f"{cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) waits for {who}", file=sys.stderr,
+          flush=True)
 
 
 def _wrong(what: str) -> UserError:
   return UserError(f"TF_CONFIG: {what}: --distribution_strategy=multi_worker_mirrored needs this environment variable "
                    f"on every machine, e.g. TF_CONFIG='{_EXAMPLE}'")
+
+
+if __name__ == "__main__":
+  watch(read_cluster(), sys.stdin)
