@@ -62,7 +62,7 @@ COMMANDS = (
     Command("data_gen/create_pretraining_data.py", {
         **_CORPUS, "output_file": "out.tfrecord", "vocab_file": "vocab.txt", "max_seq_length": "16",
         "max_predictions_per_seq": "3", "dupe_factor": "2"}, ("corpus.txt", "vocab.txt")),
-    Command("vocab/build_vocab.py", {**_CORPUS, "output_dir": "out", "vocab_size": "40", "max_words": "100"},
+    Command("vocab/build_vocab.py", {**_CORPUS, "output_dir": "out", "vocab_size": "200"},
             ("corpus.txt",)),
     Command("data_gen/convert_triviaqa.py", {
         "qa_file": "trivia.json", "evidence_dir": "evidence", "output_file": "out.json"},
