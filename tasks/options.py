@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 
 from common.errors import UserError
-from common.options import Options, declared_options, option
-from modeling.config import DECAYS, HEAD_DROPOUT, BertConfig
+from common.options import LARGEST_INT64, Options, declared_options, option
+from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,13 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   max_grad_norm: float = option(
       1.0, "Largest norm of all gradients together, longer ones are scaled down; 0 for none.", minimum=0, sweep=True)
   hidden_dropout_prob: float | None = option(
-      None, "Dropout of embeddings and layers.", minimum=0, below=1, sweep=True,
+      None, "Dropout of embeddings and layers.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
   attention_probs_dropout_prob: float | None = option(
-      None, "Dropout of the attention probabilities.", minimum=0, below=1, sweep=True,
+      None, "Dropout of the attention probabilities.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
-  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
+                     sweep=True)
   save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
   keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
   iterations_per_loop: int | None = option(
@@ -156,7 +157,7 @@ class FineTuningOptions(TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")
-  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, sweep=True)
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   eval_steps: int | None = option(
@@ -228,7 +229,8 @@ class DevelopmentSetOptions(Options):
 class HeadDropoutOptions(Options):
   """Head; for tasks whose head drops units, which that of question answering does not."""
 
-  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0, below=1, sweep=True)
+  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0,
+                                     maximum=LARGEST_DROPOUT, sweep=True)
 
 
 # In the names of directories these are always there; of the other options, those that have several values.

@@ -69,8 +69,9 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
       selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
-  except tf.errors.OpError as error:
-    if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
+  except (tf.errors.OpError, UnicodeDecodeError) as error:
+    # The latter: an error whose text quotes bytes of the data.
+    if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
       raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
                       "machines to resume from the last checkpoint") from None
     task.explain(error, log)

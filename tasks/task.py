@@ -14,6 +14,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from modeling import memory
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -136,7 +137,7 @@ class Task(abc.ABC):
     """The best weights of the run have taken the place of the last ones."""
 
   def check_devices(self, devices: Devices) -> None:
-    """Raises `UserError` where batches can't be spread over the replicas."""
+    """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
     options, replicas = self.options, devices.strategy.num_replicas_in_sync
     parts = replicas * options.gradient_accumulation_steps
     if options.do_train and options.train_batch_size % parts:
@@ -144,6 +145,23 @@ class Task(abc.ABC):
                      if options.gradient_accumulation_steps > 1 else "")
       raise UserError(f"--train_batch_size={options.train_batch_size} is the batch of all devices together and can't "
                       f"be divided by {replicas} replicas{accumulated}: take a multiple of {parts}")
+    if options.do_train:
+      self._check_memory(devices, parts)
+
+  def _check_memory(self, devices: Devices, parts: int) -> None:
+    """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
+    options, config = self.options, self.config
+    micro_batch = options.train_batch_size // parts
+    # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
+    needed = memory.batch_bytes(options.train_batch_size * self.loop_options().tokens_per_example)
+    if devices.kind == "CPU":
+      needed += memory.training_bytes(
+          config, micro_batch * self.loop_options().tokens_per_example, options.freeze_layers,
+          options.freeze_embeddings, half_precision=devices.dtype != "float32")
+    memory.check_memory(
+        needed, f"a training step of --train_batch_size={options.train_batch_size}"
+        f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
+        "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
   def finished(self, run: "Run") -> str:
     """What the user is told where the run is at its last step already."""

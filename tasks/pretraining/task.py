@@ -13,6 +13,7 @@ from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import run as driver
@@ -77,7 +78,7 @@ class PretrainingTask(Task):
     if options.eval_file:
       self.eval_files, eval_v2 = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
     self.parse_training, self.parse_evaluation = (
-        data.parser(*lengths, self.config.vocab_size, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
+        data.parser(*lengths, self.config, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -132,6 +133,9 @@ class PretrainingTask(Task):
     if self.can_evaluate and self.options.eval_batch_size % replicas:
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
                       f"a multiple of {replicas}")
+    if self.can_evaluate:
+      check_memory(batch_bytes(self.options.eval_batch_size * self.options.max_seq_length),
+                   f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def evaluate(self, run: Run) -> dict[str, float]:
     if self._evaluation_pass is None:
@@ -176,10 +180,12 @@ class PretrainingTask(Task):
             "longer schedule)")
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:
-    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError)):
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
+                          UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for flag, record_files in (("input_file", self.train_files), ("eval_file", self.eval_files)):
-        data.check_all_records(record_files, flag, self.config, self.options.max_seq_length,
+      for flag, record_files, parse in (("input_file", self.train_files, self.parse_training),
+                                        ("eval_file", self.eval_files, self.parse_evaluation)):
+        data.check_all_records(record_files, flag, parse, self.config, self.options.max_seq_length,
                                self.options.max_predictions_per_seq)
 
 

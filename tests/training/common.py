@@ -49,9 +49,13 @@ def instances(count: int, first: int = 0, vocab_size: int = VOCAB, length: int =
       "masked_lm_weights": masked.astype(np.float32), "next_sentence_labels": rng.integers(0, 2, (count, 1))}
 
 
-def write_records(path, count: int, first: int = 0, **kwargs) -> str:
-  """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz."""
-  features = instances(count, first, **kwargs)
+def write_records(path, count: int, first: int = 0, changes: dict[str, np.ndarray] | None = None, **kwargs) -> str:
+  """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz.
+
+  Args:
+    changes: feature → what stands in its place, [count, …]; other arguments are those of `instances`.
+  """
+  features = instances(count, first, **kwargs) | (changes or {})
   with tf.io.TFRecordWriter(str(path), "GZIP" if str(path).endswith(".gz") else "") as writer:
     for row in range(count):
       writer.write(tf.train.Example(features=tf.train.Features(feature={
