@@ -97,7 +97,8 @@ def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> 
       labels=tuple(reader.labels), chunk_names=reader.chunk_names,
       **{name: splits.get(name) for name in ("train", "dev", "test")},
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
-                   "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words}, notes=reader.notes)
+                   "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
+      notes=reader.notes)
 
 
 def labelled_config(config: BertConfig, labels: Sequence[str]) -> BertConfig:
@@ -240,8 +241,8 @@ class _Reader:
     with_documents = is_document_context(options.context, sentences)
     if not with_documents and options.context != SENTENCE:
       level = "note: " if options.context not in (DOCUMENT, VOTE) else "WARNING: "
-      self.notes.append(f"{level}{path} has no borders of documents (-DOCSTART- lines in conll): every sentence is read "
-                        "without context")
+      self.notes.append(f"{level}{path} has no borders of documents (-DOCSTART- lines in conll): every sentence is "
+                        "read without context")
     windows = split_windows(tokenizer, sentences, options, with_documents, is_training=name == "train")
     for count, what in (
         (windows.num_unknown_words, "words are nothing to the tokenizer: they are read as [UNK]"),

@@ -127,8 +127,8 @@ class TokenClassificationTask(FineTuningTask):
       metrics = score(tagged)
       path = os.path.join(directory, "test_results.json")
       files.write_json(path, {"global_step": run.weights_step, **dict(sorted(metrics.items()))})
-      lines = [f"its labels are known ({path})", *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))]
-      run.log("\n".join(lines))
+      run.log("\n".join([f"its labels are known ({path})",
+                         *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))]))
 
   def _tag(self, run: Run, split: Split) -> Tagged:
     return tag_split(self.data, split, split.windows.of_words(run.predict(split.examples)["probabilities"]))
