@@ -8,9 +8,9 @@ from modeling.config import BertConfig
 
 PEOPLE, PLACES = ["ann", "bob", "eve"], ["rome", "oslo", "bath"]
 EITHER = ["jordan", "paris"]
-OTHERS = ["we", "saw", "in", "and", "then", "left"]
+OTHERS = ["we", "saw", "in", "(", "then", "left"]
 TOPICS = {"PER": "people", "LOC": "places"}
-TOKENS = [*SPECIAL_TOKENS, *PEOPLE, *PLACES, *EITHER, *OTHERS, *TOPICS.values(), ".", "##s", "smith", "(", ")"]
+TOKENS = [*SPECIAL_TOKENS, *PEOPLE, *PLACES, *EITHER, *OTHERS, *TOPICS.values(), ".", "##s", "smith", ")"]
 CONFIG = BertConfig(vocab_size=len(TOKENS), hidden_size=24, num_hidden_layers=2, num_attention_heads=2,
                     intermediate_size=48, max_position_embeddings=64, type_vocab_size=2, hidden_dropout_prob=0.0,
                     attention_probs_dropout_prob=0.0, initializer_range=0.2)
