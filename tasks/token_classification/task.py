@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from common import files
 from evaluation import confusion, conlleval, entities
-from evaluation.classification import is_degenerate
 from modeling.token_classification import (
   BertForTokenClassification,
   token_classification_counts,
@@ -20,6 +19,7 @@ from modeling.token_classification import (
   token_classification_sums,
 )
 from tasks import run as driver
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.run import Run
 from tasks.task import FineTuningTask
@@ -92,8 +92,11 @@ class TokenClassificationTask(FineTuningTask):
     self._tagged = self._tag(run, self.data.dev)
     return score(self._tagged)
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(self._tagged.guess)
+  def predictions(self) -> dict[str, Predicted]:
+    if self._tagged is None:
+      return {}
+    return {os.path.basename(self.data.dev.sentences.path): Predicted(
+        self._tagged.guess_tags, self._tagged.gold_tags, "words")}
 
   def show_evaluation(self, run: Run) -> None:
     if self._tagged.counts is None:

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from tasks.pretraining.data import check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
@@ -79,6 +80,7 @@ def test_the_files_of_a_run(trained, data):
   assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
   assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
   source = read_checkpoint(str(trained))
+  assert source.vocab_sha256 == Vocabulary.from_file(str(data / "vocab.txt")).fingerprint
   assert (source.config, source.vocab_file, source.do_lower_case) == (ONE_LAYER, str(trained / "vocab.txt"), True)
 
 
