@@ -55,9 +55,9 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
   write_test_results(paths[0], values)
   if data.glue is None:
-    paths.append(os.path.join(directory, "predictions.jsonl"))
+    paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
     write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
-                      None if data.regression else data.labels, values)
+                      None if data.regression else data.labels, values, data.multi_label)
   else:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
@@ -80,10 +80,11 @@ def write_test_results(path: str, values: np.ndarray) -> None:
 
 
 def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
-                      labels: Sequence[str] | None, values: np.ndarray) -> None:
+                      labels: Sequence[str] | None, values: np.ndarray, multi_label: bool = False) -> None:
   """`predictions.jsonl`: a JSON object for each example, with its text.
 
       {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
+      {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new": 0.7, "good": 0.9, "bad": 0.1}}
       {"id": 0, "text_a": "…", "score": 3.2}
 
   Args:
@@ -93,6 +94,7 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     text_b: second texts; None where the task has none.
     labels: names of the C classes; None for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
+    multi_label: several classes may apply: those of a probability of at least one half.
   """
   values = np.asarray(values)
   if values.shape != ((len(ids),) if labels is None else (len(ids), len(labels))):
@@ -104,9 +106,16 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
       if labels is None:
         record["score"] = _shortest(value)
       else:
-        record["label"] = labels[int(value.argmax())]
+        record |= predicted_labels(labels, value, multi_label)
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
       file.write(_json_line(record))
+
+
+def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_label: bool) -> dict[str, object]:
+  """{"label": the most probable}; or {"labels": those of a probability of at least one half}."""
+  if multi_label:
+    return {"labels": [label for label, value in zip(labels, probabilities, strict=True) if value >= 0.5]}
+  return {"label": labels[int(probabilities.argmax())]}
 
 
 def _shortest(number: np.floating) -> float:
