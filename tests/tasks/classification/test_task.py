@@ -266,6 +266,7 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
     assert result["probabilities"] == pytest.approx(line["probabilities"], abs=1e-5)
   # Later nothing but the file need be told.
   again = own_task(folder, tmp_path / "run", train_file=None, dev_file=None, test_file=f"{tmp_path}/dev.jsonl",
-                   label_column=None, bert_config_file=None, max_seq_length=10, max_predict_examples=12, do_predict=True)
+                   label_column=None, bert_config_file=None, max_seq_length=10, max_predict_examples=12,
+                   do_predict=True)
   before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
   assert run(again) == 0 and (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
