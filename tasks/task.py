@@ -41,7 +41,7 @@ class Task(abc.ABC):
     start: the weights to start from where the run has no checkpoint of its own; None for random ones.
     start_step: updates that these weights have seen.
     head_mismatch: why the head in `start` is of no use here; None where it belongs to this task, or there is none.
-    vocab_file, do_lower_case: of the vocabulary; None where they are not known.
+    vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None where they are not known.
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     shown_metric: of the objective, shown beside the progress bar.
@@ -57,6 +57,7 @@ class Task(abc.ABC):
   head_mismatch: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  vocab_sha256: str | None = None
   description: dict | None = None
   main_metric: str | None = None
   shown_metric: str = "accuracy"
@@ -173,6 +174,8 @@ class FineTuningTask(Task):
     self.start, self.start_step = self.checkpoint.source, trained_step(self.checkpoint)
     self.vocab_file = self.checkpoint.vocab_file
     self.do_lower_case = self.checkpoint.tokenizer.do_lower_case
+    self.vocab_sha256 = self.checkpoint.tokenizer.vocabulary.fingerprint
+    self.notes += self.checkpoint.notes
 
   @property
   @abc.abstractmethod

@@ -15,6 +15,9 @@ from evaluation import glue_submission
 from tasks import eval_results
 from tasks.classification.data import ClassificationData, Split
 
+# Of development sets; begins the files' names.
+EVAL_PREDICTIONS = "eval_predictions"
+
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
   """`eval_results.txt` and `eval_results.json` with the original's keys and all other metrics beside them.
@@ -57,12 +60,33 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   if data.glue is None:
     paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
     write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
-                      None if data.regression else data.labels, values, data.multi_label)
+                      None if data.regression else data.labels, values, multi_label=data.multi_label)
   else:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
     glue_submission.write_submission_file(paths[1], split.texts.ids, predictions, data.regression)
   return paths
+
+
+def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray) -> str:
+  """`eval_predictions.jsonl` of a development set (of MNLI's second one `eval_predictions_mismatched.jsonl`).
+
+  The arguments are those of `write_predicted_split`.
+
+  Returns:
+    the file's path.
+  """
+  number = list(data.dev).index(name)
+  suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
+  path = os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl")
+  labels = split.texts.labels
+  if data.multi_label:
+    truth = [predicted_labels(data.labels, row, True)["labels"] for row in labels]
+  else:
+    truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
+  write_predictions(path, split.texts.ids, split.texts.text_a, split.texts.text_b,
+                    None if data.regression else data.labels, values, truth, data.multi_label)
+  return path
 
 
 def write_test_results(path: str, values: np.ndarray) -> None:
@@ -80,7 +104,8 @@ def write_test_results(path: str, values: np.ndarray) -> None:
 
 
 def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
-                      labels: Sequence[str] | None, values: np.ndarray, multi_label: bool = False) -> None:
+                      labels: Sequence[str] | None, values: np.ndarray,
+                      truth: Sequence[str | float | Sequence[str]] | None = None, multi_label: bool = False) -> None:
   """`predictions.jsonl`: a JSON object for each example, with its text.
 
       {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
@@ -94,6 +119,8 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     text_b: second texts; None where the task has none.
     labels: names of the C classes; None for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
+    truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; lists of names,
+      written as "true_labels", where several may apply; None where they are not known.
     multi_label: several classes may apply: those of a probability of at least one half.
   """
   values = np.asarray(values)
@@ -101,13 +128,15 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     raise ValueError(f"{values.shape} is not the shape for {len(ids)} examples and labels {labels}")
   texts = {"text_a": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
   with files.atomic_write(path) as file:
-    for identifier, value, *pair in zip(ids, values, *texts.values(), strict=True):
+    for number, (identifier, value, *pair) in enumerate(zip(ids, values, *texts.values(), strict=True)):
       record = {"id": identifier, **dict(zip(texts, pair, strict=True))}
       if labels is None:
         record["score"] = _shortest(value)
       else:
         record |= predicted_labels(labels, value, multi_label)
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
+      if truth is not None:
+        record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
       file.write(_json_line(record))
 
 

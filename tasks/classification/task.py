@@ -24,7 +24,7 @@ from modeling.classification import (
 )
 from modeling.losses import loss_weights
 from tasks import run as driver
-from tasks.classification import results
+from tasks.classification import pictures, results
 from tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.classification.options import ClassificationOptions
 from tasks.classification.readers import CLASSES
@@ -73,8 +73,9 @@ class ClassificationTask(FineTuningTask):
     self.main_metric = self.data.main_metric if self.data.dev else None
     if self.data.kind != CLASSES:
       self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
-    # Of the last evaluation: development set → classes or scores.
+    # Of the last evaluation: development set → classes or scores, and probabilities [E, C] or scores [E].
     self._predictions: dict[str, np.ndarray] = {}
+    self._values: dict[str, np.ndarray] = {}
 
   @property
   def max_seq_length(self) -> int:
@@ -103,7 +104,7 @@ class ClassificationTask(FineTuningTask):
       logits = self._logits(run, split)
       prefix = f"{name.removeprefix('dev_')}_" if number else ""
       metrics |= {f"{prefix}{metric}": value for metric, value in _score(self.data, split, logits).items()}
-      self._predictions[name] = self.data.predictions(logits)
+      self._predictions[name], self._values[name] = self.data.predictions(logits), self.data.values(logits)
     return metrics
 
   def is_degenerate(self) -> bool:
@@ -111,11 +112,17 @@ class ClassificationTask(FineTuningTask):
 
   def show_evaluation(self, run: Run) -> None:
     if self.data.kind == CLASSES:
-      tf.summary.image("confusion", confusion.confusion_picture(self._confusion(), self.data.labels)[None])
+      name, split = next(iter(self.data.dev.items()))
+      texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
+      pictures.show(self.data.labels, split.texts.labels, self._values[name], texts)
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     directory = self.options.output_dir
     named = results.write_eval_results(directory, run.weights_step, metrics)
+    # In the files the loss is there under the original's two names.
+    named.pop("loss", None)
+    for name, split in self.data.dev.items():
+      results.write_evaluated_split(directory, self.data, name, split, self._values[name])
     run.log(describe_evaluation(directory, sum(map(len, self.data.dev.values())), named))
     if not self.data.regression:
       name, split = next(iter(self.data.dev.items()))

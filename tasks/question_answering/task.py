@@ -133,7 +133,7 @@ class SquadTask(FineTuningTask):
     return self._answered.metrics
 
   def show_evaluation(self, run: Run) -> None:
-    tf.summary.text("answers", self._answered.markdown())
+    tf.summary.text("eval/answers", self._answered.markdown())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     """Scores are written with the predictions."""
