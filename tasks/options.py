@@ -189,7 +189,10 @@ class FineTuningOptions(TrainingOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DevelopmentSetOptions(Options):
-  """Development set; for tasks that have one of their own."""
+  """Development set.
+
+  For tasks that have one of their own.
+  """
 
   do_eval: bool = option(False, "Evaluate on the development set at the end.")
   max_eval_examples: int | None = option(
@@ -218,14 +221,20 @@ class DevelopmentSetOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeadDropoutOptions(Options):
-  """Head; for tasks whose head drops units, which that of question answering does not."""
+  """Head.
+
+  For tasks whose head drops units, which that of question answering does not.
+  """
 
   classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0, below=1, sweep=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassWeightOptions(Options):
-  """Classes; for tasks that choose among some."""
+  """Classes.
+
+  For tasks that choose among some.
+  """
 
   class_weights: str | None = option(
       None, "How much examples count in the loss, by their class: numbers in the order of the classes, or balanced for "

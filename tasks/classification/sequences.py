@@ -72,12 +72,16 @@ class LongTexts:
 
   @classmethod
   def choose(cls, how: str | None, max_seq_length: int, stride: int | None, task: Mapping | None) -> "LongTexts":
-    """As asked for; else as `task.json` says; else truncated, with windows that overlap by half."""
-    task = task or {}
+    """As asked for; else as `task.json` says; else truncated, with windows that overlap by half.
+
+    The stride of `task.json` is for its own length: windows that are shorter than it touch.
+    """
+    task, room = task or {}, max_seq_length - 2
     how = how or task.get("long_texts", TRUNCATE)
     if how != WINDOWS:
       return cls(how, max_seq_length)
-    return cls(how, max_seq_length, stride or task.get("window_stride") or max((max_seq_length - 2) // 2, 1))
+    told = task.get("window_stride", max(room // 2, 1))
+    return cls(how, max_seq_length, stride or (min(told, room) if type(told) is int else told))
 
   @property
   def is_windows(self) -> bool:
