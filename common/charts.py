@@ -15,7 +15,7 @@ class Chart:
   Attributes:
     group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
     description: whole sentences.
-    unit: of the values; "" where they are shares, correlations or have none.
+    unit: of the values, for an axis; "" where the name says it.
   """
 
   group: str | None
@@ -23,21 +23,22 @@ class Chart:
   unit: str = ""
 
 
-_NATS, _PERCENT = "nats", "%"
+_NATS, _PERCENT, _SHARE, _CORRELATION = "nats", "%", "share", "correlation"
 CHARTS = {
     "loss": Chart(LOSS, "What is minimised, the sum of all parts.", _NATS),
     "masked_lm_loss": Chart(LOSS, "Mean cross-entropy of the masked tokens.", _NATS),
     "next_sentence_loss": Chart(LOSS, "Mean cross-entropy of \"is B the text after A?\".", _NATS),
-    "accuracy": Chart(QUALITY, "Share of examples that are classified right."),
+    "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
         QUALITY, "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
-        "enough."),
-    "next_sentence_accuracy": Chart(QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5."),
+        "enough.", _SHARE),
+    "next_sentence_accuracy": Chart(
+        QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
-    "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing."),
-    "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores."),
-    "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores."),
+    "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing.", _CORRELATION),
+    "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores.", _CORRELATION),
+    "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores.", _CORRELATION),
     "mean_absolute_error": Chart(QUALITY, "Mean distance of predicted and true scores."),
     "exact": Chart(QUALITY, "Questions answered with exactly a right answer.", _PERCENT),
     "best_exact": Chart(QUALITY, "Exact match under the threshold that is best for it.", _PERCENT),
@@ -52,7 +53,7 @@ CHARTS = {
     "tokens_per_second": Chart(SPEED, "Of all devices together, padding included.", "1/s"),
     # examples_per_second in another unit.
     "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
-    "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data."),
+    "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data.", _SHARE),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (its charts: `common/charts.py`).
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts: `common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
