@@ -68,6 +68,10 @@ class Reports:
     """Whether an evaluation of this step was reported, by this or an earlier process."""
     return step in self._evaluated
 
+  def evaluations_after(self, step: int) -> int:
+    """How many evaluations of later steps were reported, by this or an earlier process."""
+    return sum(one > step for one in self._evaluated)
+
   def writer(self, split: str) -> tf.summary.SummaryWriter:
     """The TensorBoard writer of `TRAIN` or `EVAL`."""
     if not self._is_chief:
