@@ -35,6 +35,7 @@ SENTENCES = (
     "Returns a new [MASK] with the same shape as the input.",
     "If [MASK] is true, the result is a list of strings.",
 )
+ATTENDED = "Returns a new array with the same shape as the input. ||| The default is None."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,6 +75,9 @@ def main(options: DemoOptions) -> None:
        f"--train_batch_size={BATCH_SIZE}", "--eval_batch_size=64", f"--learning_rate={LEARNING_RATE}",
        f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", f"--eval_steps={max(steps // 10, 1)}", *sizes)
   step("6. Filling masks", "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
+  step("7. Pictures of the records, of word embeddings, and of what every head attends to",
+       "plot.py", run, "--what=records,embeddings,attention", f"--output_dir={directory}/plots",
+       f"--sentence={ATTENDED}")
   report(directory, text, vocab, run, time.perf_counter() - began)
 
 

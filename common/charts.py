@@ -32,6 +32,8 @@ CHARTS = {
     "masked_lm_accuracy": Chart(
         QUALITY, "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
         "enough.", _SHARE),
+    "masked_lm_accuracy_at_mask": Chart(
+        QUALITY, "Share of right predictions where the token is hidden behind [MASK].", _SHARE),
     "next_sentence_accuracy": Chart(
         QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),

@@ -52,8 +52,8 @@ def _there(patterns: str) -> list[str]:
   try:
     return files.expand_patterns(patterns, "input_file")
   except UserError:
-    names = {re.sub(r"-(\d{5}|\*|\?+)-of-.*$", "", pattern) for pattern in patterns.split(",")}
-    return [path for path in sorted(f"{name}{_STATISTICS}" for name in names) if files.exists(path)]
+    names = dict.fromkeys(re.sub(r"-[\d*?]+-of-.*$", "", pattern.strip()) for pattern in patterns.split(","))
+    return [path for name in names if name for path in files.glob_files(f"{name}{_STATISTICS}")]
 
 
 def _shards(statistics: str) -> list[str]:
