@@ -1,11 +1,14 @@
 """What the metrics of `metrics.jsonl` mean, and where TensorBoard and `plot.py` show them: one table for all tasks.
 
-TensorBoard's tags are `<group>/<name of the metric>`. Within a group the names are sorted, groups are too.
+TensorBoard's tags are `<group>/<name of the metric>`. Its pages sort groups and tags by name; the order of this module
+is that of the page Custom Scalars.
 """
 
 import dataclasses
+from collections.abc import Iterable
 
-LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
+# The important ones first.
+GROUPS = LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,3 +83,11 @@ def tag(name: str) -> str | None:
   """TensorBoard's tag of a metric; None where it has no chart."""
   group = find(name).group
   return None if group is None else f"{group}/{name}"
+
+
+def by_importance(names: Iterable[str]) -> dict[str, list[str]]:
+  """The tags of metrics in the order of the table, group by group; groups without any are left out."""
+  order = {name: number for number, name in enumerate(CHARTS)}
+  tags = [tag(name) for name in sorted(names, key=lambda name: (order.get(name, len(order)), name))]
+  groups = {group: [one for one in tags if one is not None and one.startswith(f"{group}/")] for group in GROUPS}
+  return {group: tags for group, tags in groups.items() if tags}

@@ -47,6 +47,9 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
   with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}), new_figure(
       *picture.size) as figure:
     picture.draw(figure)
+    # The places of axes and texts are found once, for all formats.
+    figure.canvas.draw()
+    figure.set_layout_engine("none")
     for path, extension in zip(paths, formats, strict=True):
       with files.atomic_write(path, "wb") as file:
         figure.savefig(file, format=extension, dpi=130, metadata=_DATELESS.get(extension))
