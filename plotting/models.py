@@ -122,7 +122,7 @@ def write_projector(options: PlotOptions, directory: str) -> list[str]:
 
   Args:
     options: the checkpoint, and how many tokens.
-    directory: TensorBoard's, or one of its runs; what is there of TensorBoard stays.
+    directory: TensorBoard's, or one of its runs; made where it is not there, and what is in it stays.
 
   Returns:
     the files' paths.
@@ -140,6 +140,7 @@ def write_projector(options: PlotOptions, directory: str) -> list[str]:
   vectors = np.asarray(loaded.source.read(_EMBEDDINGS)[:len(tokens)], "<f4")
   paths = [os.path.join(directory, name) for name in (
       "word_embeddings.bytes", "word_embeddings.tsv", "projector_config.pbtxt")]
+  files.make_output_directory(directory, "output_dir")
   with files.atomic_write(paths[0], "wb") as file:
     file.write(vectors.tobytes())
   with files.atomic_write(paths[1]) as file:

@@ -74,6 +74,5 @@ def _write_projector(options: PlotOptions, directory: str) -> None:
     directory, shown = training, _directory(options)
   else:
     shown = directory
-  files.make_output_directory(directory, "output_dir")
   print("\n".join(write_projector(options, directory)))
   print(f"tensorboard --logdir={shown}, page Projector")
