@@ -5,6 +5,7 @@ One `Reports` for each run directory and process; in processes that are not the 
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
@@ -34,6 +35,8 @@ class Reports:
     self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
+    # Split → metrics that TensorBoard's layout has.
+    self._shown: dict[str, set[str]] = {}
 
   def log(self, line: str) -> None:
     """Prints a line of its own, also while there is a progress bar."""
@@ -102,11 +105,26 @@ class Reports:
     if not self._is_chief:
       return
     with self.writer(split).as_default(step):
+      self._lay_out(split, metrics)
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self.writer(split).flush()
     self._metrics.append(step, split, metrics)
+
+  def _lay_out(self, split: str, metrics: Mapping[str, float]) -> None:
+    """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""
+    from tensorboard.plugins.custom_scalar import layout_pb2, summary
+
+    known = self._shown.setdefault(split, set())
+    if known >= metrics.keys():
+      return
+    known.update(metrics)
+    categories = [layout_pb2.Category(title=group, chart=[
+        layout_pb2.Chart(title=tag, multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(tag)}$"]))
+        for tag in tags]) for group, tags in charts.by_importance(known).items()]
+    message = summary.pb(layout_pb2.Layout(category=categories))
+    tf.summary.experimental.write_raw_pb(message.SerializeToString())
 
 
 def printer(is_chief: bool) -> Callable[[str], None]:

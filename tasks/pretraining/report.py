@@ -96,7 +96,7 @@ def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sent
   for number, position in enumerate(features["masked_lm_positions"]):
     if features["masked_lm_weights"][number] > 0:
       label = int(features["masked_lm_ids"][number])
-      predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
+      predicted = " · ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
       rows.append(("✓" if ids[number][0] == label else "✗", position,
                    vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))
