@@ -137,4 +137,4 @@ def _generator_notes(record_path: str) -> dict | None:
   """What `create_pretraining_data.py` wrote beside the records; None where they come from elsewhere."""
   name = re.sub(r"-\d{5}-of-\d{5}$", "", record_path)
   path = f"{name}.stats.json"
-  return files.read_json(path) if files.is_file(path) else None
+  return files.read_json_object(path, {"vocab_file": str | None, "do_lower_case": bool | None}) or None
