@@ -84,11 +84,9 @@ class Reports:
     with _writing(path):
       if split not in self._writers:
         self._writers[split] = tf.summary.create_file_writer(path)
-      writer = self._writers[split]
-    with writer.as_default(step):
-      yield
-    with _writing(path):
-      writer.flush()
+      # Written to the disk where the block ends.
+      with self._writers[split].as_default(step):
+        yield
 
   @contextlib.contextmanager
   def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
@@ -120,6 +118,9 @@ def _writing(path: str) -> Iterator[None]:
   try:
     yield
   except tf.errors.OpError as error:
+    if "Summary" not in error.message:
+      # Of what is to be shown, not of showing it.
+      raise
     # The operation comes first, then the file and the reason, then more lines of the same.
     reason = error.message.partition("}} ")[2] or error.message
     reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]

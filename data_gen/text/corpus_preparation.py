@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import gzip
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 

@@ -1,6 +1,9 @@
 import json
 import os
 
+import pytest
+
+from common.errors import UserError
 from tests.training.common import TINY
 from training import run_directory
 
@@ -37,3 +40,17 @@ def test_the_description_of_a_run(tmp_path):
   # A run that goes on from its own vocabulary.
   run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
   assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+
+
+def test_a_file_in_the_place_of_a_directory_is_found_at_once(tmp_path):
+  run_directory.check_places(str(tmp_path))
+  (tmp_path / "eval").touch()
+  with pytest.raises(UserError, match=r"--output_dir=.*: .*/eval is a file, a directory must be there"):
+    run_directory.check_places(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["[]", '{"flags": 5}', '{"flags": {"seed": 1'])
+def test_flags_of_another_shape_are_one_line(tmp_path, content):
+  (tmp_path / "flags.json").write_text(content)
+  with pytest.raises(UserError, match="flags.json"):
+    run_directory.changed_flags(str(tmp_path), {"seed": 1})
