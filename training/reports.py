@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard.
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts: `common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
+from common import charts, markdown
 from common.errors import UserError
 from common.progress import Progress
 from training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics
@@ -69,6 +70,10 @@ class Reports:
     """Whether an evaluation of this step was reported, by this or an earlier process."""
     return step in self._evaluated
 
+  def evaluations_after(self, step: int) -> int:
+    """How many evaluations of later steps were reported, by this or an earlier process."""
+    return sum(one > step for one in self._evaluated)
+
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
     """What `tf.summary` is told in the block goes to TensorBoard, of `TRAIN` or `EVAL`, when the block ends.
@@ -109,7 +114,8 @@ class Reports:
       return
     with self.showing(split, step):
       for name, value in metrics.items():
-        tf.summary.scalar(name, value)
+        if (tag := charts.tag(name)) is not None:
+          tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self._metrics.append(step, split, metrics)
 
 
