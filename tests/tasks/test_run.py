@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import files, locks
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling import (
@@ -125,6 +125,13 @@ def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
     if name == "metrics.jsonl":
       found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
     assert found == expected
+
+
+def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
+  with locks.directory_lock(str(tmp_path), ""), \
+      pytest.raises(UserError, match=f"--output_dir={tmp_path}: another run is writing there"):
+    classification.run(fine_tuning(folder, tmp_path))
+  assert os.listdir(tmp_path) == []
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):

@@ -1,4 +1,6 @@
+import functools
 import gc
+import itertools
 import json
 import os
 import resource
@@ -239,6 +241,86 @@ def test_a_directory_that_was_moved_is_found(tmp_path):
   Run(tmp_path / "old").save_at(1)
   shutil.move(tmp_path / "old", tmp_path / "new")
   assert Run(tmp_path / "new").manager.restore_or_initialize() == f"{tmp_path}/new/ckpt-1"
+
+
+class Killed(BaseException):
+  """From here on the process does nothing any more."""
+
+
+def killed_after(monkeypatch, operations: int, function) -> bool:
+  """Calls the function and lets it change the disk that many times; says whether it came to its end."""
+  def counted(original):
+    def call(*args, **kwargs):
+      nonlocal operations
+      if not operations:
+        raise Killed
+      operations -= 1
+      return original(*args, **kwargs)
+    return call
+
+  with monkeypatch.context() as patch:
+    for name in ("makedirs", "replace", "rmdir", "unlink", "remove"):
+      patch.setattr(os, name, counted(getattr(os, name)))
+    try:
+      function()
+    except Killed:
+      return False
+  return True
+
+
+def test_killed_at_any_moment_of_saving(tmp_path, monkeypatch):
+  run = Run(tmp_path / "first")
+  variables = checkpoints.variables_of(run.model, run.state, run.optimizer)
+  for operations in itertools.count():
+    directory = str(tmp_path / f"killed{operations}")
+    os.makedirs(directory)
+
+    def manager(directory=directory):
+      return checkpoints.CheckpointManager(variables, directory, run.state.step, 1, 1)
+
+    run.state.step.assign(1)
+    first = manager()
+    first.save()
+    run.state.step.assign(2)
+    done = killed_after(monkeypatch, operations, first.save)
+    checkpoints.remove_leftovers(directory)
+    again = manager()
+    restored = again.restore_or_initialize()
+    assert restored in ([f"{directory}/ckpt-2"] if done else [f"{directory}/ckpt-1", f"{directory}/ckpt-2"]), operations
+    assert int(run.state.step) == int(restored[-1])
+    run.state.step.assign(2)
+    again.save()
+    # The one before may have been about to be removed; the next one takes it along.
+    run.state.step.assign(3)
+    again.save()
+    assert names(directory) == ["checkpoint", "ckpt-3.data-00000-of-00001", "ckpt-3.index"], operations
+    if done:
+      break
+  assert operations > 5
+
+
+def test_killed_at_any_moment_of_keeping_the_best(tmp_path, monkeypatch):
+  run = BestRun(tmp_path / "first")
+  for operations in itertools.count():
+    directory = tmp_path / f"killed{operations}"
+    directory.mkdir()
+
+    def best(directory=directory):
+      return checkpoints.BestCheckpoint(str(directory), run.model, run.state, "f1", run._describe)
+
+    run.best = best()
+    run.evaluate_at(1, 0.5)
+    run.state.step.assign(2)
+    done = killed_after(monkeypatch, operations, functools.partial(run.best.update, {"f1": 0.7}))
+    checkpoints.remove_leftovers(str(directory))
+    # The evaluation that was interrupted is made up.
+    run.best = best()
+    assert run.evaluate_at(2, 0.7) in (False, not done)
+    assert run.evaluate_at(3, 0.8)
+    assert_best(directory, 3)
+    if done:
+      break
+  assert operations > 5
 
 
 class BestRun(Run):
