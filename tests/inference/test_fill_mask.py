@@ -11,9 +11,11 @@ from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from inference import fill_mask
 from inference.fill_mask import filled, load_mask_filler, take_hidden
 from inference.options import FillMaskOptions
+from modeling.checkpoints.native import checkpoint_of
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from training import run_directory
+from training.checkpoints import variables_of
 from training.loop import TrainingState
 
 WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
@@ -31,7 +33,7 @@ def run(tmp_path_factory):
   model = BertForPreTraining(config)
   model.build_weights()
   run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
-  run_directory.checkpoint_of(model, TrainingState()).write(str(directory / "ckpt-7"))
+  checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
   return directory, model
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import files, locks
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling import (
@@ -167,6 +167,13 @@ def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_k
 def test_early_stopping_without_a_development_set(folder, tmp_path):
   with pytest.raises(UserError, match="--early_stopping_patience needs something with labels"):
     classification.run(fine_tuning(folder, tmp_path, dev_file=None, early_stopping_patience=2))
+
+
+def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
+  with locks.directory_lock(str(tmp_path), ""), \
+      pytest.raises(UserError, match=f"--output_dir={tmp_path}: another run is writing there"):
+    classification.run(fine_tuning(folder, tmp_path))
+  assert os.listdir(tmp_path) == []
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):

@@ -344,15 +344,15 @@ def test_a_directory_that_can_not_be_written(options, tmp_path):
 
 
 def test_a_disk_that_fills_while_training(options, monkeypatch):
-  save = tf.train.CheckpointManager.save
+  write = tf.train.Checkpoint.write
 
-  def failing(self, *args, **kwargs):
-    if kwargs["checkpoint_number"] < 4:
-      return save(self, *args, **kwargs)
-    pathlib.Path(self.directory, "ckpt-4.data-00000-of-00001").write_bytes(b"half")
+  def failing(self, file_prefix, *args, **kwargs):
+    if not file_prefix.endswith("ckpt-4"):
+      return write(self, file_prefix, *args, **kwargs)
+    pathlib.Path(f"{file_prefix}.data-00000-of-00001").write_bytes(b"half")
     raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
-  monkeypatch.setattr(tf.train.CheckpointManager, "save", failing)
+  monkeypatch.setattr(tf.train.Checkpoint, "write", failing)
   refused(options, "ckpt-4 could not be saved", "No space left on device", "ckpt-2")
   assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
       f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")]
