@@ -46,7 +46,7 @@ class Checkpoint:
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
-    directory: where the weights are.
+    directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
   """
 
   description: str

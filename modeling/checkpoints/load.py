@@ -22,8 +22,10 @@ from modeling.checkpoints.companion_files import (
   Checkpoint,
   with_companion_files,
 )
+from modeling.checkpoints.h5_files import find_h5
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
@@ -93,8 +95,9 @@ def read_checkpoint(path: str) -> Checkpoint:
   Args:
     path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
-      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
-      vocabulary and casing are looked for beside it. On any file system.
+      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
+      file of its TensorFlow classes; a preset directory of KerasHub, or its `.weights.h5`. Configuration, vocabulary
+      and casing are looked for beside it. On any file system.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
@@ -111,6 +114,12 @@ def read_checkpoint(path: str) -> Checkpoint:
     return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
   if prefix is not None:
     return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+  if hub_file := find_keras_hub(path):
+    return read_keras_hub(hub_file)
+  if h5_files := find_h5(path):
+    if len(h5_files) > 1:
+      raise UserError(f"{path} holds several .h5 files: name the one that is meant, e.g. {h5_files[0]}")
+    return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
   if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
   refuse_pickle(path)
@@ -227,7 +236,9 @@ def trained_step(opened: LoadedCheckpoint) -> int:
 
 def step_of(checkpoint: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
-  directory = checkpoint.directory or ""
+  directory = checkpoint.directory
+  if directory is None:
+    return 0
   record = files.read_json_object(os.path.join(directory, BEST_RECORD))
   if record:
     return int(record["step"])
