@@ -63,6 +63,22 @@ def test_table_computed_by_hand():
     "* best: accuracy 0.7500 with seed 4 in run_4"]
 
 
+def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
+  runs = [_run(number, 0.7 + 0.01 * number, directory=str(tmp_path / f"run_{number}"), others={
+      "weight_decay": decay, "lr_schedule": "cosine"}) for number, decay in enumerate((0.01, 0.1, 0.1))]
+  assert [line.split()[:6] for line in table(runs, "accuracy").splitlines()[:3]] == [
+      ["learning_rate", "batch", "epochs", "weight_decay", "lr_schedule", "runs"],
+      ["5e-05", "32", "3", "0.01", "cosine", "1"], ["*", "5e-05", "32", "3", "0.1", "cosine"]]
+  write_json(str(tmp_path), runs, runs[2], "accuracy")
+  settings = json.loads((tmp_path / "selection.json").read_text())["settings"]
+  assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
+      (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
+  write_hparams(str(tmp_path), runs, "accuracy")
+  experiment, groups = _plugin(tmp_path)
+  assert {"weight_decay", "lr_schedule"} < {info.name for info in experiment.hparam_infos}
+  assert sorted(group.hparams["weight_decay"].number_value for group in groups) == [0.01, 0.1, 0.1]
+
+
 def test_table_of_degenerate_runs_only():
   assert table([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
 
@@ -121,7 +137,8 @@ def test_tensorboard_shows_the_runs(tmp_path):
   assert len(list(own.iterdir())) == 1
   assert sum(len(names) for _, _, names in os.walk(tmp_path / "out")) == 1 + len(runs) + 1
   experiment, groups = _plugin(tmp_path / "out")
-  assert [metric.name.tag for metric in experiment.metric_infos] == ["accuracy", "loss"]
+  assert [metric.name.tag for metric in experiment.metric_infos] == ["selection/accuracy", "selection/loss"]
+  assert [metric.display_name for metric in experiment.metric_infos] == ["accuracy", "loss"]
   domains = {info.name: list(info.domain_discrete.values) for info in experiment.hparam_infos}
   assert {name: [value.number_value for value in values] for name, values in domains.items()} == {
     "learning_rate": [5e-5], "train_batch_size": [16], "num_train_epochs": [2, 3, 4], "seed": [1, 2, 3]}
@@ -133,7 +150,8 @@ def test_tensorboard_shows_the_runs(tmp_path):
     assert {name: value.number_value for name, value in group.hparams.items()} == {
       "learning_rate": run.learning_rate, "train_batch_size": run.train_batch_size,
       "num_train_epochs": run.num_train_epochs, "seed": run.seed}
-    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(run.metrics)
+    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
+      {f"selection/{name}": value for name, value in run.metrics.items()})
     assert session.status == api_pb2.STATUS_SUCCESS
     assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
 
