@@ -34,8 +34,6 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
-  # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   for one in declared_options(options):
     _define(one)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):

@@ -58,9 +58,9 @@ class LoadReport:
     """The report as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
     if self.newly_initialised:
-      lines.append(f"newly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
+      lines.append(f"newly initialised, not in the checkpoint: {', '.join(_whole_heads(self.newly_initialised))}")
     if self.unused:
-      lines.append(f"unused, not in this model: {', '.join(self.unused)}")
+      lines.append(f"unused, not in this model: {', '.join(_whole_heads(self.unused))}")
     return "\n".join(lines)
 
 
@@ -249,6 +249,16 @@ def step_of(checkpoint: Checkpoint) -> int:
     return int(record["step"])
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
   return int(number) if number.isdigit() else 0
+
+
+def _whole_heads(names: list[str]) -> list[str]:
+  """Names of weights, those of a whole head as one entry, e.g. "masked-LM head (5 tensors)"."""
+  shown = list(names)
+  for head in HEADS.values():
+    its_names = [weight.original for weight in head.weights]
+    if {*its_names} <= {*shown}:
+      shown = [name for name in shown if name not in its_names] + [f"{head.title} ({len(its_names)} tensors)"]
+  return shown
 
 
 def _read_bundle(prefix: str) -> Checkpoint:
