@@ -102,8 +102,8 @@ def write(directory: str, answered: Answered, step: int) -> str:
     lines.append(describe_evaluation(directory, len(answered.results), answered.metrics))
     if "best_f1_thresh" in answered.metrics:
       lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
-                   "that it answers, 0 where it answers none. null_score_diff_threshold, which the predictions are made "
-                   "with, lies midway between two questions' odds")
+                   "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
+                   "chosen, lies midway between two questions' odds")
   else:
     lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
   return "\n".join(lines)
