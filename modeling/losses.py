@@ -35,6 +35,12 @@ def example_weights(features: dict):
   return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
 
 
+def loss_weights(features: dict):
+  """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B] where that is given."""
+  weights = example_weights(features)
+  return weights * features["loss_weight"] if "loss_weight" in features else weights
+
+
 def weighted_sums(name: str, logits, labels, weights, parts: Mapping | None = None) -> dict:
   """What the loss and the accuracy of a classification add up to.
 

@@ -28,6 +28,7 @@ def make(row_lengths) -> Examples:
   ids = np.concatenate([100 * row + np.arange(length) + 1 for row, length in enumerate(row_lengths)])
   return Examples({"input_ids": ids.astype(np.int32), "segment_ids": (ids % 2).astype(np.uint8)}, row_lengths,
                   {"label_ids": np.arange(len(row_lengths), dtype=np.int32) % 3,
+                   "labels": np.arange(2 * len(row_lengths), dtype=np.uint8).reshape(-1, 2),
                    "score": np.arange(len(row_lengths), dtype=np.float32) / 2})
 
 
