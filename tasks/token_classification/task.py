@@ -56,6 +56,7 @@ class TokenClassificationTask(FineTuningTask):
 
   options: TokenClassificationOptions
   token_outputs = ("probabilities",)
+  evaluation_state = ("_tagged",)
 
   def __init__(self, options: TokenClassificationOptions):
     super().__init__(options)
