@@ -192,7 +192,7 @@ class FineTuningTask(Task):
     return LoopOptions(
         num_train_steps=options.num_train_steps(len(examples)), save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=float(examples.row_lengths.mean()), profile_steps=options.profile_steps,
+        tokens_per_example=examples.tokens_per_example, profile_steps=options.profile_steps,
         shown_metric=self.shown_metric)
 
   def training_data(self, run: "Run") -> Callable:
@@ -200,6 +200,11 @@ class FineTuningTask(Task):
     lengths = self.padded_lengths(run.devices)
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
         self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context))
+
+  def describe_examples(self) -> str:
+    """How many there are to train on, and how long, for the user."""
+    lengths = self.train_examples.row_lengths
+    return f"{len(lengths):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}"
 
   def padded_lengths(self, devices: Devices) -> np.ndarray:
     """What batches are padded to, see `examples.padded_lengths`."""
@@ -219,14 +224,12 @@ class FineTuningTask(Task):
                       "on the TPU VM itself, with --tpu_name=local")
 
   def plan(self, run: "Run") -> str:
-    options, devices, examples = self.options, run.devices, self.train_examples
-    lengths, padded_to = examples.row_lengths, self.padded_lengths(devices)
+    options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
     padding = "all padded to" if len(padded_to) == 1 else "batches of similar length, padded to at most"
     return "\n".join([
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",
-        f"examples     {len(examples):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}; {padding} "
-        f"{padded_to[-1]}",
+        f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().num_train_steps}, batch {options.train_batch_size}, "
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
         f"TensorBoard  tensorboard --logdir={options.output_dir}",

@@ -37,7 +37,7 @@ class PairFeatures(NamedTuple):
 
 
 def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
-                 num_workers: int = 1) -> PairFeatures:
+                 num_workers: int = 1, keep_end_of_a: bool = False) -> PairFeatures:
   """The sequences of examples, in order. A second text without any token counts as none.
 
   Args:
@@ -47,6 +47,7 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
       second if they are equally long. At least 3.
     num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
+    keep_end_of_a: a first text that is too long loses its first tokens, not its last.
 
   Raises:
     ValueError: max_seq_length is below 3, or the lists differ in length.
@@ -55,7 +56,7 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     raise ValueError(f"max_seq_length is {max_seq_length}: [CLS] a [SEP] alone are 3 tokens")
   if text_b is not None and len(text_a) != len(text_b):
     raise ValueError(f"{len(text_a)} first texts, but {len(text_b)} second ones")
-  encode = functools.partial(_encode_portion, tokenizer, max_seq_length)
+  encode = functools.partial(_encode_portion, tokenizer, max_seq_length, keep_end_of_a)
   workers = num_workers if len(text_a) >= _WORTH_WORKERS else 1
   parts = list(parallel.ordered_map(encode, _portions(text_a, text_b), workers))
   return PairFeatures(
@@ -86,8 +87,8 @@ def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[t
     yield text_a[start:end], None if text_b is None else text_b[start:end]
 
 
-def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, texts: tuple[list[str], list[str] | None]
-                    ) -> PairFeatures:
+def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, keep_end_of_a: bool,
+                    texts: tuple[list[str], list[str] | None]) -> PairFeatures:
   text_a, text_b = texts
   a_ids, a_length, _ = tokenizer.encode_batch(text_a)
   if text_b is None:
@@ -101,15 +102,19 @@ def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, texts: tuple[list
   vocabulary = tokenizer.vocabulary
   input_ids = np.full(len(parts), vocabulary.sep_id, np.int32)
   input_ids[parts == 0] = vocabulary.cls_id
-  input_ids[parts == 1] = _first_of_rows(a_ids, a_length, a_kept)
-  input_ids[parts == 3] = _first_of_rows(b_ids, b_length, b_kept)
+  input_ids[parts == 1] = _part_of_rows(a_ids, a_length, a_kept, keep_end_of_a)
+  input_ids[parts == 3] = _part_of_rows(b_ids, b_length, b_kept)
   truncated = np.count_nonzero((a_kept < a_length) | (b_kept < b_length))
   return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1), int(truncated))
 
 
-def _first_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray) -> np.ndarray:
-  """The first `kept` [E] ids of each row."""
+def _part_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, keep_end: bool = False) -> np.ndarray:
+  """The first `kept` [E] ids of each row, or the last."""
   if np.array_equal(row_lengths, kept):
     return ids
-  sizes = np.stack([kept, row_lengths - kept], axis=1)
-  return ids[np.repeat(np.tile([True, False], len(kept)), sizes.ravel())]
+  sizes = [kept, row_lengths - kept]
+  is_kept = [True, False]
+  if keep_end:
+    sizes.reverse()
+    is_kept.reverse()
+  return ids[np.repeat(np.tile(is_kept, len(kept)), np.stack(sizes, axis=1).ravel())]
