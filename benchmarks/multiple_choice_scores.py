@@ -3,10 +3,10 @@
   python benchmarks/multiple_choice_scores.py --train_file=train.csv --dev_file=dev.csv --test_file=test.csv \\
       --model=hf_directory --seed=1,2,3
 
-Files in SWAG's columns. As there: the sequences, batches of similar length, linear warm-up over a tenth of the steps and
-linear decay, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch, of
-which the best one predicts the test file. Of PyTorch's own: the order of the batches, AdamW with bias correction, the
-weights of the new head. Needs requirements-peers.txt.
+Files in SWAG's columns. As there: the sequences, batches of similar length, linear warm-up over a tenth of the steps
+and linear decay, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every
+epoch, of which the best one predicts the test file. Of PyTorch's own: the order of the batches, AdamW with bias
+correction, the weights of the new head. Needs requirements-peers.txt.
 """
 
 import dataclasses

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
     "classifier": "tasks.classification.inference:ClassifierInference",
+    "multiple_choice": "tasks.multiple_choice.inference:ChoiceInference",
     "squad": "tasks.question_answering.inference:AnswerInference",
     "fill_mask": "inference.fill_mask:MaskInference",
     "features": "inference.features:FeatureInference",

@@ -12,7 +12,8 @@ import tensorflow as tf
 from data_gen.tokenization.vocabulary import Vocabulary
 
 
-def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary) -> dict:
+def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary,
+         keep_end_of_first: bool = False) -> dict:
   """[CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text or it has no token.
 
   Args:
@@ -20,6 +21,7 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
     max_seq_length: longer pairs are truncated: the longer text loses its last token until they fit, the second if they
       are equally long.
     vocabulary: for the ids of [CLS], [SEP] and [PAD].
+    keep_end_of_first: of a pair, the first text loses its first tokens, not its last.
 
   Returns:
     int32 "input_ids", "input_mask" and "segment_ids", each [B, S]; S is the length of the longest row.
@@ -29,7 +31,8 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
                      column(first, vocabulary.sep_id)], 3, vocabulary)
   a, b = first.row_lengths(), second.row_lengths()
   room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
-  first = first_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)))
+  kept = tf.minimum(a, tf.maximum(room - b, (room + 1) // 2))
+  first = last_of_rows(first, kept) if keep_end_of_first else first_of_rows(first, kept)
   second = first_of_rows(second, tf.minimum(b, tf.maximum(room - a, room // 2)))
   last = first_of_rows(column(first, vocabulary.sep_id), tf.cast(second.row_lengths() > 0, tf.int64))
   return features([column(first, vocabulary.cls_id), first, column(first, vocabulary.sep_id), second, last], 3,
@@ -52,7 +55,17 @@ def padded(ragged: tf.RaggedTensor, value) -> tf.Tensor:
 
 def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
   """The first `lengths`, int64 [B], of each row; no row may be shorter than that."""
-  places = tf.ragged.range(ragged.row_starts(), ragged.row_starts() + lengths)
+  return _places(ragged, ragged.row_starts(), ragged.row_starts() + lengths)
+
+
+def last_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
+  """The last `lengths`, int64 [B], of each row; no row may be shorter than that."""
+  return _places(ragged, ragged.row_limits() - lengths, ragged.row_limits())
+
+
+def _places(ragged: tf.RaggedTensor, starts, ends) -> tf.RaggedTensor:
+  """Rows of the values from `starts` to `ends`, int64 [B] each."""
+  places = tf.ragged.range(starts, ends)
   return places.with_flat_values(tf.gather(ragged.values, places.flat_values))
 
 

@@ -6,7 +6,6 @@ Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: 
 
 import dataclasses
 import os
-from collections.abc import Mapping
 
 from common import files
 from common.errors import UserError
@@ -83,8 +82,8 @@ def read_data(options: MultipleChoiceOptions, opened: LoadedCheckpoint) -> Multi
                                  options.truncate == "context_start")
     splits[name] = Split(questions, examples)
     if truncated:
-      notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences (a question with one choice each) "
-                   f"were truncated to {options.max_seq_length} tokens")
+      notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one choice "
+                   f"each, were truncated to {options.max_seq_length} tokens")
   return MultipleChoiceData(
       **{name: splits.get(name) for name in SPLITS}, notes=notes,
       description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
@@ -156,10 +155,10 @@ def check_head(opened: LoadedCheckpoint) -> str | None:
 
 def check_folds(options: MultipleChoiceOptions) -> None:
   """Raises `UserError` unless all folds are there, and divide the same number of questions."""
-  sizes: Mapping[int, int] = {}
+  sizes: dict[int, int] = {}
   for fold in range(NUM_FOLDS):
     one = options.replace(fold=fold, do_train=True, do_eval=True, do_predict=True)
     sizes[fold] = sum(len(read_split(one, split, path)) for split, path in find_files(one).items())
     if sizes[fold] != sizes[0]:
-      raise UserError(f"--data_dir: the files of fold {fold} in {options.data_dir} have {sizes[fold]:,} questions, those "
-                      f"of fold 0 have {sizes[0]:,}: each fold must divide all questions into train, dev and test")
+      raise UserError(f"--data_dir: the files of fold {fold} in {options.data_dir} have {sizes[fold]:,} questions, "
+                      f"those of fold 0 have {sizes[0]:,}: each fold must divide all of them into train, dev and test")

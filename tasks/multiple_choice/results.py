@@ -28,8 +28,9 @@ def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) 
 def write_predictions(directory: str, questions: ChoiceQuestions, probabilities: np.ndarray) -> list[str]:
   """The files of a test set.
 
-  `test_results.tsv` has a line for each question, the probabilities of its choices, separated by tabs. `predictions.csv`
-  has the id and the number of the chosen ending, as SWAG's own code writes it. `predictions.jsonl` has the texts, too.
+  `test_results.tsv` has a line for each question: the probabilities of its choices, separated by tabs.
+  `predictions.csv` has the id and the number of the chosen ending, as SWAG's own code writes it.
+  `predictions.jsonl` has the texts, too.
 
   Args:
     directory: of the run.

@@ -87,8 +87,9 @@ class MultipleChoiceTask(FineTuningTask):
   def describe_examples(self) -> str:
     examples, counts = self.train_examples, self.train_examples.num_choices
     number = f"{counts.min()} to {counts.max()}" if examples.is_ragged else str(counts.max())
-    return (f"{len(examples):,} questions with {number} choices, sequences of {examples.row_lengths.mean():.1f} tokens, "
-            f"the longest {examples.row_lengths.max()}")
+    lengths = examples.row_lengths
+    return (f"{len(examples):,} questions with {number} choices, sequences of {lengths.mean():.1f} tokens, the longest "
+            f"{lengths.max()}")
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
