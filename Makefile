@@ -3,8 +3,6 @@
 # make env    only the environment (.venv)
 PYTHON ?= python3.11
 BIN := .venv/bin
-# The tests run in two processes: most of them keep one core busy.
-HALF := tests/common tests/data_gen tests/evaluation tests/golden tests/modeling tests/vocab
 
 .PHONY: env demo test lint clean
 
@@ -20,12 +18,11 @@ env: .venv/.complete
 demo: env
 	$(BIN)/python demo.py
 
+# Two processes: most tests keep one core busy. A file stays in one of them, so that what it prepares is made once.
 test: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
-	@log=$$(mktemp); $(BIN)/python -m pytest -q -p no:cacheprovider $(PYTEST_ARGS) $(HALF) > $$log 2>&1 & half=$$!; \
-	status=0; $(BIN)/python -m pytest -q $(PYTEST_ARGS) tests $(HALF:%=--ignore=%) || status=1; \
-	wait $$half || status=1; cat $$log; rm -f $$log; exit $$status
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: env
 	$(BIN)/python -m ruff check .

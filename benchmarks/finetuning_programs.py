@@ -30,8 +30,9 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
 
   from modeling.checkpoints.weights import raw_variables
   from modeling.classification import BertForClassification
+  from modeling.optimizer import WarmupDecay
   from tasks.classification.task import make_objective
-  from training.optimization import AdamWeightDecay, LearningRateSchedule
+  from training.optimization import AdamWeightDecay
   from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForClassification(config, 2)
@@ -43,7 +44,7 @@ def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> C
              for row in _row_of_each_length(examples.row_lengths, lengths)]
   for batch in reversed(warm_up):
     dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
-  step = TrainingStep(make_objective(model), AdamWeightDecay(raw_variables(model)), LearningRateSchedule(5e-5, 10**6),
+  step = TrainingStep(make_objective(model), AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6),
                       TrainingState(), tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=False))
   iterator = iter(dataset)
   step.run(iterator, len(warm_up))

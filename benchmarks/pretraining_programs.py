@@ -24,9 +24,10 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
   import tensorflow as tf
 
   from modeling.checkpoints.weights import raw_variables
+  from modeling.optimizer import WarmupDecay
   from modeling.pretraining import BertForPreTraining
   from tasks.pretraining.task import make_objective
-  from training.optimization import AdamWeightDecay, LearningRateSchedule
+  from training.optimization import AdamWeightDecay
   from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
@@ -37,7 +38,7 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
   iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
   rows = batch["input_ids"].shape[0]
   step = TrainingStep(
-      make_objective(model), optimizer, LearningRateSchedule(1e-4, 10**6), TrainingState(),
+      make_objective(model), optimizer, WarmupDecay(1e-4, 10**6), TrainingState(),
       tf.distribute.get_strategy(), rows, StepOptions(jit_compile=jit_compile))
   return lambda: step.run(iterator, 1)
 

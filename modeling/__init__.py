@@ -40,6 +40,7 @@ _EXPORTS = {
     "CrossEntropy": "modeling.losses",
     "Accuracy": "modeling.losses",
     "BertAdamW": "modeling.optimizer",
+    "WarmupDecay": "modeling.optimizer",
     "WarmupLinearDecay": "modeling.optimizer",
     "Tokenizer": "data_gen.tokenization.tokenizer",
     "BertPreprocessor": "modeling.preprocessing.preprocessor",

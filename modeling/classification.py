@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
-from modeling.config import BertConfig
+from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import register
-from modeling.task_model import HEAD_DROPOUT, BertTaskModel, LinearHead, WithClasses
+from modeling.task_model import BertTaskModel, LinearHead, WithClasses
 
 
 @register

@@ -9,6 +9,11 @@ from common.files import read_json, write_json
 # What may be called `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
 
+# How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
+DECAYS = ("linear", "cosine", "constant")
+# Dropout of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+HEAD_DROPOUT = 0.1
+
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps"}
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
-from modeling.config import BertConfig
+from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import register
-from modeling.task_model import HEAD_DROPOUT, BertTaskModel, LinearHead
+from modeling.task_model import BertTaskModel, LinearHead
 
 # The logit of a choice that is not there: its probability is 0, and so is its gradient.
 MISSING = -1e9

@@ -1,13 +1,16 @@
-"""AdamW and its learning rates for Keras' `fit`, set up as fine-tuning BERT needs them (section A.3 of the paper).
+"""The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it (paper, section A.3).
 
-Our own training loop uses `training/optimization.py`, the original's optimizer, which has no bias correction.
+Our own training loop has the original's optimizer, `training/optimization.py`, which has no bias correction.
 """
 
+import math
 from collections.abc import Sequence
 
 import keras
 from keras import ops
 
+from common.errors import UserError
+from modeling.config import DECAYS
 from modeling.saving import register
 
 # Names of variables: biases, and gamma and beta of every LayerNorm.
@@ -22,7 +25,7 @@ class BertAdamW(keras.optimizers.AdamW):
   the configuration. Unlike the original's optimizer, Keras' corrects the bias of the moments.
 
   Args:
-    learning_rate: a number or a schedule, such as `WarmupLinearDecay`.
+    learning_rate: a number or a schedule, such as `WarmupDecay`.
     weight_decay: decay of the variables that are not excluded, times the learning rate.
     exclude_from_weight_decay: regular expressions, searched for in the names of variables ("kernel", "bias", ...).
     global_clipnorm: largest norm of all gradients together.
@@ -42,30 +45,52 @@ class BertAdamW(keras.optimizers.AdamW):
 
 
 @register
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-  """Linear warm-up to `learning_rate`, then linear decay to 0 at `steps`, as the original's `create_optimizer`.
+class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
+  """Linear warm-up to `learning_rate`, then one of `DECAYS` until `steps`; the last rate stays.
 
-  The decay runs over all steps, the warm-up included: at the end of the warm-up the rate jumps from almost
-  `learning_rate` down to learning_rate * (1 - warmup_steps / steps). Step 0 of a warm-up has rate 0.
+  linear: down to 0, as the original's `create_optimizer`. The decay runs over all steps, the warm-up included: at the
+    end of the warm-up the rate jumps from almost `learning_rate` down to learning_rate * (1 - warmup_steps / steps).
+  cosine: from `learning_rate` at the end of the warm-up down to 0, half a period of a cosine (arXiv 1608.03983).
+  constant: `learning_rate` to the end.
+
+  Step 0 of a warm-up has rate 0.
 
   Args:
     learning_rate: the highest rate.
     steps: of the whole training.
     warmup_steps: of them, usually a tenth.
+    decay: one of `DECAYS`.
   """
 
-  def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0):
+  def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0, decay: str = "linear"):
+    if decay not in DECAYS:
+      raise UserError(f"decay={decay!r} is unknown: use one of {', '.join(DECAYS)}")
     self.learning_rate = learning_rate
     self.steps = steps
     self.warmup_steps = warmup_steps
+    self.decay = decay
 
   def __call__(self, step):
-    """int [] → float32 []."""
+    """The rate, float32 [], of the update that leads from `step`, int [], to `step` + 1."""
     step = ops.cast(step, "float32")
-    decayed = self.learning_rate * ops.maximum(1.0 - step / self.steps, 0.0)
+    rate = self.learning_rate * self._decayed(step)
     if not self.warmup_steps:
-      return decayed
-    return ops.where(step < self.warmup_steps, self.learning_rate * step / self.warmup_steps, decayed)
+      return rate
+    return ops.where(step < self.warmup_steps, self.learning_rate * (step / float(self.warmup_steps)), rate)
+
+  def _decayed(self, step):
+    if self.decay == "linear":
+      return ops.maximum(1.0 - step / float(self.steps), 0.0)
+    if self.decay == "constant":
+      return ops.ones_like(step)
+    progress = (step - self.warmup_steps) / float(max(self.steps - self.warmup_steps, 1))
+    return 0.5 * (1.0 + ops.cos(math.pi * ops.clip(progress, 0.0, 1.0)))
 
   def get_config(self) -> dict:
-    return {"learning_rate": self.learning_rate, "steps": self.steps, "warmup_steps": self.warmup_steps}
+    return {"learning_rate": self.learning_rate, "steps": self.steps, "warmup_steps": self.warmup_steps,
+            "decay": self.decay}
+
+
+@register
+class WarmupLinearDecay(WarmupDecay):
+  """`WarmupDecay` with the linear decay, under the name that saved models know."""

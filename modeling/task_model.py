@@ -10,15 +10,12 @@ import keras
 from keras import ops
 
 from common.errors import UserError
-from modeling.config import BertConfig
+from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import INPUTS, BertEncoder
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured
-
-# Of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
-HEAD_DROPOUT = 0.1
 
 
 class BertTaskModel(Checkpointed, keras.Model):

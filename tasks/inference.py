@@ -93,7 +93,7 @@ class TaskInference(abc.ABC):
     self.tokenizer = loaded.tokenizer
     self.vocabulary = loaded.tokenizer.vocabulary
     self.max_seq_length = self._input_length(loaded, settings.max_seq_length)
-    self.notes: list[str] = []
+    self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None

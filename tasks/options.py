@@ -7,9 +7,11 @@ import dataclasses
 import itertools
 import math
 import os
+from collections.abc import Mapping
 
 from common.errors import UserError
 from common.options import Options, declared_options, option
+from modeling.config import DECAYS, HEAD_DROPOUT, BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,19 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   do_train: bool = option(False, "Train.")
   train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
   learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+  lr_schedule: str = option(
+      "linear", "How the learning rate falls after the warm-up: linear as in the original, cosine, or constant.",
+      choices=DECAYS, sweep=True)
+  weight_decay: float = option(
+      0.01, "Weight decay of AdamW; biases and LayerNorm have none.", minimum=0, sweep=True)
+  max_grad_norm: float = option(
+      1.0, "Largest norm of all gradients together, longer ones are scaled down; 0 for none.", minimum=0, sweep=True)
+  hidden_dropout_prob: float | None = option(
+      None, "Dropout of embeddings and layers.", minimum=0, below=1, sweep=True,
+      default_text="as in bert_config.json")
+  attention_probs_dropout_prob: float | None = option(
+      None, "Dropout of the attention probabilities.", minimum=0, below=1, sweep=True,
+      default_text="as in bert_config.json")
   seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
   save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
   keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
@@ -80,6 +95,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   freeze_layers: int = option(
       0, "Leave so many of the lowest layers as they are; with --freeze_embeddings no gradient goes through them.",
       minimum=0)
+  recompute: bool = option(
+      False, "Keep only the outputs of the layers and compute the rest again for the gradients: the same result with "
+      "less memory, in more time.")
   profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
 
   # Scripts with a flag --do_eval or --do_predict make fields of these.
@@ -102,6 +120,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     """Whether the run ends with predictions."""
     return self.do_predict
 
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """The configuration with the dropout rates that were given."""
+    given = {name: rate for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
+             if (rate := getattr(self, name)) is not None}
+    return dataclasses.replace(config, **given)
+
   def combinations(self) -> list["TrainingOptions"]:
     """One set of options for each combination of a sweep, each with a directory of its own where there are several."""
     if not self.sweep:
@@ -109,7 +133,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     values = {one.name: self.sweep.get(one.name, (getattr(self, one.name),))
               for one in declared_options(type(self)) if one.declaration.sweep}
     chosen = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
-    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, _folder(one)), **one) for one in chosen]
+    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, _folder(one, self.sweep)), **one)
+            for one in chosen]
 
   def paths(self) -> tuple[str, ...]:
     """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
@@ -144,8 +169,19 @@ class FineTuningOptions(TrainingOptions):
     return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
 
 
-def _folder(values: dict[str, object]) -> str:
-  """Name of a combination's directory, e.g. lr2e-05_bs32_ep3_seed1."""
-  short = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HeadDropoutOptions(Options):
+  """Head; for tasks whose head drops units, which that of question answering does not."""
+
+  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0, below=1, sweep=True)
+
+
+# In the names of directories these are always there; of the other options, those that have several values.
+_SHORT_NAMES = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
+
+
+def _folder(values: Mapping[str, object], sweep: Mapping[str, tuple]) -> str:
+  """Name of a combination's directory, e.g. lr2e-05_bs32_ep3_seed1, lr2e-05_bs32_ep3_seed1_weight_decay0.1."""
+  labels = {**_SHORT_NAMES, **{name: name for name in sweep if name not in _SHORT_NAMES}}
   return "_".join(f"{label}{values[name]:g}" if isinstance(values[name], float) else f"{label}{values[name]}"
-                  for name, label in short.items() if name in values)
+                  for name, label in labels.items() if name in values)

@@ -242,7 +242,9 @@ class Run:
   def _restore(self) -> str | None:
     options = self.task.options
     trained = {name: one.value for name, one in original_names(self.model).items() if one.trainable}
-    self._optimizer = AdamWeightDecay(trained, bias_correction=options.optimizer_bias_correction)
+    self._optimizer = AdamWeightDecay(
+        trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
+        bias_correction=options.optimizer_bias_correction)
     self._checkpoints = run_directory.CheckpointManager(
         run_directory.checkpoint_of(self.model, self._state, self._optimizer), options.output_dir, self._state.step,
         options.save_checkpoints_steps, options.keep_checkpoint_max)
@@ -281,4 +283,4 @@ class Run:
     task = self.task
     run_directory.write_description(
         directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
-        task.description)
+        task.description, task.vocab_sha256)

@@ -49,6 +49,7 @@ class RunResult:
     metrics: on the dev set, e.g. {"accuracy": …, "loss": …}.
     degenerate: whether it predicts the same for every example.
     seconds: how long it took.
+    others: the other options that have several values in the selection, by name.
   """
 
   directory: str
@@ -59,6 +60,12 @@ class RunResult:
   metrics: dict[str, float]
   degenerate: bool
   seconds: float
+  others: dict[str, object] = dataclasses.field(default_factory=dict)
+
+  @property
+  def hyperparameters(self) -> dict[str, object]:
+    """By the names of their options, those that are always there first."""
+    return {**{name: getattr(self, name) for name in _HYPERPARAMETERS}, **self.others}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +75,7 @@ class _Setting:
   learning_rate: float
   train_batch_size: int
   num_train_epochs: float
+  others: dict[str, object]
   runs: tuple[RunResult, ...]
 
   def statistics(self, metric: str) -> tuple[float, float | None]:
@@ -117,7 +125,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
       log(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
     else:
       files.make_output_directory(directory, "output_dir")
-      result = _measure(one, devices, log, run_once)
+      result = _measure(one, tuple(options.sweep), devices, log, run_once)
       if devices.is_chief:
         files.write_json(result_file, dataclasses.asdict(result))
       keras.backend.clear_session()
@@ -140,13 +148,15 @@ def _measured(task: Task) -> Task:
   return task.with_options(task.options.replace(**changes))
 
 
-def _measure(task: Task, devices: Devices, log: Callable[[str], None], run_once: Callable) -> RunResult:
-  """One combination: trained, and measured on the development set."""
+def _measure(task: Task, chosen: Sequence[str], devices: Devices, log: Callable[[str], None], run_once: Callable
+             ) -> RunResult:
+  """One combination: trained, and measured on the development set; `chosen` has the names of the swept options."""
   options, started = task.options, time.monotonic()
   run = run_once(task, devices, log)
   metrics = run.evaluation()
   return RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
-                   options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started)
+                   options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started,
+                   {name: getattr(options, name) for name in chosen if name not in _HYPERPARAMETERS})
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
@@ -168,11 +178,12 @@ def table(results: Sequence[RunResult], main_metric: str) -> str:
   """
   best = best_run(results, main_metric)
   metrics = _metric_names(results, main_metric)
-  rows = [["", "learning_rate", "batch", "epochs", "runs", *metrics, f"best {main_metric}", "degenerate"]]
+  rows = [["", "learning_rate", "batch", "epochs", *best.others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
   for setting in _settings(results):
     rows.append([
         "*" if any(run is best for run in setting.runs) else "", f"{setting.learning_rate:g}",
-        str(setting.train_batch_size), f"{setting.num_train_epochs:g}", str(len(setting.runs)),
+        str(setting.train_batch_size), f"{setting.num_train_epochs:g}", *map(str, setting.others.values()),
+        str(len(setting.runs)),
         *(_mean_and_deviation(*setting.statistics(metric)) for metric in metrics),
         f"{best_run(setting.runs, main_metric).metrics[main_metric]:.4f}", str(setting.num_degenerate or "-")])
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -194,7 +205,7 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
     statistics = {metric: setting.statistics(metric) for metric in metrics}
     settings.append({
         "learning_rate": setting.learning_rate, "train_batch_size": setting.train_batch_size,
-        "num_train_epochs": setting.num_train_epochs, "seeds": [run.seed for run in setting.runs],
+        "num_train_epochs": setting.num_train_epochs, **setting.others, "seeds": [run.seed for run in setting.runs],
         "num_degenerate": setting.num_degenerate,
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
@@ -222,14 +233,14 @@ def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str
   if len(set(names)) < len(names):
     raise ValueError(f"runs must have different directories: {sorted(names)}")
   metrics, now = _metric_names(results, main_metric), time.time()
-  domains = [hp.HParam(name, hp.Discrete(sorted({getattr(run, name) for run in results}))) for name in _HYPERPARAMETERS]
+  domains = [hp.HParam(name, hp.Discrete(sorted({run.hyperparameters[name] for run in results})))
+             for name in results[0].hyperparameters]
   with _events(directory):
     tf.summary.experimental.write_raw_pb(
         hp.hparams_config_pb(domains, [hp.Metric(metric) for metric in metrics]).SerializeToString())
   for name, run in zip(names, results, strict=True):
     with _events(os.path.join(directory, name)):
-      hyperparameters = {hyperparameter: getattr(run, hyperparameter) for hyperparameter in _HYPERPARAMETERS}
-      start = hp.hparams_pb(hyperparameters, trial_id=name, start_time_secs=now - run.seconds)
+      start = hp.hparams_pb(run.hyperparameters, trial_id=name, start_time_secs=now - run.seconds)
       end = summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=now)
       for message in (start, end):
         tf.summary.experimental.write_raw_pb(message.SerializeToString())
@@ -261,8 +272,10 @@ def _settings(results: Sequence[RunResult]) -> list[_Setting]:
   """The settings in the order of their first runs."""
   groups: dict[tuple, list[RunResult]] = {}
   for run in results:
-    groups.setdefault((run.learning_rate, run.train_batch_size, run.num_train_epochs), []).append(run)
-  return [_Setting(*values, tuple(runs)) for values, runs in groups.items()]
+    setting = {name: value for name, value in run.hyperparameters.items() if name != "seed"}
+    groups.setdefault(tuple(setting.values()), []).append(run)
+  return [_Setting(runs[0].learning_rate, runs[0].train_batch_size, runs[0].num_train_epochs, runs[0].others,
+                   tuple(runs)) for runs in groups.values()]
 
 
 def _metric_names(results: Sequence[RunResult], main_metric: str) -> list[str]:

@@ -18,12 +18,12 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Ch
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 from tasks.options import FineTuningOptions, TrainingOptions
 from training.devices import Devices
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
 from training.loop import LoopOptions
-from training.optimization import LearningRateSchedule
 from training.step import Objective
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Task(abc.ABC):
     start: the weights to start from where the run has no checkpoint of its own; None for random ones.
     start_step: updates that these weights have seen.
     head_mismatch: why the head in `start` is of no use here; None where it belongs to this task, or there is none.
-    vocab_file, do_lower_case: of the vocabulary; None where they are not known.
+    vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None where they are not known.
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     shown_metric: of the objective, shown beside the progress bar.
@@ -57,6 +57,7 @@ class Task(abc.ABC):
   head_mismatch: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  vocab_sha256: str | None = None
   description: dict | None = None
   main_metric: str | None = None
   shown_metric: str = "accuracy"
@@ -68,6 +69,7 @@ class Task(abc.ABC):
     """The same data under other options; of a selection, those of one combination."""
     other = copy.copy(self)
     other.options = options
+    other.config = options.adapt(self.config)
     other.description = None if self.description is None else dict(self.description)
     return other
 
@@ -80,7 +82,7 @@ class Task(abc.ABC):
     """What is minimised and measured in training."""
 
   @abc.abstractmethod
-  def schedule(self) -> LearningRateSchedule:
+  def schedule(self) -> WarmupDecay:
     """The learning rate of the whole run; it knows the number of steps."""
 
   @abc.abstractmethod
@@ -168,10 +170,12 @@ class FineTuningTask(Task):
     self.checkpoint = checkpoint or open_checkpoint(
         start, bert_config_file=options.bert_config_file, vocab_file=options.vocab_file,
         do_lower_case=options.do_lower_case)
-    self.config = self.checkpoint.config
+    self.config = options.adapt(self.checkpoint.config)
     self.start, self.start_step = self.checkpoint.source, trained_step(self.checkpoint)
     self.vocab_file = self.checkpoint.vocab_file
     self.do_lower_case = self.checkpoint.tokenizer.do_lower_case
+    self.vocab_sha256 = self.checkpoint.tokenizer.vocabulary.fingerprint
+    self.notes += self.checkpoint.notes
 
   @property
   @abc.abstractmethod
@@ -182,9 +186,10 @@ class FineTuningTask(Task):
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
-  def schedule(self) -> LearningRateSchedule:
+  def schedule(self) -> WarmupDecay:
     steps = self.options.num_train_steps(len(self.train_examples))
-    return LearningRateSchedule(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion))
+    return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
+                       self.options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
     options, examples = self.options, self.train_examples

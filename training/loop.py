@@ -210,8 +210,7 @@ class _Profiler:
     first, last = self._steps
     if self._running and step >= last:
       self.stop()
-      self._reports.log(f"profile of steps {first} to {last} written: tensorboard, page Profile (needs the package "
-                        "tensorboard-plugin-profile)")
+      self._reports.log(f"profile of steps {first} to {last} written: tensorboard, page Profile")
     elif not self._running and first <= step < last:
       tf.profiler.experimental.start(os.path.join(self._reports.directory, "train"))
       self._running = True

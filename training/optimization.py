@@ -1,40 +1,17 @@
-"""AdamW and the learning-rate schedule of the original BERT.
+"""AdamW of the original BERT. The learning rates are in `modeling/optimizer.py`.
 
-Source: section A.2 of the paper and `optimization.py` of the original code: linear warm-up, linear decay, Adam without
-bias correction, epsilon outside the square root, decoupled weight decay, clipping by the global norm.
+Source: section A.2 of the paper and `optimization.py` of the original code: Adam without bias correction, epsilon
+outside the square root, decoupled weight decay, clipping by the global norm.
 
 Input: gradients that `training/step.py` has summed over the replicas. Output: new weights and slots.
 """
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
-
-
-@dataclasses.dataclass(frozen=True)
-class LearningRateSchedule:
-  """Linear warm-up to `init_lr`, then linear decay to 0 at `num_train_steps`.
-
-  As in the original, the decay runs over all steps, the warm-up included: at the end of the warm-up the rate jumps from
-  almost `init_lr` down to `init_lr * (1 - num_warmup_steps / num_train_steps)`. Step 0 of a warm-up has rate 0.
-  """
-
-  init_lr: float
-  num_train_steps: int
-  num_warmup_steps: int = 0
-
-  def __call__(self, step: tf.Tensor) -> tf.Tensor:
-    """The learning rate, float32 [], of the update that leads from `step` (int64 []) to `step` + 1."""
-    position = tf.cast(tf.minimum(tf.cast(step, tf.int64), self.num_train_steps), tf.float32)
-    rate = self.init_lr * (1.0 - position / float(self.num_train_steps))
-    if self.num_warmup_steps:
-      warm = self.init_lr * (tf.cast(step, tf.float32) / float(self.num_warmup_steps))
-      rate = tf.where(tf.cast(step, tf.int64) < self.num_warmup_steps, warm, rate)
-    return rate
 
 
 class AdamWeightDecay:

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
-from data_gen.tokenization.vocabulary import write_casing
+from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE
 from modeling.checkpoints.native import weights_tree
 from modeling.checkpoints.tensorflow_files import attach, latest_checkpoint
@@ -75,21 +75,22 @@ def _plain(value: object) -> object:
 
 def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
                       vocab_file: str | None, do_lower_case: bool | None,
-                      task: Mapping[str, object] | None = None) -> None:
+                      task: Mapping[str, object] | None = None, vocab_sha256: str | None = None) -> None:
   """Writes everything but checkpoints and reports.
 
   Args:
     vocab_file: copied as `vocab.txt`; None where it is not known.
     do_lower_case: casing of the vocabulary; None where it is not known.
     task: of a fine-tuned model, kept in `task.json`; None for pre-training.
+    vocab_sha256: `Vocabulary.fingerprint`, kept beside the weights whether or not the vocabulary is; None where it is
+      not known.
   """
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
     target = os.path.join(directory, VOCAB_FILE)
     if not files.same_file(vocab_file, target):
       files.copy(vocab_file, target)
-  if do_lower_case is not None:
-    write_casing(directory, do_lower_case)
+  write_tokenizer_config(directory, do_lower_case, vocab_sha256)
   if task is not None:
     files.write_json(os.path.join(directory, TASK_FILE), dict(task))
   versions = {package: importlib.metadata.version(package) for package in _PACKAGES}

@@ -14,7 +14,8 @@ from common.errors import UserError
 from common.options import option
 from common.progress import Progress
 from data_gen.options import TEXT_FILES, TextOptions
-from data_gen.tokenization.vocabulary import UNK, Vocabulary, write_casing
+from data_gen.tokenization.tokenizer_config import write_tokenizer_config
+from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
 from modeling.presets import PRESETS
 from vocab import wordpiece_learner
@@ -116,7 +117,7 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
   with files.atomic_write(os.path.join(output_dir, "vocab.txt")) as file:
     file.writelines(f"{token}\n" for token in tokens)
   config.to_file(os.path.join(output_dir, "bert_config.json"))
-  write_casing(output_dir, do_lower_case)
+  write_tokenizer_config(output_dir, do_lower_case, None)
 
 
 def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:

@@ -6,7 +6,9 @@ Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and
     vocabulary.id_of("[CLS]")  # 101
 """
 
-import os
+import functools
+import hashlib
+import re
 from collections.abc import Iterable, Sequence
 
 from common import files
@@ -18,6 +20,9 @@ SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 # What an editor leaves at the end of a line, or on a line that looks empty.
 _INVISIBLE = " \t\r\v\f"
 _BOM = b"\xef\xbb\xbf"
+
+# Entries that a release holds free for words of one's own; their embeddings are as they were initialised.
+_is_unused = re.compile(r"\[unused\d+\]").fullmatch
 
 
 class Vocabulary:
@@ -41,6 +46,7 @@ class Vocabulary:
     self.size = len(self.tokens)
     self.path = path
     self.notes = list(notes)
+    self._file_sha256: str | None = None
     self._ids: dict[str, int] = {}
     for index, token in enumerate(self.tokens):
       if not token:
@@ -74,11 +80,14 @@ class Vocabulary:
         data = file.read()
     except OSError as error:
       raise UserError(f"can't read the vocabulary {path}: {error.strerror}") from None
+    file_sha256 = hashlib.sha256(data).hexdigest()
     notes = []
     if data.startswith(_BOM):
       data = data[len(_BOM):]
       notes.append(f"{path}:1: byte order mark ignored")
-    return cls(_tokens_of_lines(_split_lines(data, path), path, notes), path, notes)
+    vocabulary = cls(_tokens_of_lines(_split_lines(data, path), path, notes), path, notes)
+    vocabulary._file_sha256 = file_sha256
+    return vocabulary
 
   def __len__(self) -> int:
     return self.size
@@ -107,18 +116,37 @@ class Vocabulary:
       raise IndexError(f"{id} is not an id of {self.path or 'the vocabulary'} (0 to {self.size - 1})")
     return self.tokens[id]
 
+  @functools.cached_property
+  def fingerprint(self) -> str:
+    """SHA-256 of the tokens, each with a line end, in hexadecimal: that of the file where it has nothing odd in it."""
+    return hashlib.sha256("".join(f"{token}\n" for token in self.tokens).encode("utf-8", "surrogatepass")).hexdigest()
+
+  def has_fingerprint(self, fingerprint: str) -> bool:
+    """Whether a fingerprint is that of these tokens, or of the bytes of the file, as earlier versions noted it."""
+    return fingerprint in (self.fingerprint, self._file_sha256)
+
+  def replaced_unused(self, other: "Vocabulary") -> int | None:
+    """Where another vocabulary is this one but for [unused] entries that were given tokens: how many; else None.
+
+    It may also end before this one: then some ids never occur.
+    """
+    pairs = list(zip(self.tokens, other.tokens, strict=False))
+    differing = [there for there, here in pairs if there != here]
+    return len(differing) if self.size >= other.size and all(map(_is_unused, differing)) else None
+
+  def describe_difference(self, other: "Vocabulary") -> str:
+    """How many entries differ and which is the first, e.g. "30,000 of 30,522 entries differ, first line 6: …"."""
+    longest = max(self.size, other.size)
+    differing = [index for index in range(longest) if self.tokens[index:index + 1] != other.tokens[index:index + 1]]
+    if not differing:
+      return "no entry differs"
+    there, here = (vocabulary.tokens[differing[0]] if differing[0] < vocabulary.size else "nothing"
+                   for vocabulary in (self, other))
+    return (f"{len(differing):,} of {longest:,} entries differ, the first in line {differing[0] + 1}: {there} there, "
+            f"{here} here")
+
   def _place(self, index: int) -> str:
     return f"{self.path}:{index + 1}" if self.path else f"vocabulary entry {index + 1}"
-
-
-def write_casing(directory: str, do_lower_case: bool) -> None:
-  """Writes `tokenizer_config.json` beside a vocabulary: the file and the keys that Hugging Face's tokenizers read.
-
-  Raises:
-    UserError: it can't be written.
-  """
-  files.write_json(os.path.join(directory, "tokenizer_config.json"),
-                   {"do_lower_case": do_lower_case, "tokenizer_class": "BertTokenizer"})
 
 
 def _split_lines(data: bytes, path: str) -> list[str]:

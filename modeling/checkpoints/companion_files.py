@@ -2,7 +2,7 @@
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
-  tokenizer_config.json   do_lower_case; else the normalizer of tokenizer.json tells
+  tokenizer_config.json   do_lower_case, else the normalizer of tokenizer.json tells; the vocabulary's fingerprint
 
 Input: a directory and what the reader of a format found there. Output: a `Checkpoint`.
 """
@@ -18,6 +18,8 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from data_gen.tokenization.tokenizer_config import read_casing, read_fingerprint, write_tokenizer_config
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
@@ -29,7 +31,6 @@ TASK_FILE = "task.json"
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 
-TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
 _TOKENIZER_FILE = "tokenizer.json"
 
 
@@ -46,6 +47,7 @@ class Checkpoint:
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
+    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where nothing tells.
     directory: where the weights are.
   """
 
@@ -55,6 +57,7 @@ class Checkpoint:
   config: BertConfig | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  vocab_sha256: str | None = None
   directory: str | None = None
 
   @property
@@ -85,26 +88,24 @@ def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
       checkpoint, config=config, vocab_file=vocab_file, directory=directory,
-      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case))
+      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case), vocab_sha256=read_fingerprint(directory))
 
 
-def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None
-                          ) -> None:
+def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
+                          vocab_sha256: str | None = None) -> None:
   """Writes the vocabulary, where there is one, and what tokenizers must know; the configuration is up to the format."""
   if vocab_file is not None:
     files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
-  # The keys that Hugging Face's tokenizers read; what a checkpoint of ours says of its casing.
-  casing = {} if do_lower_case is None else {"do_lower_case": do_lower_case}
-  files.write_json(os.path.join(directory, TOKENIZER_CONFIG_FILE), {
-      **casing, "tokenizer_class": "BertTokenizer", "model_max_length": config.max_position_embeddings,
-      "strip_accents": None, "tokenize_chinese_chars": True, "unk_token": "[UNK]", "sep_token": "[SEP]",
-      "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"})
+  fingerprint = vocab_sha256 if vocab_file is None else Vocabulary.from_file(vocab_file).fingerprint
+  write_tokenizer_config(
+      directory, do_lower_case, fingerprint, model_max_length=config.max_position_embeddings, strip_accents=None,
+      tokenize_chinese_chars=True, unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
+      mask_token="[MASK]")
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:
   normalizer = tokenizer.get("normalizer")
-  facts = [_json_object(os.path.join(directory, TOKENIZER_CONFIG_FILE)).get("do_lower_case"),
-           normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
+  facts = [read_casing(directory), normalizer.get("lowercase") if isinstance(normalizer, dict) else None]
   return next((fact for fact in facts if isinstance(fact, bool)), otherwise)
 
 

@@ -13,6 +13,7 @@ from common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import (
   check_fits,
   encoder_shapes,
@@ -101,7 +102,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
-      the tensors, the vocabulary is larger than the model's, or the output exists or can't be written.
+      the tensors, the vocabulary is larger than the model's or not that of the weights, or the output exists or can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
   from modeling.checkpoints.load import read_checkpoint
@@ -120,10 +121,10 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     raise UserError(f"{source.description} does not hold the whole encoder: {some(missing)} not found")
   vocab_file = vocab_file or source.vocab_file
   do_lower_case = source.do_lower_case if do_lower_case is None else do_lower_case
-  notes = _vocabulary_notes(vocab_file, do_lower_case, config) + _config_notes(config, output_format)
+  notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
   weights = {name: source.read(name) for name in expected if name in source.tensors}
   with files.new_directory(output, "output") as directory:
-    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case)
+    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256)
     _check_same(read_checkpoint(directory), weights)
   return Conversion(
       source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
@@ -141,14 +142,17 @@ def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
     raise RuntimeError(f"the written checkpoint is not what was read: {some(differing)}")
 
 
-def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig) -> list[str]:
+def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: Checkpoint
+                      ) -> list[str]:
   if vocab_file is None:
     return ["there is no vocab.txt beside the input, so none in the output: --vocab_file names one"]
-  entries = len(Vocabulary.from_file(vocab_file))
+  vocabulary = Vocabulary.from_file(vocab_file)
+  entries = len(vocabulary)
   if entries > config.vocab_size:
     raise UserError(f"{vocab_file} has {entries} entries, but the model's vocab_size is {config.vocab_size}: "
                     "give the --vocab_file that belongs to the checkpoint")
-  notes = []
+  replaced = check_vocabulary(vocabulary, source)
+  notes = [replaced] if replaced else []
   if entries < config.vocab_size:
     notes.append(f"{vocab_file} has {entries} entries, fewer than vocab_size {config.vocab_size}")
   if do_lower_case is None:

@@ -28,6 +28,7 @@ from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
+from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import HEADS, POOLER, missing_from_encoder, original_names, show_shape, some
 from modeling.config import BertConfig
 
@@ -70,12 +71,14 @@ class LoadedCheckpoint:
     tokenizer: with the vocabulary and the casing that belong to it.
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
+    notes: what the user should know about the vocabulary, line by line.
   """
 
   config: BertConfig
   tokenizer: Tokenizer
   source: Checkpoint | None
   task: dict | None
+  notes: tuple[str, ...] = ()
 
   @property
   def vocab_file(self) -> str:
@@ -129,8 +132,8 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where nothing tells.
 
   Raises:
-    UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, or the casing
-      contradicts the checkpoint.
+    UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
+      another one than that of the weights, or the casing contradicts the checkpoint.
   """
   source = read_checkpoint(checkpoint) if checkpoint else None
   if bert_config_file:
@@ -155,7 +158,9 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   if len(tokenizer.vocabulary) != config.vocab_size:
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the model's configuration: give the --vocab_file that belongs to the checkpoint")
-  return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source))
+  note = check_vocabulary(tokenizer.vocabulary, source)
+  return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
+                          notes=(note,) if note else ())
 
 
 def load_weights(model, checkpoint: Checkpoint) -> LoadReport:

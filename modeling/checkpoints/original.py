@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from data_gen.tokenization.tokenizer_config import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
 from modeling.checkpoints.tensorflow_files import Bundle
 from modeling.checkpoints.weights import ENCODER_PREFIX
@@ -24,7 +24,7 @@ def read_original(bundle: Bundle) -> Checkpoint | None:
   tensors = {key: shape for key, shape in sorted(bundle.shapes.items()) if not _NOT_WEIGHTS.search(key)}
   return Checkpoint(
       description=f"{bundle.prefix} (original TensorFlow 1 checkpoint)", tensors=tensors, read=bundle.read,
-      do_lower_case=_casing_of_release(bundle.prefix))
+      do_lower_case=casing_of_release(os.path.dirname(bundle.prefix)))
 
 
 def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
@@ -33,12 +33,3 @@ def write_original(directory: str, weights: Mapping[str, np.ndarray], config: Be
       prefix=os.path.join(directory, "bert_model.ckpt"), tensor_names=list(weights),
       shape_and_slices=[""] * len(weights), tensors=[tf.constant(value) for value in weights.values()])
   config.to_file(os.path.join(directory, CONFIG_FILE))
-
-
-def _casing_of_release(prefix: str) -> bool | None:
-  """The released models tell their casing by the name of their directory only."""
-  path = prefix if files.is_remote(prefix) else os.path.abspath(prefix)
-  name = os.path.basename(os.path.dirname(path)).lower()
-  if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
-    return True
-  return False if "cased" in name else None

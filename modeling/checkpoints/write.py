@@ -18,7 +18,8 @@ FORMATS = ("original", "huggingface", "model_garden", "native")
 
 
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
-                     vocab_file: str | None = None, do_lower_case: bool | None = None) -> None:
+                     vocab_file: str | None = None, do_lower_case: bool | None = None,
+                     vocab_sha256: str | None = None) -> None:
   """Writes weights and what is needed to use them.
 
   Args:
@@ -28,6 +29,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     config: of the model.
     vocab_file: copied as `vocab.txt`, unless None.
     do_lower_case: casing of the vocabulary; None where it is not known.
+    vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.
 
   Raises:
     UserError: the disk is full, the directory can't be written, or the format has no names for these heads.
@@ -47,4 +49,4 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     reason = str(getattr(error, "message", None) or error).rpartition("; ")[2].partition(" [Op")[0]
     raise UserError(f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
                     f"{' '.join(reason.split())}") from None
-  write_companion_files(directory, config, vocab_file, do_lower_case)
+  write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256)

@@ -67,14 +67,17 @@ class BertPreprocessor(keras.layers.Layer):
       kwargs: of the constructor.
 
     Raises:
-      UserError: there is no checkpoint, or no vocabulary beside it.
+      UserError: there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
     """
     from modeling.checkpoints.load import read_checkpoint
+    from modeling.checkpoints.vocabulary_check import check_vocabulary
 
     checkpoint = read_checkpoint(path)
     if checkpoint.vocab_file is None:
       raise UserError(f"{path}: there is no vocab.txt beside the checkpoint: use BertPreprocessor with the path of one")
-    return cls(checkpoint.vocab_file, **{"do_lower_case": checkpoint.do_lower_case, **kwargs})
+    vocabulary = Vocabulary.from_file(checkpoint.vocab_file)
+    check_vocabulary(vocabulary, checkpoint)
+    return cls(vocabulary, **{"do_lower_case": checkpoint.do_lower_case, **kwargs})
 
   def __call__(self, texts, *args, **kwargs):
     """As `call`, also for lists and arrays of Python strings."""

@@ -5,13 +5,13 @@ import dataclasses
 from common.errors import UserError
 from common.options import option
 from data_gen.labelled.glue import find_task
-from tasks.options import FineTuningOptions
+from tasks.options import FineTuningOptions, HeadDropoutOptions
 
 CUSTOM = "custom"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationOptions(FineTuningOptions):
+class ClassificationOptions(HeadDropoutOptions, FineTuningOptions):
   """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE."""
 
   task_name: str = option(

@@ -77,7 +77,8 @@ class ClassificationTask(FineTuningTask):
 
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
-    return BertForClassification(self.checkpoint.config, classes, seed=self.options.seed, dtype=dtype)
+    return BertForClassification(self.config, classes, seed=self.options.seed, dtype=dtype,
+                                 head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForClassification) -> Objective:
     return make_objective(model, self.data.regression)

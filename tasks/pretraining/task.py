@@ -14,6 +14,7 @@ from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import run as driver
 from tasks.eval_results import describe_evaluation, write_eval_results
@@ -25,7 +26,6 @@ from tasks.task import Task
 from training.devices import Devices
 from training.inputs import evaluation_dataset, training_dataset
 from training.loop import LoopOptions
-from training.optimization import LearningRateSchedule
 from training.prediction import EvaluationPass
 from training.step import Objective
 
@@ -64,7 +64,7 @@ class PretrainingTask(Task):
     self.options = options
     self.notes = []
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
-    self.config = _config(options, given)
+    self.config = options.adapt(_config(options, given))
     lengths = (options.max_seq_length, options.max_predictions_per_seq)
     self.train_files, train_v2 = data.check_records(options.input_file, "input_file", self.config, *lengths)
     self.eval_files, eval_v2 = self.train_files, train_v2
@@ -107,9 +107,9 @@ class PretrainingTask(Task):
   def objective(self, model: BertForPreTraining) -> Objective:
     return make_objective(model, self.options.losses)
 
-  def schedule(self) -> LearningRateSchedule:
-    return LearningRateSchedule(
-        self.options.learning_rate, self.options.num_train_steps, self.options.num_warmup_steps)
+  def schedule(self) -> WarmupDecay:
+    options = self.options
+    return WarmupDecay(options.learning_rate, options.num_train_steps, options.num_warmup_steps, options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
     options = self.options

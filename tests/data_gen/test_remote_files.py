@@ -14,7 +14,8 @@ from data_gen.labelled.squad import read_squad
 from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
 from data_gen.pretraining import generation, records
 from data_gen.text import corpus_preparation
-from data_gen.tokenization.vocabulary import Vocabulary, write_casing
+from data_gen.tokenization.tokenizer_config import write_tokenizer_config
+from data_gen.tokenization.vocabulary import Vocabulary
 
 ROOT = "ram://data_gen"
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "ran", "."]
@@ -52,7 +53,7 @@ def test_vocabulary(vocab_file):
     Vocabulary.from_file(ROOT)
   with pytest.raises(UserError, match="can't read the vocabulary ram://data_gen/none.txt: No such file"):
     Vocabulary.from_file(f"{ROOT}/none.txt")
-  write_casing(ROOT, True)
+  write_tokenizer_config(ROOT, True, None)
   assert files.read_json(f"{ROOT}/tokenizer_config.json")["do_lower_case"] is True
 
 

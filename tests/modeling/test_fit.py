@@ -12,12 +12,11 @@ from modeling.classification import BertForClassification, classification_sums, 
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
 from modeling.losses import Accuracy, CrossEntropy
 from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_sums
-from modeling.optimizer import BertAdamW, WarmupLinearDecay
+from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForPreTraining, pretraining_sums
 from modeling.question_answering import BertForQuestionAnswering, span_sums
 from modeling.token_classification import BertForTokenClassification, token_classification_sums
 from tests.modeling.common import SMALL, random_features
-from training.optimization import LearningRateSchedule
 
 BATCH, LENGTH, CHOICES = 8, 10, 3
 # One layer is soon made a graph of.
@@ -131,15 +130,6 @@ def test_layer_norms_and_biases_are_not_decayed():
   again = BertAdamW.from_config(BertAdamW(exclude_from_weight_decay=["gamma"]).get_config())
   assert again.not_decayed == ("gamma",)
   assert (again.epsilon, again.global_clipnorm, again.weight_decay) == (1e-6, 1.0, 0.01)
-
-
-@pytest.mark.parametrize("warmup", [0, 10])
-def test_learning_rates_are_those_of_the_run_scripts(warmup):
-  rates = WarmupLinearDecay(2e-5, 40, warmup)
-  expected = LearningRateSchedule(2e-5, 40, warmup)
-  for step in (0, 1, 9, 10, 11, 39, 40, 50):
-    assert float(rates(step)) == pytest.approx(float(expected(tf.constant(step, tf.int64))), rel=1e-6, abs=1e-12)
-  assert WarmupLinearDecay.from_config(rates.get_config()).get_config() == rates.get_config()
 
 
 def train(model) -> set[str]:

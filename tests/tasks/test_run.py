@@ -17,6 +17,7 @@ from modeling import (
 )
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_name
+from modeling.optimizer import WarmupDecay
 from tasks import run as driver
 from tasks.classification import task as classification
 from tasks.classification.options import ClassificationOptions
@@ -27,7 +28,6 @@ from tasks.question_answering import task as question_answering
 from tasks.question_answering.options import SquadOptions
 from tests.tasks.classification.toy_task import WORDS, write_csv, write_model
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, batches, instances, make_trainer, train, write_records
-from training.optimization import LearningRateSchedule
 from training.run_directory import read_metrics
 
 
@@ -187,7 +187,7 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
   data = batches(features).repeat()
   reports = {}
   for jit_compile in (True, False):
-    trainer = make_trainer(model, data, 4, LearningRateSchedule(0.0, 10), objective=objective(model),
+    trainer = make_trainer(model, data, 4, WarmupDecay(0.0, 10), objective=objective(model),
                            jit_compile=jit_compile)
     reports[jit_compile] = train(trainer, 2, 2)[0]
   for name in ("loss", "gradient_norm"):

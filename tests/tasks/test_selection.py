@@ -63,6 +63,22 @@ def test_table_computed_by_hand():
     "* best: accuracy 0.7500 with seed 4 in run_4"]
 
 
+def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
+  runs = [_run(number, 0.7 + 0.01 * number, directory=str(tmp_path / f"run_{number}"), others={
+      "weight_decay": decay, "lr_schedule": "cosine"}) for number, decay in enumerate((0.01, 0.1, 0.1))]
+  assert [line.split()[:6] for line in table(runs, "accuracy").splitlines()[:3]] == [
+      ["learning_rate", "batch", "epochs", "weight_decay", "lr_schedule", "runs"],
+      ["5e-05", "32", "3", "0.01", "cosine", "1"], ["*", "5e-05", "32", "3", "0.1", "cosine"]]
+  write_json(str(tmp_path), runs, runs[2], "accuracy")
+  settings = json.loads((tmp_path / "selection.json").read_text())["settings"]
+  assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
+      (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
+  write_hparams(str(tmp_path), runs, "accuracy")
+  experiment, groups = _plugin(tmp_path)
+  assert {"weight_decay", "lr_schedule"} < {info.name for info in experiment.hparam_infos}
+  assert sorted(group.hparams["weight_decay"].number_value for group in groups) == [0.01, 0.1, 0.1]
+
+
 def test_table_of_degenerate_runs_only():
   assert table([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
 

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 from tasks.pretraining.task import make_objective
 from training.devices import Devices
-from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.optimization import AdamWeightDecay
 from training.step import Objective, StepOptions, TrainingState, TrainingStep
 
 LENGTH = 16
@@ -94,7 +95,7 @@ class Trainer:
     return report
 
 
-def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int, schedule: LearningRateSchedule,
+def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int, schedule: WarmupDecay,
                  strategy: tf.distribute.Strategy | None = None, bias_correction: bool = False,
                  objective: Objective | None = None, **step_options) -> Trainer:
   """A trainer of `model` on global batches of features, those of pre-training unless there is an `objective`."""

@@ -21,11 +21,12 @@ tf.config.set_logical_device_configuration(
 
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
+from modeling.optimizer import WarmupDecay
 from tasks.classification import task as classification
 from tests.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
 from training.devices import set_up
 from training.examples import Examples, padded_lengths, training_dataset
-from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.optimization import AdamWeightDecay
 from training.prediction import Prediction
 from training.step import StepOptions, TrainingState, TrainingStep
 
@@ -51,7 +52,7 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
     model.build_weights()
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
   training_step = TrainingStep(
-      classification.make_objective(model), optimizer, LearningRateSchedule(1e-2, 100), state, strategy, BATCH,
+      classification.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
       StepOptions(jit_compile=jit_compile, seed=3))
   trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
       lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)), state, optimizer)

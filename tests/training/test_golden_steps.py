@@ -10,12 +10,13 @@ from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tasks.classification import task as classification
 from tests.golden.values import assert_close
 from tests.modeling.common import arrays
 from tests.training.common import batches, make_trainer, train
-from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.optimization import AdamWeightDecay
 
 # Largest differences of a loss, of the gradient norm (relative) and of a final weight: see tests/golden/README.md.
 LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
@@ -103,8 +104,8 @@ def fine_tuning(golden, folder) -> tuple[BertForClassification, dict]:
   return model, features
 
 
-def schedule_of(expected) -> LearningRateSchedule:
-  return LearningRateSchedule(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"])
+def schedule_of(expected) -> WarmupDecay:
+  return WarmupDecay(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"])
 
 
 def assert_reports(reports, steps, loss, norm_tolerance=NORM):

@@ -8,30 +8,7 @@ from modeling.checkpoints.weights import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import golden_model
 from tests.training.common import TINY
-from training.optimization import AdamWeightDecay, LearningRateSchedule
-
-
-def rates(init_lr, num_train_steps, num_warmup_steps, steps):
-  schedule = LearningRateSchedule(init_lr, num_train_steps, num_warmup_steps)
-  return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
-
-
-def test_the_schedules_of_the_original(golden):
-  schedules = json.loads((golden / "optimizer/lr_schedule.json").read_text())["schedules"]
-  assert len(schedules) == 4
-  for expected in schedules:
-    found = rates(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"], expected["steps"])
-    np.testing.assert_allclose(found, expected["learning_rate"], rtol=1e-6, atol=1e-7 * expected["init_lr"])
-
-
-def test_the_rate_jumps_down_after_the_warm_up_and_stays_at_zero_after_the_end():
-  # Values of the original for 3e-5, 7 steps, 3 of warm-up.
-  expected = np.array([0, 1 / 3, 2 / 3, 4 / 7, 3 / 7, 2 / 7, 1 / 7, 0, 0, 0]) * 3e-5
-  np.testing.assert_allclose(rates(3e-5, 7, 3, range(10)), expected, rtol=1e-6, atol=1e-12)
-
-
-def test_without_warm_up_the_first_rate_is_the_highest():
-  np.testing.assert_allclose(rates(1.0, 4, 0, range(5)), [1, 0.75, 0.5, 0.25, 0], rtol=1e-6)
+from training.optimization import AdamWeightDecay
 
 
 def decay_lists(model):

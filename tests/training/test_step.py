@@ -6,11 +6,12 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
 from tasks.pretraining.task import make_objective
 from tests.modeling.common import arrays, golden_model, random_features
 from tests.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
-from training.optimization import AdamWeightDecay, LearningRateSchedule
+from training.optimization import AdamWeightDecay
 from training.prediction import EvaluationPass
 from training.step import Objective, StepOptions, TrainingState, TrainingStep
 
@@ -33,7 +34,7 @@ def trained_weights(**options) -> tuple[dict, list[dict]]:
   rows = [random_features(ONE_LAYER, 8, 16, 3, seed) for seed in range(4)]
   model = BertForPreTraining(ONE_LAYER)
   data = batches({name: np.stack([row[name] for row in rows]) for name in rows[0]})
-  trainer = make_trainer(model, data, 8, LearningRateSchedule(0.01, 10), jit_compile=False, **options)
+  trainer = make_trainer(model, data, 8, WarmupDecay(0.01, 10), jit_compile=False, **options)
   reports = train(trainer, 4, 2)
   return weights(model), reports
 
@@ -68,7 +69,7 @@ def linear_trainer(inputs, learning_rate: float = 0.1, delay: float = 0.0, weigh
                         metrics=lambda sums: {"loss": sums["output_loss_sum"] / sums["output_count"]})
   optimizer = AdamWeightDecay({"kernel": variable})
   training_step = TrainingStep(
-      objective, optimizer, LearningRateSchedule(learning_rate, 10_000), state, tf.distribute.get_strategy(),
+      objective, optimizer, WarmupDecay(learning_rate, 10_000), state, tf.distribute.get_strategy(),
       np.shape(inputs)[1], StepOptions(**{"jit_compile": False, **options}))
   return Trainer(training_step, lambda: data.map(wait) if delay else data, state, optimizer)
 

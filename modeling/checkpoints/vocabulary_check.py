@@ -1,0 +1,53 @@
+"""Whether a vocabulary is the one that a checkpoint's weights belong to.
+
+Two vocabularies of the same size load without complaint, and every id then means another word. So wherever a checkpoint
+meets a vocabulary that does not lie beside it, they are compared: by the vocabulary beside the weights, and by the
+fingerprint that a run notes in `tokenizer_config.json`.
+"""
+
+from common import files
+from common.errors import UserError
+from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE, check_fingerprint, short
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.companion_files import Checkpoint
+
+
+def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, where: str = "--vocab_file") -> str | None:
+  """Refuses a vocabulary that the weights do not belong to.
+
+  Allowed is the custom of giving words of one's own to a release's [unused] entries, whose embeddings are untrained.
+
+  Args:
+    vocabulary: what is going to be used.
+    checkpoint: the weights; None where there are none.
+    where: what the vocabulary comes from, for errors: a flag, or words.
+
+  Returns:
+    a line that tells how many [unused] entries were replaced, or None.
+
+  Raises:
+    UserError: names both vocabularies and the first difference.
+  """
+  if checkpoint is None or (checkpoint.vocab_file is None and checkpoint.vocab_sha256 is None):
+    return None
+  fingerprint = checkpoint.vocab_sha256
+  if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
+    return None
+  if checkpoint.vocab_file is None:
+    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
+                    f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it")
+  is_its_own = vocabulary.path is not None and files.same_file(vocabulary.path, checkpoint.vocab_file)
+  own = vocabulary if is_its_own else Vocabulary.from_file(checkpoint.vocab_file)
+  check_fingerprint(own, fingerprint)
+  replaced = own.replaced_unused(vocabulary)
+  if replaced is None:
+    raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
+                    f"{_named(own)}: {own.describe_difference(vocabulary)}; use that one, or a checkpoint that was "
+                    "trained with yours")
+  return None if not replaced else (
+      f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have tokens here, whose "
+      "embeddings are untrained so far")
+
+
+def _named(vocabulary: Vocabulary) -> str:
+  return f"{vocabulary.path or 'the vocabulary'} (fingerprint {short(vocabulary.fingerprint)})"

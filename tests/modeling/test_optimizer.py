@@ -1,0 +1,51 @@
+"""The learning rates of every training."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common.errors import UserError
+from modeling.optimizer import WarmupDecay, WarmupLinearDecay
+
+
+def rates(init_lr, num_train_steps, num_warmup_steps, steps, decay="linear"):
+  schedule = WarmupDecay(init_lr, num_train_steps, num_warmup_steps, decay)
+  return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
+
+
+def test_the_schedules_of_the_original(golden):
+  schedules = json.loads((golden / "optimizer/lr_schedule.json").read_text())["schedules"]
+  assert len(schedules) == 4
+  for expected in schedules:
+    found = rates(expected["init_lr"], expected["num_train_steps"], expected["num_warmup_steps"], expected["steps"])
+    np.testing.assert_allclose(found, expected["learning_rate"], rtol=1e-6, atol=1e-7 * expected["init_lr"])
+
+
+def test_the_rate_jumps_down_after_the_warm_up_and_stays_at_zero_after_the_end():
+  # Values of the original for 3e-5, 7 steps, 3 of warm-up.
+  expected = np.array([0, 1 / 3, 2 / 3, 4 / 7, 3 / 7, 2 / 7, 1 / 7, 0, 0, 0]) * 3e-5
+  np.testing.assert_allclose(rates(3e-5, 7, 3, range(10)), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_without_warm_up_the_first_rate_is_the_highest():
+  np.testing.assert_allclose(rates(1.0, 4, 0, range(5)), [1, 0.75, 0.5, 0.25, 0], rtol=1e-6)
+
+
+def test_the_other_decays_begin_at_the_highest_rate_where_the_warm_up_ends():
+  np.testing.assert_allclose(rates(2.0, 8, 4, range(10), "constant"), [0, 0.5, 1, 1.5, *[2] * 6], rtol=1e-6)
+  expected = [0, 0.5, 1, 1.5, *1 + np.cos(np.pi * np.arange(5) / 4), 0]
+  np.testing.assert_allclose(rates(2.0, 8, 4, range(10), "cosine"), expected, rtol=1e-6, atol=1e-6)
+  np.testing.assert_allclose(rates(2.0, 4, 0, [0, 2, 4], "cosine"), [2, 1, 0], rtol=1e-6, atol=1e-6)
+  np.testing.assert_allclose(rates(2.0, 4, 4, [3, 4], "cosine"), [1.5, 2], rtol=1e-6, atol=1e-6)
+  with pytest.raises(UserError, match="decay='square' is unknown: use one of linear, cosine, constant"):
+    WarmupDecay(1.0, 2, decay="square")
+
+
+def test_schedules_are_saved_whole():
+  for schedule in (WarmupDecay(2e-5, 40, 4, "cosine"), WarmupLinearDecay(2e-5, 40, 4)):
+    serialized = keras.saving.serialize_keras_object(schedule)
+    again = keras.saving.deserialize_keras_object(serialized)
+    assert type(again) is type(schedule) and again.get_config() == schedule.get_config()

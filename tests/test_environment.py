@@ -1,0 +1,51 @@
+"""The environment that `make env` makes: its programs start and work together."""
+
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+import tensorflow as tf
+
+BIN = pathlib.Path(sys.executable).parent
+
+
+def _get(url: str):
+  with urllib.request.urlopen(url, timeout=60) as answer:
+    content = answer.read()
+  return json.loads(gzip.decompress(content) if answer.headers["Content-Encoding"] == "gzip" else content)
+
+
+def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
+  """PyTorch brings a setuptools without pkg_resources unless one is pinned; TensorBoard cannot start with that."""
+  with tf.summary.create_file_writer(str(tmp_path / "train")).as_default():
+    tf.summary.scalar("loss", 2.5, step=10)
+  with tf.profiler.experimental.Profile(str(tmp_path / "train")):
+    tf.linalg.matmul(tf.ones((2, 2)), tf.ones((2, 2)))
+  process = subprocess.Popen([BIN / "tensorboard", f"--logdir={tmp_path}", "--port=0", "--reload_interval=1"],
+                             stderr=subprocess.PIPE, text=True)
+  try:
+    lines = []
+    for line in process.stderr:
+      lines.append(line)
+      if served := re.search(r"TensorBoard \S+ at (http://\S+/)", line):
+        break
+    else:
+      raise AssertionError("TensorBoard ended: " + "".join(lines))
+    url = served[1]
+    query = urllib.parse.urlencode({"run": "train", "tag": "loss"})
+    deadline = time.monotonic() + 60
+    while _get(f"{url}data/runs") != ["train"] and time.monotonic() < deadline:
+      time.sleep(0.2)
+    (_, step, value), = _get(f"{url}data/plugin/scalars/scalars?{query}")
+    assert (step, value) == (10, 2.5)
+    profile, = _get(f"{url}data/plugin/profile/runs")
+    assert "overview_page" in _get(f"{url}data/plugin/profile/run_tools?{urllib.parse.urlencode({'run': profile})}")
+  finally:
+    process.terminate()
+    process.communicate(timeout=60)
