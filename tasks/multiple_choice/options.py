@@ -6,7 +6,7 @@ from common.errors import UserError
 from common.options import option
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
-from tasks.options import FineTuningOptions
+from tasks.options import FineTuningOptions, HeadDropoutOptions
 
 SWAG, HELLASWAG, CODAH, CUSTOM = "swag", "hellaswag", "codah", "custom"
 NUM_FOLDS = 5
@@ -14,7 +14,7 @@ TRUNCATIONS = ("longer", "context_start")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultipleChoiceOptions(FineTuningOptions):
+class MultipleChoiceOptions(HeadDropoutOptions, FineTuningOptions):
   """Multiple choice; columns are for --task_name=custom."""
 
   task_name: str = option(

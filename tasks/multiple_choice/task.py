@@ -79,7 +79,8 @@ class MultipleChoiceTask(FineTuningTask):
     return self.data.dev is not None
 
   def make_model(self, dtype: str) -> BertForMultipleChoice:
-    return BertForMultipleChoice(self.checkpoint.config, seed=self.options.seed, dtype=dtype)
+    return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
+                                 head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForMultipleChoice) -> Objective:
     return make_objective(model, self._skips_missing)
