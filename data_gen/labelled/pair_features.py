@@ -27,13 +27,18 @@ class PairFeatures(NamedTuple):
     input_ids: int32 [T], [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text.
     segment_ids: uint8 [T], 0 up to the first [SEP], 1 behind it.
     row_lengths: int64 [E], number of tokens of each example.
-    truncated: number of examples that lost tokens.
+    is_truncated: bool [E], whether an example lost tokens.
   """
 
   input_ids: np.ndarray
   segment_ids: np.ndarray
   row_lengths: np.ndarray
-  truncated: int
+  is_truncated: np.ndarray
+
+  @property
+  def truncated(self) -> int:
+    """Number of examples that lost tokens."""
+    return int(np.count_nonzero(self.is_truncated))
 
 
 def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
@@ -63,7 +68,7 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     np.concatenate([np.zeros(0, np.int32), *(part.input_ids for part in parts)]),
     np.concatenate([np.zeros(0, np.uint8), *(part.segment_ids for part in parts)]),
     np.concatenate([np.zeros(0, np.int64), *(part.row_lengths for part in parts)]),
-    sum(part.truncated for part in parts))
+    np.concatenate([np.zeros(0, bool), *(part.is_truncated for part in parts)]))
 
 
 def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
@@ -104,8 +109,8 @@ def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, keep_end_of_a: bo
   input_ids[parts == 0] = vocabulary.cls_id
   input_ids[parts == 1] = _part_of_rows(a_ids, a_length, a_kept, keep_end_of_a)
   input_ids[parts == 3] = _part_of_rows(b_ids, b_length, b_kept)
-  truncated = np.count_nonzero((a_kept < a_length) | (b_kept < b_length))
-  return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1), int(truncated))
+  return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1),
+                      (a_kept < a_length) | (b_kept < b_length))
 
 
 def _part_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, keep_end: bool = False) -> np.ndarray:

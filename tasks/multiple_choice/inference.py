@@ -84,7 +84,8 @@ class ChoiceInference(TaskInference):
     pairs = [texts for _, rows in inputs for texts in rows]
     features = encode_pairs(self.tokenizer, [first for first, _ in pairs], [second for _, second in pairs],
                             self.max_seq_length, keep_end_of_a=self._keep_end_of_context)
-    self.truncated += features.truncated
+    numbers = np.repeat(np.arange(len(inputs)), [len(rows) for _, rows in inputs])
+    self.truncated += len(np.unique(numbers[features.is_truncated]))
     return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths)
 
   def model_outputs(self, features: dict) -> dict:
