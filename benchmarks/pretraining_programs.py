@@ -19,7 +19,8 @@ def matmul(size: int) -> Callable[[], None]:
   return lambda: multiply(a, a)[0, 0].numpy()
 
 
-def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Callable[[], None]:
+def ours(config, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False
+         ) -> Callable[[], None]:
   """This project's training step, as `run_pretraining.py` runs it."""
   import tensorflow as tf
 
@@ -32,6 +33,7 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False) -> Call
 
   model = BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
   model.build_weights()
+  model.encoder.recompute = recompute
   optimizer = AdamWeightDecay(raw_variables(model))
   features = {name: value.astype(np.int32) for name, value in batch.items()}
   features["masked_lm_weights"] = np.ones(batch["masked_lm_ids"].shape, np.float32)

@@ -42,7 +42,7 @@ def main(options: PretrainingStepOptions) -> None:
   if options.worker:
     return _work(options)
   # Before the programs start, so that a wrong --size is one error and not one of each.
-  config = _config(options)
+  config = find_config(options.size, options.vocab_size)
   seconds = interleaved.take_turns(
       interleaved.worker_commands(__file__, options, ("matmul", *options.programs)), options.repetitions)
   from training.throughput import training_flops
@@ -61,35 +61,45 @@ def main(options: PretrainingStepOptions) -> None:
   return None
 
 
-def _config(options: PretrainingStepOptions):
+def find_config(size: str, vocab_size: int):
+  """The configuration of --size, with so many entries of the vocabulary.
+
+  Raises:
+    UserError: there is no such size.
+  """
   from modeling.config import BertConfig
   from modeling.presets import PRESETS
 
-  name = options.size if options.size in PRESETS else f"bert-{options.size}"
+  name = size if size in PRESETS else f"bert-{size}"
   if name not in PRESETS:
-    raise UserError(f"--size={options.size} is unknown: use one of {', '.join(sorted(PRESETS))}")
-  return BertConfig.from_dict({**PRESETS[name].to_dict(), "vocab_size": options.vocab_size})
+    raise UserError(f"--size={size} is unknown: use one of {', '.join(sorted(PRESETS))}")
+  return BertConfig.from_dict({**PRESETS[name].to_dict(), "vocab_size": vocab_size})
+
+
+def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
+  """Features of `size` pre-training examples, int64 [size, ...] each, without padding."""
+  import numpy as np
+
+  generator = np.random.default_rng(0)
+  shape, predicted = (size, length), (size, predictions)
+  return {
+      "input_ids": generator.integers(0, vocab_size, shape),
+      "input_mask": np.ones(shape, np.int64),
+      "segment_ids": np.sort(generator.integers(0, 2, shape)),
+      "masked_lm_positions": np.sort(generator.integers(1, length, predicted)),
+      "masked_lm_ids": generator.integers(0, vocab_size, predicted),
+      "next_sentence_labels": generator.integers(0, 2, (size, 1)),
+  }
 
 
 def _work(options: PretrainingStepOptions) -> None:
-  import numpy as np
-
   from benchmarks import pretraining_programs
 
   if options.worker == "matmul":
     step, steps = pretraining_programs.matmul(_MATMUL_SIZE), _MATMULS
   else:
-    config = _config(options)
-    generator = np.random.default_rng(0)
-    shape, predicted = (options.batch_size, SEQUENCE_LENGTH), (options.batch_size, PREDICTIONS)
-    batch = {
-        "input_ids": generator.integers(0, options.vocab_size, shape),
-        "input_mask": np.ones(shape, np.int64),
-        "segment_ids": np.sort(generator.integers(0, 2, shape)),
-        "masked_lm_positions": np.sort(generator.integers(1, SEQUENCE_LENGTH, predicted)),
-        "masked_lm_ids": generator.integers(0, options.vocab_size, predicted),
-        "next_sentence_labels": generator.integers(0, 2, (options.batch_size, 1)),
-    }
+    config = find_config(options.size, options.vocab_size)
+    batch = random_batch(options.batch_size, SEQUENCE_LENGTH, PREDICTIONS, options.vocab_size)
     step = getattr(pretraining_programs, options.worker)(config, batch, options.precision)
     steps = options.steps
   for _ in range(3):

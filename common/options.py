@@ -23,6 +23,7 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from common.errors import UserError
+from common.markdown import table
 
 _KEY = "option"
 _LARGEST_INT = 2**63 - 1
@@ -203,11 +204,7 @@ def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
 
 def flags_table(values: Mapping[str, object]) -> str:
   """Options and their values as a Markdown table, for TensorBoard."""
-  def cell(value: object) -> str:
-    return "`` " + str(value).replace("|", "\\|").replace("\n", " ") + " ``"
-
-  rows = [f"| {name} | {cell(value)} |" for name, value in values.items()]
-  return "\n".join(["| flag | value |", "| --- | --- |", *rows])
+  return table(("flag", "value"), values.items())
 
 
 def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], /, **fields: object) -> Options:

@@ -1,12 +1,12 @@
 """Where a classifier is wrong: a table of its classes, and the confusion matrix as text and as a picture."""
 
 import unicodedata
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from evaluation.classification import check_classes
+from evaluation.drawing import new_figure, shorten, to_pixels
 
 # More classes than this: the table shows the most frequent ones, the picture puts the others together.
 _MOST_CLASSES = 50
@@ -54,11 +54,11 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
   f1 = _ratio(2 * correct, support + predicted)
   seen = (support + predicted) > 0
   shown = _most_frequent(matrix, _MOST_CLASSES)
-  width = max(_width(_shorten(names[number])) for number in shown)
+  width = max(_width(shorten(names[number], _LONGEST_NAME)) for number in shown)
   width = max(width, len("macro average"))
   lines = [f"{'class':{width}}  precision  recall      f1  examples"]
-  lines += [f"{_pad(_shorten(names[number]), width)}  {precision[number]:9.4f}  {recall[number]:6.4f}  "
-            f"{f1[number]:6.4f}  {support[number]:8,}" for number in shown]
+  lines += [f"{_pad(shorten(names[number], _LONGEST_NAME), width)}  {precision[number]:9.4f}  "
+            f"{recall[number]:6.4f}  {f1[number]:6.4f}  {support[number]:8,}" for number in shown]
   if len(shown) < len(names):
     lines.append(f"… and {len(names) - len(shown):,} less frequent classes")
   lines.append(f"{'macro average':{width}}  {precision[seen].mean():9.4f}  {recall[seen].mean():6.4f}  "
@@ -73,7 +73,7 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
     matrix: int [C, C] of `confusion_matrix`.
     names: of the C classes.
   """
-  names = [_shorten(name) for name in names]
+  names = [shorten(name, _LONGEST_NAME) for name in names]
   if len(names) <= _MOST_COLUMNS:
     return _matrix_text(matrix, names)
   errors = matrix - np.diag(matrix.diagonal())
@@ -100,24 +100,15 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
   Returns:
     uint8 [height, width, 4], RGBA in pixels; at most about 1,600 on a side.
   """
-  import matplotlib
-  from matplotlib.backends.backend_agg import FigureCanvasAgg
-  from matplotlib.figure import Figure
-
   matrix, names = _together(matrix, names)
   size = len(names)
   shares = _ratio(matrix, matrix.sum(axis=1, keepdims=True))
   side = 2.4 + max(1.8, size * (0.5 if size <= _MOST_NUMBERED else 0.25))
-  # Dollar signs in names are no formulas.
-  with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
-    # Characters that the font lacks are drawn as boxes.
-    warnings.filterwarnings("ignore", "Glyph .* missing from")
-    figure = Figure(figsize=(side, side - 0.4), dpi=100, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+  with new_figure(side, side - 0.4) as figure:
     axes = figure.add_subplot()
     # The square root shows also the errors of a good classifier.
     axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
-    labels = [_shorten(name) for name in names]
+    labels = [shorten(name, _LONGEST_NAME) for name in names]
     axes.set_xticks(range(size), labels, rotation=90 if size > 4 else 0, fontsize=8)
     axes.set_yticks(range(size), labels, fontsize=8)
     axes.set_xlabel("predicted")
@@ -126,8 +117,7 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
       for row, column in np.argwhere(matrix > 0):
         axes.text(column, row, _short_count(matrix[row, column]), ha="center", va="center", fontsize=8,
                   color="white" if shares[row, column] > 0.3 else "black")
-    canvas.draw()
-  return np.array(canvas.buffer_rgba())
+    return to_pixels(figure)
 
 
 def _matrix_text(matrix: np.ndarray, names: Sequence[str]) -> str:
@@ -172,13 +162,6 @@ def _short_count(count: int) -> str:
   if count < 10_000:
     return str(count)
   return f"{count / 1000:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
-
-
-def _shorten(name: str) -> str:
-  """Cuts the middle out of a long name: long names often differ only at their end."""
-  name = " ".join(name.split())
-  half = _LONGEST_NAME // 2
-  return name if len(name) <= _LONGEST_NAME else f"{name[:half - 1]}…{name[-half:]}"
 
 
 def _width(text: str) -> int:

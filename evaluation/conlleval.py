@@ -104,23 +104,6 @@ def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
   return counts
 
 
-def find_chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-  """The chunks of a sentence: (first token, token behind the last, type), in their order.
-
-  They are those that `count_chunks` counts, for tags of B, I and O, valid or not.
-  """
-  chunks, start = [], 0
-  last = ("O", "")
-  for place, tag in enumerate([*tags, "O"]):
-    current = _parse(tag)
-    if _ends(last, current):
-      chunks.append((start, place, last[1]))
-    if _starts(last, current):
-      start = place
-    last = current
-  return chunks
-
-
 def report(counts: ChunkCounts, latex: bool = False) -> str:
   """What the script prints."""
   types = counts.types()

@@ -76,9 +76,9 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
     UserError: there is no question.
   """
   spans = [result.best_span for result in results]
-  as_answered = _raw_f1(data, {result.id: span.text if span else ""
+  as_answered = f1_by_question(data, {result.id: span.text if span else ""
                                for result, span in zip(results, spans, strict=True)})
-  as_null = _raw_f1(data, dict.fromkeys((result.id for result in results), ""))
+  as_null = f1_by_question(data, dict.fromkeys((result.id for result in results), ""))
   odds = np.array([result.null_odds for result in results])
   # A question without any span is not answered under any threshold, which its gain of 0 says.
   gains = np.array([as_answered[result.id] - as_null[result.id] for result in results])
@@ -110,8 +110,8 @@ def _official_layout(data: SquadData) -> list[dict]:
                                     }]}]} for question in data.questions]
 
 
-def _raw_f1(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
-  """id → F1 of its answer, from 0 to 1."""
+def f1_by_question(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
+  """id → F1 of its answer, from 0 to 1; no answer ("") is right where there is no right answer."""
   from official.nlp.tools import squad_evaluate_v2_0
 
   # The scores of single questions have no public name there; the version is fixed in requirements.txt.

@@ -14,6 +14,7 @@ from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
 from modeling.layers import LayerNorm, activation, check_policy, dense
+from modeling.recompute import recomputed
 from modeling.saving import Checkpointed, Configured, register
 
 # Keys of a dict of features that the encoder reads; in a list the first three come in this order.
@@ -98,11 +99,16 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       in float32.
     lora, frozen: what `get_config` tells of `enable_lora` and of frozen parts; not meant for users.
 
+  Attributes:
+    recompute: where a step has a dropout stream, as in our own training loop, keep only the outputs of the layers and
+      compute the rest again for the gradients. May be set at any time.
+
   Raises:
     UserError: a policy that keeps weights in another type than float32, such as "bfloat16".
   """
 
   _arguments = ("seed", "causal", "lora")
+  recompute = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, lora: Mapping | None = None,
                frozen: tuple[str, ...] = (), **kwargs):
@@ -175,8 +181,12 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
     attentions = []
+    is_recomputed = self.recompute and dropout is not None and not return_attention_probabilities
     for index, layer in enumerate(self.layers):
-      x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
+      if is_recomputed:
+        x = recomputed(layer, x, bias, dropout)
+      else:
+        x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
       if return_attention_probabilities:
         x, probabilities = x
         attentions.append(probabilities)

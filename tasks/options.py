@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import math
 import os
+import re
 from collections.abc import Mapping
 
 from common.errors import UserError
@@ -103,6 +104,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   # Scripts with a flag --do_eval or --do_predict make fields of these.
   do_eval = False
   do_predict = False
+  # Of fine-tuning.
+  early_stopping_patience = None
 
   def check(self) -> None:
     super().check()
@@ -140,7 +143,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
     """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
     return tuple(path for name in ("output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "data_dir",
                                    "input_file", "eval_file", "train_file", "dev_file", "test_file", "predict_file")
-                 if (path := getattr(self, name, None)))
+                 if (path := getattr(self, name, None))) + tuple(self.named_eval_files.values())
+
+  @property
+  def named_eval_files(self) -> Mapping[str, str]:
+    """Name → path of further evaluation files, of tasks that have such."""
+    return {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,12 +161,22 @@ class FineTuningOptions(TrainingOptions):
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   eval_steps: int | None = option(
       None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
+  early_stopping_patience: int | None = option(
+      None, "Training ends when so many evaluations in a row were no better than the best one.", minimum=1,
+      default_text="train to the end")
+  max_train_examples: int | None = option(None, "Train on the first so many examples only.", minimum=1)
+  max_predict_examples: int | None = option(None, "Predict the first so many examples only.", minimum=1)
   predict_batch_size: int = option(
       64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
       minimum=1)
   pad_to_max_length: bool = option(
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
+
+  def check(self) -> None:
+    super().check()
+    if self.early_stopping_patience and self.eval_steps == 0:
+      raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
 
   def steps_per_epoch(self, num_examples: int) -> int:
     """The last batch of an epoch may be smaller; it is not dropped."""
@@ -167,6 +185,35 @@ class FineTuningOptions(TrainingOptions):
   def num_train_steps(self, num_examples: int) -> int:
     """Updates of a whole run."""
     return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DevelopmentSetOptions(Options):
+  """Development set; for tasks that have one of their own."""
+
+  do_eval: bool = option(False, "Evaluate on the development set at the end.")
+  max_eval_examples: int | None = option(
+      None, "Evaluate on the first so many examples of a file only.", minimum=1)
+  eval_files: tuple[str, ...] = option(
+      (), "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the best weights; "
+      "their metrics begin with NAME_.")
+
+  @property
+  def named_eval_files(self) -> Mapping[str, str]:
+    """Name → path of --eval_files."""
+    return dict(one.split(":", 1) for one in self.eval_files)
+
+  def check(self) -> None:
+    super().check()
+    names = []
+    for one in self.eval_files:
+      name, _, path = one.partition(":")
+      if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII) or not path or path.startswith("//"):
+        raise UserError(f"--eval_files={one}: a name and a file are expected, e.g. --eval_files=hard:dev2.tsv; names "
+                        "are letters, digits, _, - and .")
+      if name in names:
+        raise UserError(f"--eval_files: two files are called {name}")
+      names.append(name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

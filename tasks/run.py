@@ -49,6 +49,8 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   task = make_task(options)
   if len(combinations) > 1:
     selection.check(task)
+  if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
+    raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
   if not task.prints_only:
     files.make_output_directory(options.output_dir, "output_dir")
   devices = set_up_devices(options, options.paths())
@@ -127,6 +129,7 @@ class Run:
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
+      self.model.encoder.recompute = options.recompute
       freeze_layers(self.model, options.freeze_layers)
       if options.freeze_embeddings:
         freeze_embeddings(self.model)
@@ -177,19 +180,33 @@ class Run:
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
                     gradient_accumulation_steps=options.gradient_accumulation_steps))
-    is_finished = self.step >= loop_options.num_train_steps
+    is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
     try:
       train(training_step, task.training_data(self), self._state, devices, loop_options,
             self._checkpoints if devices.is_chief else None, self.reports, self.stop,
-            self.evaluate if loop_options.eval_steps else None)
+            self.evaluate if loop_options.eval_steps else None,
+            self._ends_early if options.early_stopping_patience else None)
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     self.weights_step = self.step
     if not is_finished:
       self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
+    if self.step < loop_options.num_train_steps:
+      self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
+               f"step {self._best.record['step']}")
     self._load_best()
+
+  def _ends_early(self) -> bool:
+    """Whether the best evaluation is followed by as many others as --early_stopping_patience says.
+
+    A function of what is on disk, so that a run that was stopped ends where it would have ended.
+    """
+    patience = self.task.options.early_stopping_patience
+    if not patience or self._best.record is None:
+      return False
+    return self.reports.evaluations_after(self._best.record["step"]) >= patience
 
   def evaluate(self) -> dict[str, float]:
     """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""

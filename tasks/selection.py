@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from common import files
+from common import charts, files
 from common.errors import UserError
 from tasks.task import Task
 from training import run_directory
@@ -33,6 +33,8 @@ _RESULT_FILE = "result.json"
 
 # Of the event files written here, so that a report that is written again replaces the older one.
 _EVENTS_SUFFIX = ".selection"
+# Keeps the results of whole runs out of the charts that runs draw while they train.
+_TAG = "selection/"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
@@ -232,20 +234,22 @@ def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str
   names = [_session_name(directory, run) for run in results]
   if len(set(names)) < len(names):
     raise ValueError(f"runs must have different directories: {sorted(names)}")
-  metrics, now = _metric_names(results, main_metric), time.time()
+  metrics = [metric for metric in _metric_names(results, main_metric) if charts.tag(metric) is not None]
+  now = time.time()
   domains = [hp.HParam(name, hp.Discrete(sorted({run.hyperparameters[name] for run in results})))
              for name in results[0].hyperparameters]
   with _events(directory):
     tf.summary.experimental.write_raw_pb(
-        hp.hparams_config_pb(domains, [hp.Metric(metric) for metric in metrics]).SerializeToString())
+        hp.hparams_config_pb(domains, [hp.Metric(_TAG + metric, display_name=metric) for metric in metrics]
+                             ).SerializeToString())
   for name, run in zip(names, results, strict=True):
     with _events(os.path.join(directory, name)):
       start = hp.hparams_pb(run.hyperparameters, trial_id=name, start_time_secs=now - run.seconds)
       end = summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=now)
       for message in (start, end):
         tf.summary.experimental.write_raw_pb(message.SerializeToString())
-      for metric, value in run.metrics.items():
-        tf.summary.scalar(metric, value)
+      for metric in metrics:
+        tf.summary.scalar(_TAG + metric, run.metrics[metric], description="Of the best weights, as on page HParams.")
 
 
 @contextlib.contextmanager

@@ -135,7 +135,7 @@ class Task(abc.ABC):
 
   def finished(self, run: "Run") -> str:
     """What the user is told where the run is at its last step already."""
-    return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().num_train_steps}"
+    return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().steps}"
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:  # noqa: B027
     """Raises a `UserError` where the task knows what a device's error comes from."""
@@ -235,7 +235,7 @@ class FineTuningTask(Task):
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",
         f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
-        f"training     steps {run.step} to {self.schedule().num_train_steps}, batch {options.train_batch_size}, "
+        f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
         f"TensorBoard  tensorboard --logdir={options.output_dir}",
     ])

@@ -51,7 +51,8 @@ class LoopOptions:
 
 def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingState, devices: Devices,
           options: LoopOptions, checkpoints: CheckpointManager | None, reports: Reports, stop: StopSignal,
-          evaluate: Callable[[], dict[str, float]] | None = None) -> dict[str, float] | None:
+          evaluate: Callable[[], dict[str, float]] | None = None,
+          ends_early: Callable[[], bool] | None = None) -> dict[str, float] | None:
   """Trains to the end, with evaluations and checkpoints on the way.
 
   Args:
@@ -64,6 +65,8 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
     reports: where metrics go.
     stop: the signals.
     evaluate: () → metrics at the state's step; also writes whatever belongs to them. None for no evaluation.
+    ends_early: () → whether the evaluations so far are a reason to end; the chief's answer counts. None for no such
+      reason.
 
   Returns:
     the metrics of the evaluation at the last step, None where there was none.
@@ -84,7 +87,7 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
       if evaluate and options.evaluates_at(state.step_number) and agreement.chief_says(
           not reports.has_evaluation(state.step_number)):
         metrics = evaluate()
-      while state.step_number < options.num_train_steps:
+      while state.step_number < options.num_train_steps and not (ends_early and agreement.chief_says(ends_early())):
         # 1. Steps.
         if iterator is None:
           iterator = iter(make_dataset())

@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard.
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (its charts: `common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
+from common import charts, markdown
 from common.progress import Progress
 from training.run_directory import MetricsLog, read_metrics
 
@@ -67,6 +68,10 @@ class Reports:
     """Whether an evaluation of this step was reported, by this or an earlier process."""
     return step in self._evaluated
 
+  def evaluations_after(self, step: int) -> int:
+    """How many evaluations of later steps were reported, by this or an earlier process."""
+    return sum(one > step for one in self._evaluated)
+
   def writer(self, split: str) -> tf.summary.SummaryWriter:
     """The TensorBoard writer of `TRAIN` or `EVAL`."""
     if not self._is_chief:
@@ -98,7 +103,8 @@ class Reports:
       return
     with self.writer(split).as_default(step):
       for name, value in metrics.items():
-        tf.summary.scalar(name, value)
+        if (tag := charts.tag(name)) is not None:
+          tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self.writer(split).flush()
     self._metrics.append(step, split, metrics)
 

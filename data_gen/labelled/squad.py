@@ -76,6 +76,14 @@ class SquadData:
   has_answers: bool
   has_impossible: bool
 
+  def first(self, count: int | None) -> "SquadData":
+    """The first so many questions and their contexts; all of them for None."""
+    if count is None or count >= len(self.questions):
+      return self
+    questions = self.questions[:count]
+    # Contexts are numbered in the order of the file, as questions are.
+    return dataclasses.replace(self, questions=questions, contexts=self.contexts[:questions[-1].context + 1])
+
   @property
   def empty_question_ids(self) -> list[str]:
     """Questions without text, probably a mistake. As in the original they get an answer: what stands out anyway."""

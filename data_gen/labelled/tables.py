@@ -127,10 +127,10 @@ def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Ta
   names = [name for name, _ in keys]
   pick = _picker(names)
   lines, picked = array("q"), []
-  for line, text in _lines(path, flag):
+  for line, text in numbered_lines(path, flag):
     if not text.strip():
       continue
-    value = _json_object(text, f"{path}:{line}")
+    value = json_object(text, f"{path}:{line}")
     try:
       picked.append(pick(value))
     except KeyError:
@@ -167,7 +167,7 @@ def _misfit(where: str, expected: int, found: int, file_format: str) -> str:
 
 def _rows(path: str, flag: str, file_format: str) -> Iterator[tuple[int, list[str]]]:
   """(line it begins on, fields) of every row."""
-  lines = _lines(path, flag)
+  lines = numbered_lines(path, flag)
   if file_format == "csv":
     yield from _csv_rows(path, lines)
     return
@@ -208,8 +208,12 @@ def _csv_rows(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int
     csv.field_size_limit(limit)
 
 
-def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
-  """(line number from 1, text with its line end) of every line."""
+def numbered_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
+  """(line number from 1, text with its line end) of every line, without a byte order mark.
+
+  Raises:
+    UserError: the file can't be read or is not UTF-8.
+  """
   files.check_readable(path, flag)
   try:
     with open_unzipped(path) as (_, file):
@@ -230,7 +234,8 @@ def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
     raise UserError(f"can't read {path}: {error.strerror}") from None
 
 
-def _json_object(text: str, where: str) -> dict:
+def json_object(text: str, where: str) -> dict:
+  """The object that a line holds; `UserError` with `where` in front where it holds none."""
   try:
     value = json.loads(text)
   except json.JSONDecodeError as error:

@@ -22,7 +22,6 @@ This file knows the order of things; what a worker does is in `workers.py`.
 import dataclasses
 import functools
 import gzip
-import hashlib
 import itertools
 import json
 import os
@@ -41,6 +40,7 @@ from data_gen.pretraining import corpus, external_shuffle, records, statistics, 
 from data_gen.pretraining.work_directory import WorkDirectory
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.tokenizer_config import check_beside
 
 # Bytes of text that the projection of the output size looks at.
 _SAMPLE_BYTES = 1 << 19
@@ -83,8 +83,10 @@ def generate(options: PretrainingDataOptions) -> dict:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
 
   Raises:
-    UserError: the input, an output or the disk is at fault, or there is nothing to resume or something in the way.
+    UserError: the input, an output or the disk is at fault, there is nothing to resume or something in the way, or
+      the vocabulary is not what `tokenizer_config.json` beside it tells.
   """
+  check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")
@@ -167,7 +169,8 @@ def _identity(options: PretrainingDataOptions, input_files: Sequence[str], outpu
   """What must be the same for `resume`: all that the bytes of the records depend on."""
   values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
             if one.name not in _NOT_OF_THE_RECORDS}
-  return {**values, "vocab_file": _absolute(options.vocab_file), "vocab_sha256": _sha256(options.vocab_file),
+  fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
+  return {**values, "vocab_file": _absolute(options.vocab_file), "vocab_sha256": fingerprint,
           "input_file": [[_absolute(path), files.file_size(path), _modified(path)] for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
 
@@ -235,11 +238,6 @@ def _announce(text: corpus.Corpus, projection: Projection, shards: int) -> None:
   if projection.share_unknown > 0.05:
     print(f"warning: {projection.share_unknown:.0%} of a sample's tokens are [UNK]: is this the right --vocab_file, "
           "and --do_lower_case?", file=sys.stderr)
-
-
-def _sha256(path: str) -> str:
-  with files.open_file(path, "rb") as file:
-    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _name_some(paths: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """What stands beside a vocabulary, in `tokenizer_config.json`: its casing and its fingerprint.
 
-The file and the key `do_lower_case` are those of Hugging Face's tokenizers, which pass over ours, `vocab_sha256`. Input:
-a directory. Output: what is known of the vocabulary in it, so that another one is never taken for it.
+The file and the key `do_lower_case` are those of Hugging Face's tokenizers, which pass over ours, `vocab_sha256`.
+Input: a directory. Output: what is known of the vocabulary in it, so that another one is never taken for it.
 """
 
 import os

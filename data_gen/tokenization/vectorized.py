@@ -103,7 +103,7 @@ class VectorizedTokenizer:
     pieces[ends[2 * marks] - 1] = self._marks[at_cut[marks]]
     targets = ends[2 * after]
     if len(long_words):
-      pieces[_ragged(targets[long_words], count[long_words])] = long_pieces
+      pieces[ragged_range(targets[long_words], count[long_words])] = long_pieces
       count[long_words] = 0
     self._copy_pieces(pieces, targets, first, count)
     row_starts = np.cumsum(lengths + 1) - lengths - 1  # where the "\n" before each text stands
@@ -275,7 +275,7 @@ class WordTable:
       positions[waiting] = (positions[waiting] + 1) & (len(self._slots) - 1)
 
 
-def _ragged(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def ragged_range(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
   """[start, start + 1, … start + count - 1] of each, concatenated."""
   before = np.cumsum(counts) - counts
   return np.repeat(starts - before, counts) + np.arange(counts.sum())

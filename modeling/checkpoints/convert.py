@@ -102,7 +102,8 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
-      the tensors, the vocabulary is larger than the model's or not that of the weights, or the output exists or can't be written.
+      the tensors, the vocabulary is larger than the model's or not that of the weights, or the output exists or
+      can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
   from modeling.checkpoints.load import read_checkpoint

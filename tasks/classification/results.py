@@ -15,6 +15,9 @@ from evaluation import glue_submission
 from tasks import eval_results
 from tasks.classification.data import ClassificationData, Split
 
+# Of development sets; begins the files' names.
+EVAL_PREDICTIONS = "eval_predictions"
+
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
   """`eval_results.txt` and `eval_results.json` with the original's keys and all other metrics beside them.
@@ -65,6 +68,24 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   return paths
 
 
+def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray) -> str:
+  """`eval_predictions.jsonl` of a development set (of MNLI's second one `eval_predictions_mismatched.jsonl`).
+
+  The arguments are those of `write_predicted_split`.
+
+  Returns:
+    the file's path.
+  """
+  number = list(data.dev).index(name)
+  suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
+  path = os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl")
+  labels = split.texts.labels
+  truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
+  write_predictions(path, split.texts.ids, split.texts.text_a, split.texts.text_b,
+                    None if data.regression else data.labels, values, truth)
+  return path
+
+
 def write_test_results(path: str, values: np.ndarray) -> None:
   """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
 
@@ -80,7 +101,8 @@ def write_test_results(path: str, values: np.ndarray) -> None:
 
 
 def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
-                      labels: Sequence[str] | None, values: np.ndarray) -> None:
+                      labels: Sequence[str] | None, values: np.ndarray, truth: Sequence[str | float] | None = None
+                      ) -> None:
   """`predictions.jsonl`: a JSON object for each example, with its text.
 
       {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
@@ -93,19 +115,23 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     text_b: second texts; None where the task has none.
     labels: names of the C classes; None for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
+    truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; None where they are
+      not known.
   """
   values = np.asarray(values)
   if values.shape != ((len(ids),) if labels is None else (len(ids), len(labels))):
     raise ValueError(f"{values.shape} is not the shape for {len(ids)} examples and labels {labels}")
   texts = {"text_a": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
   with files.atomic_write(path) as file:
-    for identifier, value, *pair in zip(ids, values, *texts.values(), strict=True):
+    for number, (identifier, value, *pair) in enumerate(zip(ids, values, *texts.values(), strict=True)):
       record = {"id": identifier, **dict(zip(texts, pair, strict=True))}
       if labels is None:
         record["score"] = _shortest(value)
       else:
         record["label"] = labels[int(value.argmax())]
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
+      if truth is not None:
+        record["true_score" if labels is None else "true_label"] = truth[number]
       file.write(_json_line(record))
 
 

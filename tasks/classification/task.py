@@ -21,7 +21,7 @@ from modeling.classification import (
 )
 from modeling.losses import example_weights
 from tasks import run as driver
-from tasks.classification import results
+from tasks.classification import pictures, results
 from tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.classification.options import ClassificationOptions
 from tasks.eval_results import describe_evaluation
@@ -64,8 +64,9 @@ class ClassificationTask(FineTuningTask):
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.main_metric if self.data.dev else None
     self.shown_metric = "mean_absolute_error" if self.data.regression else "accuracy"
-    # Of the last evaluation: development set → classes or scores.
+    # Of the last evaluation: development set → classes or scores, and probabilities [E, C] or scores [E].
     self._predictions: dict[str, np.ndarray] = {}
+    self._values: dict[str, np.ndarray] = {}
 
   @property
   def max_seq_length(self) -> int:
@@ -95,6 +96,7 @@ class ClassificationTask(FineTuningTask):
       prefix = f"{name.removeprefix('dev_')}_" if number else ""
       metrics |= {f"{prefix}{metric}": value for metric, value in _score(self.data, split, logits).items()}
       self._predictions[name] = logits[:, 0] if self.data.regression else logits.argmax(axis=-1)
+      self._values[name] = logits[:, 0] if self.data.regression else softmax(logits)
     return metrics
 
   def is_degenerate(self) -> bool:
@@ -102,11 +104,17 @@ class ClassificationTask(FineTuningTask):
 
   def show_evaluation(self, run: Run) -> None:
     if not self.data.regression:
-      tf.summary.image("confusion", confusion.confusion_picture(self._confusion(), self.data.labels)[None])
+      name, split = next(iter(self.data.dev.items()))
+      texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
+      pictures.show(self.data.labels, split.texts.labels, self._values[name], texts)
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     directory = self.options.output_dir
     named = results.write_eval_results(directory, run.weights_step, metrics)
+    # In the files the loss is there under the original's two names.
+    named.pop("loss", None)
+    for name, split in self.data.dev.items():
+      results.write_evaluated_split(directory, self.data, name, split, self._values[name])
     run.log(describe_evaluation(directory, sum(map(len, self.data.dev.values())), named))
     if not self.data.regression:
       name, split = next(iter(self.data.dev.items()))

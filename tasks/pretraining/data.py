@@ -1,16 +1,14 @@
 """Record files of pre-training: checked against flags and model before anything is built, and how to parse them.
 
-Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, how to parse
-them, and the vocabulary that belongs to them.
+Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, and how to parse
+them. Their vocabulary is in `vocabulary.py`.
 """
 
-import re
 from collections.abc import Callable
 
 from common import files
 from common.errors import UserError
 from data_gen.pretraining import records
-from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from training.inputs import RecordFiles
 
@@ -97,44 +95,3 @@ def parser(max_seq_length: int, max_predictions_per_seq: int, vocab_size: int, v
               for name, value in features.items()}
 
   return parse
-
-
-def find_vocabulary(config: BertConfig, given: str | None, candidates: list[str | None],
-                    record_paths: tuple[str, ...]) -> tuple[Vocabulary | None, bool | None]:
-  """The vocabulary of the records: as given, else beside what was given, else as the generator noted it.
-
-  It is not needed to train, but whoever uses the checkpoint later needs it in the run directory.
-
-  Args:
-    config: its `vocab_size` must agree.
-    given: --vocab_file, or None.
-    candidates: files that may exist.
-    record_paths: `<name>.stats.json` is looked for beside them.
-
-  Returns:
-    the vocabulary, and whether it is of lower-cased text; None where nothing tells.
-
-  Raises:
-    UserError: the file that was given does not fit the model.
-  """
-  noted = [note for note in (_generator_notes(path) for path in record_paths[:1]) if note]
-  lower = noted[0].get("do_lower_case") if noted else None
-  if given:
-    vocabulary = Vocabulary.from_file(files.check_readable(given, "vocab_file"))
-    if vocabulary.size != config.vocab_size:
-      raise UserError(f"--vocab_file: {given} has {vocabulary.size} entries, but vocab_size is {config.vocab_size} in "
-                      "--bert_config_file")
-    return vocabulary, lower
-  for path in (*candidates, *(note.get("vocab_file") for note in noted)):
-    if path and files.is_file(path):
-      vocabulary = Vocabulary.from_file(path)
-      if vocabulary.size == config.vocab_size:
-        return vocabulary, lower
-  return None, lower
-
-
-def _generator_notes(record_path: str) -> dict | None:
-  """What `create_pretraining_data.py` wrote beside the records; None where they come from elsewhere."""
-  name = re.sub(r"-\d{5}-of-\d{5}$", "", record_path)
-  path = f"{name}.stats.json"
-  return files.read_json(path) if files.is_file(path) else None

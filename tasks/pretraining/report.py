@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from common import markdown
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
@@ -17,6 +18,8 @@ from training.throughput import matmul_rate, training_flops
 # Rows shown in TensorBoard, and candidates for each masked position.
 _SAMPLE_ROWS = 2
 _SAMPLE_CANDIDATES = 3
+# By the label of the next-sentence task.
+_NEXT = ("the next one", "a random one")
 # Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
 _ESTIMATED_UTILISATION = 0.5
 
@@ -54,31 +57,52 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
 
 
 class SamplePredictions:
-  """Fills the masks of a few evaluation examples and shows the result as Markdown."""
+  """Fills the masks of a few evaluation examples and shows the result as Markdown.
 
-  def __init__(self, model: BertForPreTraining, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary):
+  Args:
+    model: as it is at every call.
+    eval_files, parse: where the examples come from.
+    vocabulary: of the records.
+    held_out: whether these are other texts than those of the training.
+  """
+
+  def __init__(self, model: BertForPreTraining, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary,
+               held_out: bool):
     context = tf.distribute.InputContext(1, 0, 1)
     features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
-    self._features, self._vocabulary = features, vocabulary
-    self._probabilities = tf.function(lambda: tf.nn.softmax(model(features)["masked_lm_logits"]))  # [B, P, V]
+    self._features, self._vocabulary, self._held_out = features, vocabulary, held_out
+    self._outputs = tf.function(lambda: self._probabilities(model(features)))
 
   def describe(self) -> str:
-    """The examples with the most probable tokens of the model as it is."""
-    best = tf.math.top_k(self._probabilities(), _SAMPLE_CANDIDATES)
-    return "\n\n".join(
-        _describe_row({name: value[row].numpy() for name, value in self._features.items()}, best.values[row].numpy(),
-                      best.indices[row].numpy(), self._vocabulary) for row in range(_SAMPLE_ROWS))
+    """The examples with the most probable tokens of the model as it is, marked where the first one is right."""
+    best, next_sentence = self._outputs()
+    rows = [_describe_row(
+        {name: value[row].numpy() for name, value in self._features.items()}, best.values[row].numpy(),
+        best.indices[row].numpy(), next_sentence[row].numpy(), self._vocabulary) for row in range(_SAMPLE_ROWS)]
+    return "\n\n".join([f"Examples of {'held-out text' if self._held_out else 'the training data'}.", *rows])
+
+  @staticmethod
+  def _probabilities(outputs: dict) -> tuple:
+    """Of the best tokens: values and ids [B, P, K]; of the next-sentence classes: float32 [B, 2]."""
+    return (tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"]), _SAMPLE_CANDIDATES),
+            tf.nn.softmax(outputs["next_sentence_logits"]))
 
 
-def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, vocabulary: Vocabulary) -> str:
+def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sentence: np.ndarray,
+                  vocabulary: Vocabulary) -> str:
   length = int(features["input_mask"].sum())
-  tokens = [vocabulary.token_of(int(token)) for token in features["input_ids"][:length]]
-  lines = ["| position | masked | predicted |", "| --- | --- | --- |"]
+  tokens = [markdown.escape(vocabulary.token_of(int(token))) for token in features["input_ids"][:length]]
+  rows = []
   for number, position in enumerate(features["masked_lm_positions"]):
     if features["masked_lm_weights"][number] > 0:
-      tokens[position] = f"**{tokens[position]}**"
-      label = vocabulary.token_of(int(features["masked_lm_ids"][number]))
+      label = int(features["masked_lm_ids"][number])
       predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
-      lines.append(f"| {position} | {label} | {predicted} |")
-  return " ".join(tokens) + "\n\n" + "\n".join(lines)
+      rows.append(("✓" if ids[number][0] == label else "✗", position,
+                   vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))
+      tokens[position] = f"**{tokens[position]}**"
+  is_random = int(features["next_sentence_labels"].reshape(-1)[0])
+  mark = "✓" if next_sentence.argmax() == is_random else "✗"
+  return "\n\n".join([
+      " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),
+      f"{mark} segment B is {_NEXT[is_random]}: the model gives that {next_sentence[is_random]:.0%}"])

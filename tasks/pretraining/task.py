@@ -3,13 +3,12 @@
 Input: records (`tasks/pretraining/data.py`). Output: a run directory, by way of `tasks/run.py`.
 """
 
-import os
 from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.companion_files import VOCAB_FILE, Checkpoint
+from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -21,6 +20,7 @@ from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.report import SamplePredictions, plan
+from tasks.pretraining.vocabulary import find_vocabulary
 from tasks.run import Run
 from tasks.task import Task
 from training.devices import Devices
@@ -51,9 +51,12 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
 class PretrainingTask(Task):
   """Records, checked against flags and model.
 
+  Attributes:
+    mask_id: of [MASK] in the records; None where there is none.
+
   Raises:
-    UserError: see `tasks/pretraining/data.py`; there is no configuration; nothing is to be trained and there are no
-      weights.
+    UserError: see `data.py` and `vocabulary.py` here; there is no configuration; nothing is to be trained and there
+      are no weights.
   """
 
   options: PretrainingOptions
@@ -79,23 +82,20 @@ class PretrainingTask(Task):
       self.start_step = step_of(self.start)
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
-    self._find_vocabulary(given)
+    self._find_vocabulary()
     self._evaluation_pass = self._samples = None
 
-  def _find_vocabulary(self, given: Checkpoint | None) -> None:
+  def _find_vocabulary(self) -> None:
     options = self.options
-    beside = None
-    if options.bert_config_file:
-      beside = os.path.join(os.path.dirname(options.bert_config_file), VOCAB_FILE)
-    self.vocabulary, self.do_lower_case = data.find_vocabulary(
-        self.config, options.vocab_file,
-        [given.vocab_file if given else None, beside, os.path.join(options.output_dir, VOCAB_FILE)],
-        self.train_files.paths)
-    if options.do_lower_case is not None:
-      self.do_lower_case = options.do_lower_case
-    elif self.do_lower_case is None and given is not None:
-      self.do_lower_case = given.do_lower_case
-    self.vocab_file = self.vocabulary.path if self.vocabulary else None
+    own = latest_checkpoint(options.output_dir) if options.do_train else None
+    groups = {"input_file": self.train_files.paths}
+    if options.eval_file:
+      groups["eval_file"] = self.eval_files.paths
+    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
+    self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
+    self.mask_id = found.mask_id
+    self.vocab_file = found.vocabulary.path if found.vocabulary else None
+    self.notes += found.notes
 
   @property
   def can_evaluate(self) -> bool:
@@ -151,8 +151,9 @@ class PretrainingTask(Task):
     if self.vocabulary is None:
       return
     if self._samples is None:
-      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary)
-    tf.summary.text("samples", self._samples.describe())
+      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary,
+                                        held_out=self.options.eval_file is not None)
+    tf.summary.text("eval/samples", self._samples.describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     write_eval_results(self.options.output_dir, run.step, metrics)

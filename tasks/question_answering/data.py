@@ -44,8 +44,9 @@ class SquadSplit:
     return f"{len(self.data.questions):,} questions in {len(self.windows):,} windows"
 
 
-def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool) -> SquadSplit:
-  """The training file, checked, with the positions of the answers.
+def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool,
+                  max_examples: int | None = None) -> SquadSplit:
+  """The training file, checked, with the positions of the answers; of the first `max_examples` questions.
 
   Raises:
     UserError: see `read_squad` and `check_training`.
@@ -53,11 +54,12 @@ def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip
   checked = check_training(read_squad(path, "train_file"), version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=skip_bad_answers)
   notes = [checked.report()] if checked.report() else []
-  return _make_split(checked.data, settings, tokenizer, training=True, notes=notes)
+  return _make_split(checked.data.first(max_examples), settings, tokenizer, training=True, notes=notes)
 
 
-def read_predicted(path: str, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:
-  """The file whose questions are to be answered.
+def read_predicted(path: str, settings: SquadSettings, tokenizer: Tokenizer, max_examples: int | None = None
+                   ) -> SquadSplit:
+  """The file whose questions are to be answered, or the first `max_examples` of them.
 
   Raises:
     UserError: see `read_squad`; or questions are marked as impossible to answer, but "no answer" is not expected.
@@ -65,7 +67,7 @@ def read_predicted(path: str, settings: SquadSettings, tokenizer: Tokenizer) -> 
   data = read_squad(path, "predict_file")
   if data.has_impossible and not settings.version_2_with_negative:
     raise UserError(f"{path}: questions are marked is_impossible: this is SQuAD 2.0, give --version_2_with_negative")
-  return _make_split(data, settings, tokenizer, training=False, notes=[])
+  return _make_split(data.first(max_examples), settings, tokenizer, training=False, notes=[])
 
 
 def one_question(question: str, context: str, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit:

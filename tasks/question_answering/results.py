@@ -8,9 +8,10 @@ import os
 
 import numpy as np
 
+from common.markdown import table
 from evaluation import squad_files
 from evaluation.squad_answers import QuestionAnswers, find_answers
-from evaluation.squad_scores import collect_null_odds, score, tune_threshold
+from evaluation.squad_scores import collect_null_odds, f1_by_question, score, tune_threshold
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.question_answering.data import SquadSplit
 from tasks.question_answering.settings import TUNED_ON, SquadSettings
@@ -43,12 +44,17 @@ class Answered:
     return {result.id: result.choose(threshold).text for result in self.results}
 
   def markdown(self) -> str:
-    """A few questions with answers, as a table for TensorBoard."""
-    lines = ["| question | answer | right answers |", "| --- | --- | --- |"]
-    for question, answer in zip(self.split.data.questions[:_MOST_SHOWN], self.answers.values(), strict=False):
-      right = " / ".join(dict.fromkeys(one.text for one in question.answers))
-      lines.append("| " + " | ".join(_cell(text) for text in (question.text, answer, right)) + " |")
-    return "\n".join(lines)
+    """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
+    shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
+    answers = self.answers
+    f1 = f1_by_question(shown, answers)
+    rows = []
+    for question in shown.questions:
+      score = f1[question.id]
+      right = " / ".join(dict.fromkeys(one.text for one in question.answers)) or "(no answer)"
+      rows.append(("✓" if score == 1 else f"F1 {score:.0%}" if score else "✗", question.text,
+                   answers[question.id] or "(no answer)", right))
+    return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
 def main_metric(settings: SquadSettings) -> str:
@@ -103,8 +109,3 @@ def describe_threshold(settings: SquadSettings) -> str:
   """Which threshold decides between an answer and none."""
   return (f"null_score_diff_threshold {settings.null_score_diff_threshold:.4f} "
           f"({settings.null_score_diff_threshold_is})")
-
-
-def _cell(text: str) -> str:
-  text = " ".join(text.split()).replace("|", "\\|")
-  return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"

@@ -76,7 +76,8 @@ class SquadTask(FineTuningTask):
     tokenizer = self.checkpoint.tokenizer
     train = None
     if options.do_train:
-      train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers)
+      train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers,
+                            options.max_train_examples)
       self.train_examples = train.examples
     self.prediction_split = prediction_split or read_prediction_split(options, self.settings, tokenizer)
     splits = [split for split in (train, self.prediction_split) if split is not None]
@@ -132,7 +133,7 @@ class SquadTask(FineTuningTask):
     return self._answered.metrics
 
   def show_evaluation(self, run: Run) -> None:
-    tf.summary.text("answers", self._answered.markdown())
+    tf.summary.text("eval/answers", self._answered.markdown())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     """Scores are written with the predictions."""
@@ -176,7 +177,7 @@ def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokeni
     context = options.context if options.context_file is None else read_context(options.context_file)
     return one_question(options.question, context, settings, tokenizer)
   if options.predict_file and (options.do_predict or options.eval_steps != 0):
-    return read_predicted(options.predict_file, settings, tokenizer)
+    return read_predicted(options.predict_file, settings, tokenizer, options.max_predict_examples)
   return None
 
 

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import random
 import sys
 
 import pytest
@@ -52,14 +51,3 @@ def test_what_is_wrong_is_said(monkeypatch, capsysbinary, data, arguments, messa
 def test_a_line_with_another_number_of_columns_is_refused():
   with pytest.raises(UserError, match="line 3: unexpected number of features: 2"):
     list(conlleval.read_rows(["a O O", "", "O O"]))
-
-
-def test_found_chunks_are_those_that_are_counted_and_those_of_seqeval():
-  get_entities = pytest.importorskip("seqeval.metrics.sequence_labeling").get_entities
-  random_tag = random.Random(1)
-  for _ in range(300):
-    tags = [random_tag.choice(["O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(random_tag.randrange(8))]
-    chunks = conlleval.find_chunks(tags)
-    assert [(kind, start, end - 1) for start, end, kind in chunks] == get_entities(tags)
-    counts = conlleval.count_chunks([*zip(tags, tags, strict=True), None])
-    assert counts.gold.total() == counts.correct.total() == len(chunks)

@@ -137,7 +137,8 @@ def test_tensorboard_shows_the_runs(tmp_path):
   assert len(list(own.iterdir())) == 1
   assert sum(len(names) for _, _, names in os.walk(tmp_path / "out")) == 1 + len(runs) + 1
   experiment, groups = _plugin(tmp_path / "out")
-  assert [metric.name.tag for metric in experiment.metric_infos] == ["accuracy", "loss"]
+  assert [metric.name.tag for metric in experiment.metric_infos] == ["selection/accuracy", "selection/loss"]
+  assert [metric.display_name for metric in experiment.metric_infos] == ["accuracy", "loss"]
   domains = {info.name: list(info.domain_discrete.values) for info in experiment.hparam_infos}
   assert {name: [value.number_value for value in values] for name, values in domains.items()} == {
     "learning_rate": [5e-5], "train_batch_size": [16], "num_train_epochs": [2, 3, 4], "seed": [1, 2, 3]}
@@ -149,7 +150,8 @@ def test_tensorboard_shows_the_runs(tmp_path):
     assert {name: value.number_value for name, value in group.hparams.items()} == {
       "learning_rate": run.learning_rate, "train_batch_size": run.train_batch_size,
       "num_train_epochs": run.num_train_epochs, "seed": run.seed}
-    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(run.metrics)
+    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
+      {f"selection/{name}": value for name, value in run.metrics.items()})
     assert session.status == api_pb2.STATUS_SUCCESS
     assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
 

@@ -117,11 +117,16 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
           tags[split].add(value.tag)
           if value.metadata.plugin_data.plugin_name == "text":
             texts[value.tag] = tf.make_ndarray(value.tensor).item().decode()
-  assert tags["eval"] == {*METRICS, "samples"}
-  assert tags["train"] >= {*METRICS, "learning_rate", "gradient_norm", "examples_per_second", "input_wait_share",
-                           "flags"}
-  assert "| learning_rate | `` 0.01 `` |" in texts["flags"]
-  assert "| position | masked | predicted |" in texts["samples"] and "%" in texts["samples"]
+  metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
+  assert tags["eval"] == {*metrics, "eval/samples"}
+  assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
+      *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
+      "speed/tokens_per_second", "speed/input_wait_share", "flags"}
+  assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
+  samples = texts["eval/samples"]
+  assert "held-out text" in samples and "| position | shown | hidden | predicted |" in samples
+  # Two examples of three masked words and a pair of segments.
+  assert samples.count("✓") + samples.count("✗") == 2 * (PREDICTIONS + 1) or "| ✗ |" in samples
 
 
 def test_the_profile_is_written(trained):

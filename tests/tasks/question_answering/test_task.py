@@ -109,7 +109,7 @@ def test_what_the_weights_need_is_beside_them(version_1):
   assert "cls/squad/output_weights" in read_checkpoint(str(version_1)).tensors
   text = [value.tensor.string_val[0].decode() for path in (version_1 / "eval").iterdir()
           for event in tf.compat.v1.train.summary_iterator(str(path)) for value in event.summary.value
-          if value.tag == "answers"]
+          if value.tag == "eval/answers"]
   assert len(text) == 4 and "Which animal?" in text[0]
 
 

@@ -1,0 +1,95 @@
+"""Memory and time of a training step with and without `--recompute`.
+
+  python benchmarks/recompute.py                                   # BERT-Base, batch 8, 384 tokens
+  python benchmarks/recompute.py --size=large --batch_size=4 --max_seq_length=512
+
+A pre-training step (forward, backward, clipping, AdamW; dropout on, float32) on a random batch. Each measurement is a
+process of its own; the two ways take turns. "Activations" is what the process has needed at most beyond what it held
+before the first step, when weights and optimizer slots were there.
+"""
+
+import dataclasses
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.interleaved import TurnsOptions, worker_commands
+from benchmarks.pretraining_step import find_config, random_batch
+from common import cli
+from common.options import option
+
+_PROGRAMS = ("kept", "recomputed")
+_WARM_UP_STEPS = 2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecomputeOptions(TurnsOptions):
+  """Options of the benchmark."""
+
+  size: str = option("base", "L<layers>-H<hidden>, or base or large.")
+  batch_size: int = option(8, "Examples of a step.", minimum=1)
+  max_seq_length: int = option(384, "Tokens of an example.", minimum=32)
+  vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
+  repetitions: int = option(3, "Processes of each way.", minimum=1)
+  steps: int = option(3, "Steps of a process that are timed.", minimum=1)
+  jit_compile: bool = option(False, "With XLA.")
+
+
+def main(options: RecomputeOptions) -> None:
+  if options.worker:
+    return _work(options)
+  config = find_config(options.size, options.vocab_size)
+  commands = worker_commands(__file__, options, _PROGRAMS)
+  results: dict[str, list[dict]] = {name: [] for name in _PROGRAMS}
+  for _ in range(options.repetitions):
+    for name, command in commands.items():
+      output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+      results[name].append(json.loads(output.splitlines()[-1]))
+  print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
+        f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
+        f"{options.repetitions} processes")
+  print(f"{'activations':12} {'MiB':>8} {'process, MiB':>13} {'s/step':>8}")
+  medians = {name: {key: statistics.median(one[key] for one in ones) for key in ones[0]}
+             for name, ones in results.items()}
+  for name, one in medians.items():
+    print(f"{name:12} {one['activations']:8,.0f} {one['peak']:13,.0f} {one['seconds']:8.2f}")
+  kept, again = medians["kept"], medians["recomputed"]
+  print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
+        f"{again['seconds'] / kept['seconds']:.2f} of the time")
+  return None
+
+
+def _work(options: RecomputeOptions) -> None:
+  from benchmarks import pretraining_programs
+
+  config = find_config(options.size, options.vocab_size)
+  batch = random_batch(options.batch_size, options.max_seq_length, options.max_seq_length * 15 // 100,
+                       options.vocab_size)
+  step = pretraining_programs.ours(
+      config, batch, "float32", options.jit_compile, recompute=options.worker == "recomputed")
+  before = _memory_now()
+  for _ in range(_WARM_UP_STEPS):
+    step()
+  seconds = []
+  for _ in range(options.steps):
+    began = time.perf_counter()
+    step()
+    seconds.append(time.perf_counter() - began)
+  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+  print(json.dumps({"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds)}), flush=True)
+
+
+def _memory_now() -> float:
+  """MiB that the process holds; Linux."""
+  with open("/proc/self/statm") as file:
+    return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+  cli.run(RecomputeOptions, main)

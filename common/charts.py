@@ -1,0 +1,79 @@
+"""What the metrics of `metrics.jsonl` mean, and where TensorBoard and `plot.py` show them: one table for all tasks.
+
+TensorBoard's tags are `<group>/<name of the metric>`. Within a group the names are sorted, groups are too.
+"""
+
+import dataclasses
+
+LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Chart:
+  """How a metric is shown.
+
+  Attributes:
+    group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
+    description: whole sentences.
+    unit: of the values; "" where they are shares, correlations or have none.
+  """
+
+  group: str | None
+  description: str
+  unit: str = ""
+
+
+_NATS, _PERCENT = "nats", "%"
+CHARTS = {
+    "loss": Chart(LOSS, "What is minimised, the sum of all parts.", _NATS),
+    "masked_lm_loss": Chart(LOSS, "Mean cross-entropy of the masked tokens.", _NATS),
+    "next_sentence_loss": Chart(LOSS, "Mean cross-entropy of \"is B the text after A?\".", _NATS),
+    "accuracy": Chart(QUALITY, "Share of examples that are classified right."),
+    "masked_lm_accuracy": Chart(
+        QUALITY, "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
+        "enough."),
+    "next_sentence_accuracy": Chart(QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5."),
+    "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
+    "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
+    "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing."),
+    "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores."),
+    "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores."),
+    "mean_absolute_error": Chart(QUALITY, "Mean distance of predicted and true scores."),
+    "exact": Chart(QUALITY, "Questions answered with exactly a right answer.", _PERCENT),
+    "best_exact": Chart(QUALITY, "Exact match under the threshold that is best for it.", _PERCENT),
+    "best_f1": Chart(QUALITY, "F1 under the threshold that is best for it.", _PERCENT),
+    "best_exact_thresh": Chart(QUALITY, "The threshold of best_exact: no answer where the null odds are above it."),
+    "best_f1_thresh": Chart(QUALITY, "The threshold of best_f1: no answer where the null odds are above it."),
+    # The number of questions.
+    "total": Chart(None, "Questions."),
+    "learning_rate": Chart(OPTIMIZER, "Of the last step of the report."),
+    "gradient_norm": Chart(OPTIMIZER, "Global norm of the gradient before it is clipped, mean over the steps."),
+    "examples_per_second": Chart(SPEED, "Of all devices together.", "1/s"),
+    "tokens_per_second": Chart(SPEED, "Of all devices together, padding included.", "1/s"),
+    # examples_per_second in another unit.
+    "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
+    "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data."),
+}
+
+
+def find(name: str) -> Chart:
+  """The chart of a metric.
+
+  Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`, `HasAns_f1`,
+  `tagging_loss`. What is unknown is a quality.
+  """
+  if name in CHARTS:
+    return CHARTS[name]
+  # The longest one first: "x_macro_f1" is no "f1".
+  prefix, ending = min(((name[:-len(known)], known) for known in CHARTS if name.endswith(f"_{known}")),
+                       key=lambda parts: len(parts[0]), default=(name, None))
+  if ending is None:
+    return Chart(QUALITY, "")
+  known = CHARTS[ending]
+  return dataclasses.replace(known, description=f"{known.description} Of: {prefix.rstrip('_')}.")
+
+
+def tag(name: str) -> str | None:
+  """TensorBoard's tag of a metric; None where it has no chart."""
+  group = find(name).group
+  return None if group is None else f"{group}/{name}"

@@ -1,0 +1,39 @@
+"""Markdown that shows any text as it is: flags, tokens and other people's texts in TensorBoard.
+
+A token `_`, a pattern `train*of*`, a text with `[a](link)` or `| a |` must neither vanish nor become something else.
+"""
+
+from collections.abc import Iterable, Sequence
+
+# Harmless wherever they stand.
+_PLAIN = set(",;?'\"%$@/^")
+_REPLACED = {chr(code): f"&#{code};" for code in range(33, 127) if not chr(code).isalnum() and chr(code) not in _PLAIN}
+# Control characters and halves of surrogate pairs can't be shown; the Markdown library uses two of them for itself.
+_REPLACED |= {chr(code): "\ufffd" for code in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160),
+                                              *range(0xd800, 0xe000))}
+_TABLE = str.maketrans(_REPLACED)
+
+
+def escape(text: str, longest: int | None = None) -> str:
+  """Markdown for a text, in one line; white space becomes single spaces.
+
+  Args:
+    text: anything.
+    longest: of a longer text only so many characters are shown.
+  """
+  text = " ".join(text.split())
+  if longest is not None and len(text) > longest:
+    text = text[:longest] + "…"
+  return text.translate(_TABLE)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int | None = None) -> str:
+  """A Markdown table.
+
+  Args:
+    header: of the columns.
+    rows: cells, of any type: shown as `str` writes them.
+    longest: as for `escape`.
+  """
+  lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]
+  return "\n".join([lines[0], "| --- " * len(header) + "|", *lines[1:]])

@@ -1,0 +1,257 @@
+"""Sentences of words → windows of at most S tokens in which every word is scored: sub-tokens and document context.
+
+    pieces = encode_words(tokenizer, words)
+    windows = make_windows(pieces, row_lengths, documents, vocabulary, max_seq_length=128)
+
+    # words:      Jim      Henson              .       a word is scored at its first sub-token
+    # tokens:     [CLS] …  jim hen ##son .  …  [SEP]   … is what stands before and after the sentence in its document
+    # scored:              x   x         x
+
+A window scores a few sentences that stand one behind the other; what is left of its length is filled with their
+context (section 5.3 of the paper: "the maximal document context"). Packed like this every sentence is scored once, and
+few tokens are computed twice. Without documents, or on demand, a sentence is its own context. A sentence that does not
+fit is scored in parts, each with context on both sides.
+
+With votes, sentences are scored at several places of several windows.
+
+Input: words as strings, e.g. of `tagged_files.py`. Output: flat arrays, for batches. Letters: W words, S sentences in
+lists of them and tokens of a window elsewhere, N windows, T tokens of all windows, K places that are scored.
+"""
+
+import bisect
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.errors import UserError
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vectorized import ragged_range
+from data_gen.tokenization.vocabulary import Vocabulary
+
+# [CLS] and [SEP].
+_SPECIAL_TOKENS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class WordPieces:
+  """The sub-tokens of W words, concatenated.
+
+  Attributes:
+    ids: int32 [pieces].
+    row_lengths: int64 [W], at least 1: a word that the tokenizer makes nothing of is one [UNK].
+    num_without: words of which it makes nothing.
+  """
+
+  ids: np.ndarray
+  row_lengths: np.ndarray
+  num_without: int
+
+
+@dataclasses.dataclass(frozen=True)
+class WordWindows:
+  """[CLS] words [SEP], window by window; the tokens of all N windows, concatenated.
+
+  Attributes:
+    input_ids: int32 [T].
+    row_lengths: int64 [N].
+    positions: int64 [K], the tokens among the T at which words are scored, rising.
+    words: int64 [K], the words that are scored there: every word once, with votes at least once.
+    num_words: W.
+    num_shortened_words: words of which a window does not hold all sub-tokens.
+    num_split_sentences: sentences that are scored in parts.
+  """
+
+  input_ids: np.ndarray
+  row_lengths: np.ndarray
+  positions: np.ndarray
+  words: np.ndarray
+  num_words: int
+  num_shortened_words: int
+  num_split_sentences: int
+
+  def __len__(self) -> int:
+    return len(self.row_lengths)
+
+  def label_ids(self, labels: np.ndarray) -> np.ndarray:
+    """The labels of words, int [W], where they are scored, and -1 elsewhere: int32 [T]."""
+    result = np.full(len(self.input_ids), -1, np.int32)
+    result[self.positions] = labels[self.words]
+    return result
+
+  def of_words(self, values: np.ndarray) -> np.ndarray:
+    """Values of tokens, float [T, ...], as those of words, [W, ...]: the mean of the places where a word is scored."""
+    scored = values[self.positions]
+    if len(self.words) == self.num_words:
+      result = np.empty_like(scored)
+      result[self.words] = scored
+      return result
+    sums = np.zeros((self.num_words, *values.shape[1:]), values.dtype)
+    np.add.at(sums, self.words, scored)
+    counts = np.bincount(self.words, minlength=self.num_words)
+    return sums / counts.reshape(-1, *[1] * (values.ndim - 1)).astype(values.dtype)
+
+
+def encode_words(tokenizer: Tokenizer, words: Sequence[str]) -> WordPieces:
+  """The sub-tokens of words; each word is tokenized on its own, and every different word once."""
+  numbers: dict[str, int] = {}
+  places = np.fromiter((numbers.setdefault(word, len(numbers)) for word in words), np.int64, len(words))
+  ids, lengths, _ = tokenizer.encode_batch(list(numbers))
+  is_empty = lengths == 0
+  starts = np.cumsum(lengths) - lengths
+  if is_empty.any():
+    starts[is_empty] = len(ids)
+    ids = np.append(ids, np.int32(tokenizer.vocabulary.unk_id))
+    lengths = np.maximum(lengths, 1)
+  row_lengths = lengths[places]
+  return WordPieces(ids[ragged_range(starts[places], row_lengths)], row_lengths, int(is_empty[places].sum()))
+
+
+def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndarray | None, vocabulary: Vocabulary, *,
+                 max_seq_length: int, min_context: int = 64, sentences_per_window: int | None = None, votes: int = 1
+                 ) -> WordWindows:
+  """The windows of sentences, in their order.
+
+  Args:
+    pieces: of the words.
+    row_lengths: int64 [S], words of each sentence.
+    documents: int [S], rising: sentences of the same number are context for each other; None for sentences alone.
+    vocabulary: for the ids of special tokens.
+    max_seq_length: most tokens of a window, at least 3.
+    min_context: tokens that stand on either side of what is scored, as far as the document has them; at most a quarter
+      of a window.
+    sentences_per_window: most sentences that a window scores; None for as many as fit.
+    votes: windows begin every 1/votes of their length, and score all sentences that are whole in them; 1: a sentence
+      is scored once.
+
+  Raises:
+    UserError: no token fits beside [CLS] and [SEP].
+  """
+  room = max_seq_length - _SPECIAL_TOKENS
+  if room < 1:
+    raise UserError(f"--max_seq_length={max_seq_length} must be at least 3: [CLS], a token, [SEP]")
+  kept = np.minimum(pieces.row_lengths, room)
+  plan = _Plan(kept, row_lengths, room, min(min_context, room // 4), sentences_per_window)
+  streams = np.arange(len(row_lengths)) if documents is None else np.asarray(documents)
+  borders = np.flatnonzero(np.diff(streams, prepend=-1, append=-1) != 0) if len(streams) else np.zeros(1, np.int64)
+  for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+    plan.add_stream(first, last, votes)
+  begin, end, scored_begin, scored_end = np.array(plan.windows, np.int64).reshape(-1, 4).T
+
+  token_starts = plan.token_starts
+  lengths = token_starts[end] - token_starts[begin] + _SPECIAL_TOKENS
+  row_starts = np.cumsum(lengths) - lengths
+  input_ids = np.empty(lengths.sum(), np.int32)
+  input_ids[row_starts] = vocabulary.cls_id
+  input_ids[row_starts + lengths - 1] = vocabulary.sep_id
+  words_of = ragged_range(begin, end - begin)
+  piece_starts = np.cumsum(pieces.row_lengths) - pieces.row_lengths
+  # A window's words are its tokens but for the first and the last.
+  is_word = np.ones(len(input_ids), bool)
+  is_word[row_starts] = is_word[row_starts + lengths - 1] = False
+  input_ids[is_word] = pieces.ids[ragged_range(piece_starts[words_of], kept[words_of])]
+  words = ragged_range(scored_begin, scored_end - scored_begin)
+  shift = np.repeat(row_starts + 1 - token_starts[begin], scored_end - scored_begin)
+  return WordWindows(input_ids, lengths, token_starts[words] + shift, words, len(kept),
+                     int((pieces.row_lengths > room).sum()), plan.num_split)
+
+
+class _Plan:
+  """Which words each window shows, and which of them it scores.
+
+  Attributes:
+    windows: (first word shown, the one behind the last, first word scored, the one behind the last).
+    token_starts: int64 [W + 1], the place of each word's first token in all sentences, concatenated.
+    num_split: sentences scored in parts.
+  """
+
+  def __init__(self, kept: np.ndarray, row_lengths: np.ndarray, room: int, margin: int, most: int | None):
+    self.windows: list[tuple[int, int, int, int]] = []
+    self.token_starts = np.concatenate([[0], np.cumsum(kept)])
+    self.num_split = 0
+    self._starts = self.token_starts.tolist()
+    self._sentences = np.concatenate([[0], np.cumsum(row_lengths)]).tolist()
+    self._room, self._margin, self._most = room, margin, most
+
+  def add_stream(self, first: int, last: int, votes: int) -> None:
+    """The windows of sentences `first` … `last` - 1, which are each other's context."""
+    starts, sentences, room = self._starts, self._sentences, self._room
+    begin, end = sentences[first], sentences[last]
+    if begin == end:
+      return
+    if starts[end] - starts[begin] <= room and (self._most is None or last - first <= self._most):
+      self.windows.append((begin, end, begin, end))
+      return
+    borders, counts = self._units(first, last)
+    windows, place = [], 0
+    while place < len(borders) - 1:
+      stop = self._last_unit(borders, counts, place, begin, end)
+      scored = borders[place], borders[stop]
+      shown = self._fill(*scored, begin, end)
+      windows.append((*shown, *(self._whole(borders, *shown) if votes > 1 else scored)))
+      place = stop
+    if votes > 1:
+      step = max(room // votes, 1)
+      for token in range(starts[begin], starts[end] - room + step, step):
+        shown_begin = self._word_at(token)
+        shown = shown_begin, min(self._words_until(starts[shown_begin] + room), end)
+        scored = self._whole(borders, *shown)
+        if scored[0] < scored[1]:
+          windows.append((*shown, *scored))
+    self.windows += dict.fromkeys(windows)
+
+  def _units(self, first: int, last: int) -> tuple[list[int], list[int]]:
+    """Borders of what is scored together: sentences, and the words of those that no window holds.
+
+    Returns:
+      borders: first words, and the end.
+      counts: sentences begun before each border.
+    """
+    borders, counts = [], []
+    for sentence in range(first, last):
+      begin, end = self._sentences[sentence], self._sentences[sentence + 1]
+      if self._starts[end] - self._starts[begin] <= self._room:
+        new = [begin] if begin < end else []
+      else:
+        new = list(range(begin, end))
+        self.num_split += 1
+      borders += new
+      counts += [sentence] * len(new)
+    return [*borders, self._sentences[last]], [*counts, last]
+
+  def _last_unit(self, borders: list[int], counts: list[int], place: int, begin: int, end: int) -> int:
+    """The border at which the window that scores from border `place` on has to stop."""
+    starts, margin = self._starts, self._margin
+    first = starts[borders[place]]
+    room = self._room - min(margin, first - starts[begin])
+    stop = place + 1
+    while stop < len(borders) - 1:
+      token = starts[borders[stop + 1]]
+      if token - first + min(margin, starts[end] - token) > room:
+        break
+      if self._most is not None and counts[stop] - counts[place] >= self._most:
+        break
+      stop += 1
+    return stop
+
+  def _fill(self, scored_begin: int, scored_end: int, begin: int, end: int) -> tuple[int, int]:
+    """What is shown: as much on both sides, and more on one where the other has no more."""
+    starts = self._starts
+    rest = self._room - (starts[scored_end] - starts[scored_begin])
+    before, after = starts[scored_begin] - starts[begin], starts[end] - starts[scored_end]
+    left = min(before, max(rest // 2, rest - after))
+    first = self._word_at(starts[scored_begin] - left)
+    return first, min(self._words_until(starts[first] + self._room), end)
+
+  def _whole(self, borders: list[int], begin: int, end: int) -> tuple[int, int]:
+    """The units that are whole in the words `begin` … `end` - 1."""
+    first = borders[min(bisect.bisect_left(borders, begin), len(borders) - 1)]
+    return first, max(borders[max(bisect.bisect_right(borders, end) - 1, 0)], first)
+
+  def _word_at(self, token: int) -> int:
+    """The first word that begins at a token or behind it."""
+    return bisect.bisect_left(self._starts, token)
+
+  def _words_until(self, token: int) -> int:
+    """The number of words that end at a token or before it."""
+    return bisect.bisect_right(self._starts, token) - 1

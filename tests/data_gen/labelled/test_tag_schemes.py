@@ -1,0 +1,115 @@
+"""Schemes of tags: against plain loops, seqeval and the official scorer's counts; what is wrong is named."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from data_gen.labelled import tag_schemes
+from data_gen.labelled.tag_schemes import (
+  IOB1,
+  IOB2,
+  IOBES,
+  LENIENT,
+  PLAIN,
+  Chunks,
+  find_chunks,
+  find_scheme,
+  write_tags,
+)
+from evaluation.conlleval import count_chunks
+
+TAGS = [*(f"{prefix}-{kind}" for prefix in "BIES" for kind in ("X", "Y-Z")), "O"]
+IOB_TAGS = [tag for tag in TAGS if tag[0] in "BIO"]
+SENTENCES = st.lists(st.lists(st.sampled_from(IOB_TAGS), max_size=8), max_size=5)
+
+
+def arrays(sentences: list[list[str]]) -> tuple[np.ndarray, tag_schemes.TagNames, np.ndarray]:
+  names = tag_schemes.parse_names(TAGS)
+  tags = np.array([TAGS.index(tag) for sentence in sentences for tag in sentence], np.int32)
+  return tags, names, np.array(list(map(len, sentences)), np.int64)
+
+
+def chunks_of(sentences: list[list[str]]) -> Chunks:
+  return find_chunks(*arrays(sentences))
+
+
+def written(chunks: Chunks, scheme: str) -> list[str]:
+  tags, names = write_tags(chunks, scheme)
+  return [names[tag] for tag in tags]
+
+
+def cut(flat: list[str], sentences: list[list[str]]) -> list[list[str]]:
+  rest = iter(flat)
+  return [[next(rest) for _ in sentence] for sentence in sentences]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SENTENCES)
+def test_chunks_are_those_that_conlleval_counts(sentences):
+  spans = chunks_of(sentences).spans()
+  rows = [row for sentence in sentences for row in [*((tag, tag) for tag in sentence), None]]
+  counts = count_chunks(rows)
+  assert len(spans) == counts.gold.total() == counts.correct.total()
+  names = tag_schemes.parse_names(TAGS).type_names
+  assert np.bincount(spans[:, 2], minlength=2).tolist() == [counts.gold[name] for name in names]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SENTENCES, st.sampled_from([IOB1, IOB2, IOBES]))
+def test_every_scheme_keeps_the_chunks_and_is_recognised(sentences, scheme):
+  chunks = chunks_of(sentences)
+  converted = cut(written(chunks, scheme), sentences)
+  again = chunks_of(converted)
+  np.testing.assert_array_equal(again.spans(), chunks.spans())
+  tags, names, row_lengths = arrays(converted)
+  tag_schemes.check_scheme(tags, names, row_lengths, scheme, str)
+  found = find_scheme(tags, names, row_lengths, str)
+  assert found == scheme or written(again, found) == written(again, scheme)
+
+
+def test_the_schemes_as_they_are_in_the_papers():
+  sentence = ["O", "B-X", "I-X", "B-X", "I-Y-Z", "I-Y-Z", "O"]
+  chunks = chunks_of([sentence, ["B-X"]])
+  assert written(chunks, IOB2) == ["O", "B-X", "I-X", "B-X", "B-Y-Z", "I-Y-Z", "O", "B-X"]
+  assert written(chunks, IOB1) == ["O", "I-X", "I-X", "B-X", "I-Y-Z", "I-Y-Z", "O", "I-X"]
+  assert written(chunks, IOBES) == ["O", "B-X", "E-X", "S-X", "B-Y-Z", "E-Y-Z", "O", "S-X"]
+
+
+def test_a_chunk_ends_with_its_sentence():
+  assert chunks_of([["B-X", "I-X"], ["I-X"], [], ["I-X"]]).spans().tolist() == [[0, 2, 0], [2, 3, 0], [3, 4, 0]]
+  assert written(chunks_of([["I-X"], ["I-X"]]), IOB1) == ["I-X", "I-X"]
+
+
+def test_names_of_bilou_and_plain_tags():
+  names = tag_schemes.parse_names(["U-X", "B-X", "L-X", "I-X", "O"])
+  chunks = find_chunks(np.array([0, 1, 3, 2, 4]), names, np.array([5]))
+  assert written(chunks, IOB2) == ["B-X", "B-X", "I-X", "I-X", "O"]
+  assert tag_schemes.parse_names(["NOUN", "VERB", "O"]) is None
+  assert find_scheme(np.zeros(3, np.int32), None, np.array([3]), str) == PLAIN
+
+
+@pytest.mark.parametrize(("sentences", "word", "message"), [
+    ([["B-X", "I-X"], ["B-X", "O", "B-X"], ["O", "I-X"]], 6, "I-X behind the tag O is wrong in IOB2"),
+    ([["B-X", "O", "B-X", "I-Y-Z"]], 3, "I-Y-Z behind the tag B-X is wrong in IOB2.*: B-Y-Z is expected"),
+    ([["I-X", "O", "I-X"], ["I-X", "O", "B-X"]], 5, "B-X behind the tag O is wrong in IOB1"),
+    ([["S-X", "B-X", "E-X"], ["S-X", "B-X", "O"]], 4, "B-X behind the tag S-X is wrong in IOBES.*: S-X is expected"),
+    ([["I-X", "I-X", "S-X"]], 0, "I-X behind the start of the sentence is wrong in IOBES"),
+])
+def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
+  tags, names, row_lengths = arrays(sentences)
+  with pytest.raises(UserError, match=f"^file:{word}: {message}"):
+    find_scheme(tags, names, row_lengths, lambda number: f"file:{number}")
+  tag_schemes.check_scheme(tags, names, row_lengths, LENIENT, str)
+
+
+def test_a_scheme_that_is_given_is_checked():
+  tags, names, row_lengths = arrays([["I-X", "O"]])
+  tag_schemes.check_scheme(tags, names, row_lengths, IOB1, str)
+  with pytest.raises(UserError, match="wrong in IOB2: B-X is expected"):
+    tag_schemes.check_scheme(tags, names, row_lengths, IOB2, str)
+  with pytest.raises(UserError, match="--tag_scheme=plain"):
+    tag_schemes.check_scheme(tags, None, row_lengths, IOB2, str)
+  with pytest.raises(ValueError, match="none of"):
+    write_tags(find_chunks(tags, names, row_lengths), PLAIN)

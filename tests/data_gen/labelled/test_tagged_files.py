@@ -1,0 +1,211 @@
+"""Files of tagged sentences: every format, round trips, and what is wrong by file and line."""
+
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import UserError
+from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
+
+
+def write(tmp_path, text: str, name: str = "file.conll"):
+  path = tmp_path / name
+  path.write_text(text, encoding="utf-8", newline="")
+  return str(path)
+
+
+def sentences(read: TaggedSentences) -> list[list[tuple[str, str | None]]]:
+  tags = [None] * len(read.words) if read.tags is None else [read.tag_names[tag] for tag in read.tags]
+  pairs = iter(zip(read.words, tags, strict=True))
+  return [[next(pairs) for _ in range(length)] for length in read.row_lengths]
+
+
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP I-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP I-PER
+Blackburn NNP I-NP I-PER
+
+-DOCSTART- -X- -X- O
+
+BRUSSELS NNP B-NP I-LOC
+"""
+
+
+def test_the_official_layout_of_conll(tmp_path):
+  read = read_tagged_file(write(tmp_path, CONLL), "train_file")
+  assert sentences(read) == [[("EU", "I-ORG"), ("rejects", "O")], [("Peter", "I-PER"), ("Blackburn", "I-PER")],
+                             [("BRUSSELS", "I-LOC")]]
+  assert read.documents.tolist() == [0, 0, 1]
+  assert read.where(2) == f"{read.path}:6"
+  by_number = read_tagged_file(read.path, "train_file", label_column="1")
+  assert [read.tag_names[tag] for tag in read.tags[:1]] == ["I-ORG"]
+  assert [by_number.tag_names[tag] for tag in by_number.tags] == ["NNP", "VBZ", "NNP", "NNP", "NNP"]
+
+
+def test_gzip_byte_order_mark_crlf_tabs_and_no_line_end(tmp_path):
+  path = tmp_path / "file.txt.gz"
+  path.write_bytes(gzip.compress("\ufeffNew\u00a0York\tB-LOC\r\n \t\r\nx\tO".encode()))
+  read = read_tagged_file(str(path), "train_file", "wnut")
+  assert len(read) == 2
+  assert read.words == ["New\u00a0York", "x"]
+  assert read.documents is None
+
+
+def test_words_without_tags(tmp_path):
+  path = write(tmp_path, "Peter\nsleeps\n")
+  assert read_tagged_file(path, "test_file", needs_tags=False).tags is None
+  with pytest.raises(UserError, match="--dev_file: .* has no labels"):
+    read_tagged_file(path, "dev_file")
+
+
+CONLLU = """# newdoc id = 1
+# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj\t_\tSpaceAfter=No|NER=B-PER
+1.1\tx\t_\t_\t_\t_\t_\t_\t_\t_
+3\tNew York\t_\tPROPN\t_\t_\t1\tobl\t_\tNER=B-LOC
+
+# newdoc
+1\tmar\tmar\tNOUN\t_\t_\t0\troot\t_\t_
+"""
+
+
+def test_conllu_has_comments_ranges_empty_nodes_and_columns_by_name(tmp_path):
+  path = write(tmp_path, CONLLU, "file.conllu")
+  read = read_tagged_file(path, "train_file")
+  assert sentences(read) == [[("vamos", "VERB"), ("nos", "PRON"), ("New York", "PROPN")], [("mar", "NOUN")]]
+  assert read.documents.tolist() == [0, 1]
+  names = read_tagged_file(path, "train_file", label_column="misc:NER")
+  assert [names.tag_names[tag] for tag in names.tags] == ["O", "B-PER", "B-LOC", "O"]
+  assert read_tagged_file(path, "train_file", label_column="xpos", needs_tags=False).tags is None
+  assert read_tagged_file(path, "train_file", word_column="lemma", label_column="7").words[0] == "ir"
+
+
+ONTONOTES = """#begin document (bc/x); part 000
+bc/x 0 0 The DT (S* - - - sp (ORG* - (ARG0* (3)
+bc/x 0 1 BBC NNP * - - - sp *) -
+bc/x 0 2 in IN * - - - sp * - -
+
+bc/x 0 0 Paris NNP * - - - sp (GPE) -
+
+#end document
+#begin document (bc/y); part 000
+bc/x 0 0 x NNP * - - - sp * -
+#end document
+"""
+
+
+def test_brackets_of_ontonotes(tmp_path):
+  read = read_tagged_file(write(tmp_path, ONTONOTES, "x.v4_gold_conll"), "train_file")
+  assert sentences(read) == [[("The", "B-ORG"), ("BBC", "I-ORG"), ("in", "O")], [("Paris", "B-GPE")], [("x", "O")]]
+  assert read.documents.tolist() == [0, 0, 1]
+  assert read_tagged_file(read.path, "train_file", label_column="4").tag_names == ("DT", "NNP", "IN")
+
+
+def json_file(tmp_path, *objects):
+  return write(tmp_path, "".join(json.dumps(value) + "\n" for value in objects), "file.jsonl")
+
+
+def test_json_lines_with_tokens(tmp_path):
+  path = json_file(tmp_path, {"tokens": ["a", "b c"], "ner_tags": [0, 1], "document": "x"}, {"tokens": []},
+                   {"tokens": ["d"], "ner_tags": [1], "document": "y"})
+  read = read_tagged_file(path, "train_file", label_names=("O", "B-X"))
+  assert sentences(read) == [[("a", "O"), ("b c", "B-X")], [("d", "B-X")]]
+  assert read.documents.tolist() == [0, 1]
+  with pytest.raises(UserError, match=r":1: the tag 0 is a number: give what the numbers mean.*--label_names"):
+    read_tagged_file(path, "train_file")
+  with pytest.raises(UserError, match=":1: the tag 1 has no name"):
+    read_tagged_file(path, "train_file", label_names=("O",))
+
+
+def test_json_lines_with_offsets_and_what_does_not_fall_on_words(tmp_path):
+  text = "Zoë met O'Neil, 北京 ."
+  path = json_file(
+      tmp_path, {"text": text, "entities": [[8, 14, "PER"], {"start": 0, "end": 3, "label": "PER"}, [16, 18, "LOC"]]},
+      {"text": "Parisian", "entities": [[0, 5, "LOC"]]}, {"text": "a  b", "entities": [[1, 2, "X"]]})
+  read = read_tagged_file(path, "train_file")
+  assert sentences(read)[0] == [
+      ("Zoë", "B-PER"), ("met", "O"), ("O", "B-PER"), ("'", "I-PER"), ("Neil", "I-PER"), (",", "O"), ("北", "B-LOC"),
+      ("京", "I-LOC"), (".", "O")]
+  assert sentences(read)[1] == [("Parisian", "B-LOC")]
+  assert all(read.texts[0][start:end] == word for word, (start, end) in zip(read.words, read.offsets[:9], strict=False))
+  (note,) = read.notes
+  assert note.startswith(f"{path}:2: 'Paris' [0, 5] does not fall on the borders of words and 1 more")
+
+
+ROW = st.tuples(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=4),
+                st.sampled_from(["O", "B-X", "I-X"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(ROW, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_what_is_written_is_read(tmp_path_factory, rows):
+  folder = tmp_path_factory.mktemp("round")
+  columns = write(folder, "\n\n".join("\n".join(f"{word} x {tag}" for word, tag in sentence) for sentence in rows))
+  tabs = write(folder, "\n\n".join("\n".join(f"{word}\t{tag}" for word, tag in sentence) for sentence in rows), "tabs")
+  lines = json_file(folder, *({"tokens": [word for word, _ in sentence], "ner_tags": [tag for _, tag in sentence]}
+                              for sentence in rows))
+  for path, file_format in ((columns, "conll"), (tabs, "wnut"), (lines, "jsonl")):
+    assert sentences(read_tagged_file(path, "train_file", file_format)) == rows
+
+
+BAD = {
+    "ragged": ("conll", "a O\nb x O\n", ":2: 2 columns expected, as in the first line, but 3 found"),
+    "ragged wnut": ("wnut", "a\tO\n\nb O\n", ":3: 2 columns expected, as in the first line, but 1 found"),
+    "columns of wnut": ("wnut", "a\tx\tO\n", ":1: a word, a tab and a tag are expected, but 3 columns found"),
+    "empty": ("conll", "", "holds no word"),
+    "blank": ("conll", "\n \n-DOCSTART- O\n", "holds no word"),
+    "conllu columns": ("conllu", "1\ta\n", ":1: 10 columns separated by tabs expected, but 2 found"),
+    "conllu number": ("conllu", "x" + "\t_" * 9, ":1: 'x' is no number of a word"),
+    "short ontonotes": ("ontonotes", ONTONOTES + "bc/x 0 0\n", ":12: 11 columns expected at least, but 3 found"),
+    "open bracket": ("ontonotes", "d 0 0 a N * - - - s (X* -\n\n", r":1: the bracket \(X is not closed"),
+    "open at the end": ("ontonotes", "d 0 0 a N * - - - s (X* -\n", r":1: the bracket \(X is not closed"),
+    "two brackets": ("ontonotes", "d 0 0 a N * - - - s (X* -\nd 0 0 a N * - - - s (Y) -\n",
+                     r":2: \(Y\) opens a name inside of \(X of line 1"),
+    "closing": ("ontonotes", "d 0 0 a N * - - - s *) -\n", r":1: \*\) closes a name that was not opened"),
+    "no bracket": ("ontonotes", "d 0 0 a N * - - - s B-X -\n", ":1: 'B-X' is no bracket of a name"),
+    "no json": ("jsonl", "x\n", ":1: not JSON"),
+    "no words": ("jsonl", '{"tokens": "a b"}\n', ":1: 'tokens' must be a list of words"),
+    "number of tags": ("jsonl", '\n{"tokens": ["a"], "ner_tags": []}\n', ":2: 'ner_tags' must be a list of 1 tags"),
+    "kind of tag": ("jsonl", '{"tokens": ["a"], "ner_tags": [null]}\n', ":1: a tag must be a string, not None"),
+    "mixed": ("jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}\n{"tokens": ["a"]}\n', ":2: this line has no labels"),
+    "mixed forms": ("jsonl", '{"tokens": ["a"]}\n{"text": "a"}\n', ":2: lines with tokens and lines with a text"),
+    "outside": ("jsonl", '{"text": "a", "entities": [[0, 2, "X"]]}\n', r":1: the entity \[0, 2, 'X'\] is not in its"),
+    "entity": ("jsonl", '{"text": "a", "entities": [[0, "X"]]}\n', ":1: .* is no entity"),
+    "overlap": ("jsonl", '{"text": "a b", "entities": [[0, 3, "X"], [2, 3, "Y"]]}\n', ":1: entities overlap at 'b'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
+  file_format, text, message = BAD[name]
+  path = write(tmp_path, text)
+  with pytest.raises(UserError, match=re.escape(path) + " ?" + message):
+    read_tagged_file(path, "train_file", file_format)
+
+
+@pytest.mark.parametrize(("columns", "message"), [
+    ({"label_column": "7"}, ":1: no column 7"), ({"word_column": "x"}, "--word_column=x: a number is expected"),
+])
+def test_columns_that_are_not_there(tmp_path, columns, message):
+  with pytest.raises(UserError, match=message):
+    read_tagged_file(write(tmp_path, "a O\n"), "train_file", **columns)
+  with pytest.raises(UserError, match="--label_column=x is no column of CoNLL-U"):
+    read_tagged_file(write(tmp_path, CONLLU, "a.conllu"), "train_file", label_column="x")
+
+
+def test_wnut17_has_the_published_numbers_of_sentences(real_data):
+  for split, number in (("train", 3394), ("dev", 1009), ("test", 1287)):
+    read = read_tagged_file(str(real_data / "ner" / f"wnut17_{split}.conll"), "train_file", "wnut")
+    assert len(read) == number
+    assert np.all(read.row_lengths > 0)
+    assert len(read.tag_names) == 13
