@@ -54,6 +54,14 @@ class ChoiceQuestions:
     """int64 [E]."""
     return np.array(list(map(len, self.choices)), np.int64)
 
+  def first(self, count: int | None) -> "ChoiceQuestions":
+    """The first so many questions; all of them for None."""
+    if count is None or count >= len(self):
+      return self
+    labels = None if self.labels is None else self.labels[:count]
+    return ChoiceQuestions(self.path, self.ids[:count], self.contexts[:count], self.questions[:count],
+                           self.choices[:count], labels)
+
   def pairs(self) -> tuple[list[str], list[str]]:
     """First and second texts of all choices, those of a question side by side, see `pair`."""
     rows = [pair(context, question, choice) for context, question, choices in

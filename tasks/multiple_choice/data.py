@@ -51,13 +51,15 @@ class MultipleChoiceData:
   """What a run reads.
 
   Attributes:
-    train, dev, test: None where they are not read.
+    train, test: None where they are not read.
+    dev: name → what is evaluated on: "dev", which chooses the best weights, and then those of --eval_files; empty where
+      it is not read.
     description: `task.json`.
     notes: what the user should know about the data.
   """
 
   train: Split | None
-  dev: Split | None
+  dev: dict[str, Split]
   test: Split | None
   description: dict
   notes: list[str]
@@ -74,10 +76,11 @@ def read_data(options: MultipleChoiceOptions, opened: LoadedCheckpoint) -> Multi
     UserError: a file that is missing or wrong (see `data_gen/labelled/multiple_choice.py`).
   """
   paths = find_files(options)
+  limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
   notes: list[str] = []
   splits: dict[str, Split] = {}
   for name, path in paths.items():
-    questions = read_split(options, name, path)
+    questions = read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
     splits[name] = Split(questions, examples)
@@ -85,24 +88,28 @@ def read_data(options: MultipleChoiceOptions, opened: LoadedCheckpoint) -> Multi
       notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one choice "
                    f"each, were truncated to {options.max_seq_length} tokens")
   return MultipleChoiceData(
-      **{name: splits.get(name) for name in SPLITS}, notes=notes,
+      train=splits.pop("train", None), test=splits.pop("test", None), dev=splits, notes=notes,
       description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
                    "truncate": options.truncate})
 
 
 def find_files(options: MultipleChoiceOptions) -> dict[str, str]:
-  """Split → file, of those that the run needs.
+  """Split → file, of those that the run needs; further names are those of --eval_files.
 
   Raises:
     UserError: one is not there, or nothing says where it is.
   """
-  needed = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
+  evaluates = options.do_eval or options.do_train
+  needed = {"train": options.do_train, "dev": options.do_eval or bool(evaluates and options.eval_files),
+            "test": options.do_predict}
   found = {}
   for split in SPLITS:
     path = getattr(options, f"{split}_file") or _in_directory(options, split, needed[split])
     # Without --do_eval, training still evaluates on what there is.
-    if path is not None and (needed[split] or split == "dev" and options.do_train):
+    if path is not None and (needed[split] or split == "dev" and evaluates):
       found[split] = files.check_readable(path, f"{split}_file")
+  if evaluates:
+    found |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   return found
 
 
@@ -123,7 +130,7 @@ def _in_directory(options: MultipleChoiceOptions, split: str, is_needed: bool) -
 
 def read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQuestions:
   """The questions of a file; a test file may be without labels."""
-  flag, needs_labels = f"{split}_file", split != "test"
+  flag, needs_labels = f"{split}_file" if split in SPLITS else "eval_files", split != "test"
   if options.task_name == CUSTOM:
     return multiple_choice.read_own(
         path, flag, choices_columns=options.choices_columns, question_column=options.question_column,
@@ -157,7 +164,7 @@ def check_folds(options: MultipleChoiceOptions) -> None:
   """Raises `UserError` unless all folds are there, and divide the same number of questions."""
   sizes: dict[int, int] = {}
   for fold in range(NUM_FOLDS):
-    one = options.replace(fold=fold, do_train=True, do_eval=True, do_predict=True)
+    one = options.replace(fold=fold, do_train=True, do_eval=True, do_predict=True, eval_files=())
     sizes[fold] = sum(len(read_split(one, split, path)) for split, path in find_files(one).items())
     if sizes[fold] != sizes[0]:
       raise UserError(f"--data_dir: the files of fold {fold} in {options.data_dir} have {sizes[fold]:,} questions, "

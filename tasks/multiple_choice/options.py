@@ -6,7 +6,7 @@ from common.errors import UserError
 from common.options import option
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
-from tasks.options import FineTuningOptions, HeadDropoutOptions
+from tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 
 SWAG, HELLASWAG, CODAH, CUSTOM = "swag", "hellaswag", "codah", "custom"
 NUM_FOLDS = 5
@@ -14,7 +14,7 @@ TRUNCATIONS = ("longer", "context_start")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultipleChoiceOptions(HeadDropoutOptions, FineTuningOptions):
+class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions):
   """Multiple choice; columns are for --task_name=custom."""
 
   task_name: str = option(
@@ -46,7 +46,6 @@ class MultipleChoiceOptions(HeadDropoutOptions, FineTuningOptions):
   learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True)
   predict_batch_size: int = option(
       64, "Choices of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1)
-  do_eval: bool = option(False, "Evaluate on the development set at the end.")
   max_seq_length: int = option(
       128, "Longer sequences, of a text with one choice, are truncated to so many tokens: [CLS], a token and [SEP] at "
       "least.", minimum=3)

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from common import files
+from common import files, markdown
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from tasks import eval_results
 
 HARDEST_FILE = "hardest_questions.jsonl"
+# Of a text in TensorBoard.
+_MOST_CHARACTERS = 300
 
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
@@ -76,15 +78,16 @@ def write_hardest(directory: str, questions: ChoiceQuestions, probabilities: np.
 
 
 def hardest_table(questions: ChoiceQuestions, probabilities: np.ndarray, number: int) -> str:
-  """The same as Markdown, for TensorBoard: the right choice is bold. Arguments as of `hardest`."""
-  lines = ["| id | question | choices, with their probabilities |", "| --- | --- | --- |"]
+  """The same as a Markdown table, for TensorBoard, the right choice behind a ✓. Arguments as of `hardest`."""
+  rows = []
   for row in hardest(questions, probabilities, number):
-    choices = [f"{'**' if place == questions.labels[row] else ''}{_cell(text)}"
-               f"{'**' if place == questions.labels[row] else ''} {value:.3f}"
-               for place, (text, value) in enumerate(zip(questions.choices[row], probabilities[row], strict=False))]
-    text = " ".join(filter(None, (questions.contexts[row], questions.questions[row])))
-    lines.append(f"| {_cell(questions.ids[row])} | {_cell(text)} | {'<br>'.join(choices)} |")
-  return "\n".join(lines)
+    label = questions.labels[row]
+    texts = [f"{'✓ ' if place == label else ''}{text} ({value:.1%})" for place, (text, value) in
+             enumerate(zip(questions.choices[row], probabilities[row], strict=False))]
+    rows.append((questions.ids[row], " ".join((questions.contexts[row], questions.questions[row])), *texts))
+  columns = max(map(len, rows))
+  header = ("id", "question", *(f"choice {place}" for place in range(columns - 2)))
+  return markdown.table(header, [(*cells, *[""] * (columns - len(cells))) for cells in rows], _MOST_CHARACTERS)
 
 
 def _record(questions: ChoiceQuestions, row: int, probabilities: np.ndarray) -> dict:
@@ -103,8 +106,3 @@ def _json_line(record: dict) -> str:
     # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
     line = json.dumps(record)
   return line + "\n"
-
-
-def _cell(text: str) -> str:
-  """Text in a cell of a Markdown table."""
-  return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
+from data_gen.labelled.multiple_choice import ChoiceQuestions
 from evaluation.classification import is_degenerate, softmax
 from modeling.losses import example_weights
 from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
@@ -67,8 +68,8 @@ class MultipleChoiceTask(FineTuningTask):
     self.main_metric = "accuracy" if self.data.dev else None
     self.scores: dict[str, dict[str, float]] = {}
     self._skips_missing = True
-    # Of the last evaluation: [E, K].
-    self._probabilities: np.ndarray | None = None
+    # Of the last evaluation: name → [E, K].
+    self._probabilities: dict[str, np.ndarray] = {}
 
   @property
   def max_seq_length(self) -> int:
@@ -76,7 +77,7 @@ class MultipleChoiceTask(FineTuningTask):
 
   @property
   def can_evaluate(self) -> bool:
-    return self.data.dev is not None
+    return bool(self.data.dev)
 
   def make_model(self, dtype: str) -> BertForMultipleChoice:
     return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
@@ -101,25 +102,34 @@ class MultipleChoiceTask(FineTuningTask):
     return {"scores": model.scores(features)}
 
   def evaluate(self, run: Run) -> dict[str, float]:
-    self._probabilities = self._predict(run, self.data.dev)
-    return score(self._probabilities, self.data.dev.questions.labels)
+    """Metrics of all development sets; those of the second and further ones have its name in front."""
+    metrics: dict[str, float] = {}
+    self._probabilities = {}
+    for number, (name, split) in enumerate(self.data.dev.items()):
+      self._probabilities[name] = self._predict(run, split)
+      scores = score(self._probabilities[name], split.questions.labels)
+      metrics |= {f"{name}_{metric}" if number else metric: value for metric, value in scores.items()}
+    return metrics
 
   def is_degenerate(self) -> bool:
-    return is_degenerate(self._probabilities.argmax(axis=-1))
+    return is_degenerate(next(iter(self._probabilities.values())).argmax(axis=-1))
 
   def show_evaluation(self, run: Run) -> None:
     if self.options.hardest_questions:
-      tf.summary.text("hardest_questions", results.hardest_table(
-          self.data.dev.questions, self._probabilities, self.options.hardest_questions))
+      tf.summary.text("eval/hardest_questions", results.hardest_table(*self._evaluated()))
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    options, dev = self.options, self.data.dev
-    named = results.write_eval_results(options.output_dir, run.weights_step, metrics)
-    run.log(describe_evaluation(options.output_dir, len(dev), named))
-    if options.hardest_questions:
-      path = results.write_hardest(options.output_dir, dev.questions, self._probabilities, options.hardest_questions)
-      run.log(f"the questions that it finds hardest: {path}")
+    directory = self.options.output_dir
+    named = results.write_eval_results(directory, run.weights_step, metrics)
+    run.log(describe_evaluation(directory, sum(map(len, self.data.dev.values())), named))
+    if self.options.hardest_questions:
+      run.log(f"the questions that it finds hardest: {results.write_hardest(directory, *self._evaluated())}")
     self._record("dev_accuracy", metrics["accuracy"])
+
+  def _evaluated(self) -> tuple[ChoiceQuestions, np.ndarray, int]:
+    """The development set, its probabilities, and how many of its hardest questions are to be shown."""
+    name, split = next(iter(self.data.dev.items()))
+    return split.questions, self._probabilities[name], self.options.hardest_questions
 
   def predict(self, run: Run) -> None:
     test = self.data.test

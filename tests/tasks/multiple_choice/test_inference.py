@@ -13,7 +13,8 @@ from inference.predictor import Predictor
 from tests.tiny import CONFIG, write_tiny
 
 TASK = {"kind": "multiple_choice", "task_name": "custom", "max_seq_length": 10, "truncate": "longer"}
-QUESTIONS = [{"context": "the array is returned .", "choices": ["a list is the array .", "who ?", "b sorted the mask array list"]},
+QUESTIONS = [{"context": "the array is returned .",
+              "choices": ["a list is the array .", "who ?", "b sorted the mask array list"]},
              {"question": "who is a ?", "choices": ["the array", "b"]},
              {"context": "the list", "question": "who is a ?", "choices": ["the array", "b", ".", "is", "a"]}]
 
@@ -31,8 +32,12 @@ def checkpoints(tmp_path_factory):
   return found
 
 
-def test_questions_of_any_number_of_choices(checkpoints):
-  predictor = Predictor.from_checkpoint(checkpoints["longer"])
+@pytest.fixture(scope="module")
+def predictor(checkpoints):
+  return Predictor.from_checkpoint(checkpoints["longer"])
+
+
+def test_questions_of_any_number_of_choices(predictor):
   assert predictor.task == "multiple_choice"
   answers = predictor([{"id": 7, **QUESTIONS[0]}, *QUESTIONS[1:]])
   assert [len(answer["probabilities"]) for answer in answers] == [3, 2, 5] and answers[0]["id"] == 7
@@ -47,8 +52,13 @@ def test_questions_of_any_number_of_choices(checkpoints):
   assert predictor([pair])[0]["probabilities"] == pytest.approx(answers[2]["probabilities"], abs=1e-6)
 
 
-def test_lines(checkpoints):
-  predictor = Predictor.from_checkpoint(checkpoints["longer"])
+@pytest.fixture(scope="module")
+def ending(checkpoints):
+  """A predictor that keeps the end of a context."""
+  return Predictor.from_checkpoint(checkpoints["context_start"])
+
+
+def test_lines(predictor):
   lines = [json.dumps(QUESTIONS[0]).encode(), b"the array\ta list", b'{"context": "a", "choices": ["b"]}']
   answers = predictor.answer_lines(lines)
   assert answers[0] == predictor([QUESTIONS[0]])[0]
@@ -62,14 +72,13 @@ def test_lines(checkpoints):
     ({"context": "a", "choices": ["a", " "]}, "choice 1, counted from 0, is empty"),
     ({"context": "a", "choices": ["a", "\udc80"]}, "half a surrogate pair"),
     ({"context": "a", "choices": ["a"] * 27}, "choices has 27 texts")])
-def test_what_is_no_question(checkpoints, value, message):
+def test_what_is_no_question(predictor, value, message):
   with pytest.raises(UserError, match=message):
-    Predictor.from_checkpoint(checkpoints["longer"])([value])
+    predictor([value])
 
 
-@pytest.mark.parametrize("name", ["longer", "context_start"])
-def test_an_export_answers_as_the_model_does(checkpoints, tmp_path, name):
-  report = export(ExportOptions(init_checkpoint=checkpoints[name], export_dir=str(tmp_path / "out")))
+def test_an_export_answers_as_the_model_does(checkpoints, ending, tmp_path):
+  report = export(ExportOptions(init_checkpoint=checkpoints["context_start"], export_dir=str(tmp_path / "out")))
   assert report.task == "multiple_choice" and report.max_difference < 1e-5
   inputs, outputs = report.signatures["serving_default"]
   assert inputs == {"context": "string [?]", "choices": "string [?, ?]"}
@@ -80,22 +89,21 @@ def test_an_export_answers_as_the_model_does(checkpoints, tmp_path, name):
   # The second question has two choices.
   found = loaded.signatures["serving_default"](
       context=tf.constant([context, "who ?"]), choices=tf.constant([["a", "b sorted", "the"], ["the mask", "b", " "]]))
-  expected = Predictor.from_checkpoint(checkpoints[name])([(context, ["a", "b sorted", "the"]),
-                                                           ("who ?", ["the mask", "b"])])
+  expected = ending([(context, ["a", "b sorted", "the"]), ("who ?", ["the mask", "b"])])
   np.testing.assert_allclose(found["probabilities"][0], expected[0]["probabilities"], atol=1e-5)
   np.testing.assert_allclose(found["probabilities"][1], [*expected[1]["probabilities"], 0], atol=1e-5)
   assert found["prediction"].numpy().tolist() == [answer["prediction"] for answer in expected]
 
 
-def test_the_end_of_the_context_is_kept_where_asked(checkpoints):
+def test_the_end_of_the_context_is_kept_where_asked(predictor, ending):
   """Two contexts that differ in their beginning only are the same."""
   choices = ["a", "b"]
   contexts = ["who " + "the array list " * 4, "mask " + "the array list " * 4]
-  differ = {}
-  for name in ("longer", "context_start"):
-    first, second = Predictor.from_checkpoint(checkpoints[name])([(context, choices) for context in contexts])
-    differ[name] = first["probabilities"] != second["probabilities"]
-  assert differ == {"longer": True, "context_start": False}
+  differ = []
+  for one in (predictor, ending):
+    first, second = one([(context, choices) for context in contexts])
+    differ.append(first["probabilities"] != second["probabilities"])
+  assert differ == [True, False]
 
 
 def test_transformers_computes_the_same_on_hugging_faces_format(checkpoints):
