@@ -103,7 +103,7 @@ class ClassificationTask(FineTuningTask):
   def evaluate(self, run: Run) -> dict[str, float]:
     """Metrics of all development sets; those of the second and further ones have its name in front."""
     metrics: dict[str, float] = {}
-    self._predictions = {}
+    self._predictions, self._values = {}, {}
     for number, (name, split) in enumerate(self.data.dev.items()):
       logits = self._logits(run, split)
       prefix = f"{name.removeprefix('dev_')}_" if number else ""
