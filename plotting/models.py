@@ -122,7 +122,7 @@ def write_projector(options: PlotOptions, directory: str) -> list[str]:
 
   Args:
     options: the checkpoint, and how many tokens.
-    directory: TensorBoard's, or one of its runs; made where it is not there, and what is in it stays.
+    directory: for `tensorboard --logdir`; made where it is not there.
 
   Returns:
     the files' paths.

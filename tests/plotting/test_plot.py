@@ -245,7 +245,6 @@ def test_tensorboard_finds_the_projector(checkpoint, tmp_path):
 def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
   write_metrics(tmp_path)
   write_records(tmp_path)
-  (tmp_path / "train").mkdir()
   target = tmp_path / "plots"
   run(options(tmp_path))
   names = ["curves.png", "curves.svg", "records.png", "records.svg"]
@@ -257,7 +256,8 @@ def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
   run(options(tmp_path, what=("curves",), formats=("svg",)))
   assert (target / "curves.svg").read_bytes() == svg
   run(options(checkpoint, what=("projector",), output_dir=str(tmp_path / "board")))
-  assert f"tensorboard --logdir={tmp_path / 'board'}, page Projector" in capsys.readouterr().out
+  assert f"tensorboard --logdir={tmp_path / 'board' / 'projector'}, page Projector" in capsys.readouterr().out
+  assert len(list((tmp_path / "board" / "projector").iterdir())) == 3
 
 
 @pytest.mark.parametrize("changes, message", [
