@@ -40,7 +40,12 @@ CHARTS = {
     "next_sentence_accuracy": Chart(
         QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
+    "f1_accuracy_mean": Chart(QUALITY, "Mean of F1 and accuracy, which chooses the best weights of MRPC and QQP."),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
+    "micro_f1": Chart(QUALITY, "F1 over all pairs of example and label, where there may be several labels.", _SHARE),
+    "micro_precision": Chart(QUALITY, "Share of the predicted labels that are right.", _SHARE),
+    "micro_recall": Chart(QUALITY, "Share of the true labels that are predicted.", _SHARE),
+    "subset_accuracy": Chart(QUALITY, "Share of examples whose labels are all right.", _SHARE),
     "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing.", _CORRELATION),
     "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores.", _CORRELATION),
     "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores.", _CORRELATION),

@@ -11,9 +11,11 @@ from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from inference import fill_mask
 from inference.fill_mask import filled, load_mask_filler, take_hidden
 from inference.options import FillMaskOptions
+from modeling.checkpoints.native import checkpoint_of
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from training import run_directory
+from training.checkpoints import variables_of
 from training.loop import TrainingState
 
 WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
@@ -31,7 +33,7 @@ def run(tmp_path_factory):
   model = BertForPreTraining(config)
   model.build_weights()
   run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
-  run_directory.checkpoint_of(model, TrainingState()).write(str(directory / "ckpt-7"))
+  checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
   return directory, model
 
 
@@ -103,7 +105,7 @@ def test_the_command(run, capsys, monkeypatch):
   best = lines[1].split()[1]
   assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
   assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
-  monkeypatch.setattr("sys.stdin", io.StringIO("\nThe [MASK] is.\n\n"))
+  monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
   fill_mask.run(options.replace(sentences=()))
   assert capsys.readouterr().out.splitlines() == lines
 
@@ -141,6 +143,6 @@ def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
   with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
     FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
   for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     with pytest.raises(UserError, match=message):
       fill_mask.run(FillMaskOptions(init_checkpoint="none"))
