@@ -127,7 +127,7 @@ def test_reliability(tmp_path):
   assert "2 examples" in upper.get_title() and "calibration error 0.400" in upper.get_title()
   assert [bar.get_height() for bar in lower.patches][-1] == 2
   (tmp_path / "eval_predictions.jsonl").write_text('{"label": "yes", "probabilities": {}}\n')
-  with pytest.raises(UserError, match=r"eval_predictions.jsonl:1: an object with .*true_label"):
+  with pytest.raises(UserError, match=r"eval_predictions.jsonl:1: .*true_label"):
     predictions.reliability_diagrams(options(tmp_path))
 
 
