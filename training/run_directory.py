@@ -17,6 +17,7 @@ import os
 from collections.abc import Mapping
 
 from common import files, locks
+from common.charts import METRICS_FILE
 from common.errors import UserError
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
@@ -24,7 +25,6 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
 FLAGS_FILE = "flags.json"
-METRICS_FILE = "metrics.jsonl"
 # TensorBoard's directories.
 TRAIN, EVAL = "train", "eval"
 
