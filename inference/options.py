@@ -127,7 +127,8 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    sentences: with masks; those of standard input where there are none.
+    sentences: with masks, behind which may stand what is right: `[MASK]{word}`; those of standard input where there are
+      none.
   """
 
   sentences: tuple[str, ...] = ()

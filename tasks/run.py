@@ -19,6 +19,8 @@ from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from tasks import selection
+from tasks.degenerate import describe_degenerate
+from tasks.eval_results import add_degenerate
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters
 from training import checkpoints, run_directory
@@ -72,8 +74,9 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
         selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
-  except tf.errors.OpError as error:
-    if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
+  except (tf.errors.OpError, UnicodeDecodeError) as error:
+    # The latter: an error whose text quotes bytes of the data.
+    if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
       raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
                       "machines to resume from the last checkpoint") from None
     task.explain(error, log)
@@ -103,6 +106,11 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
         task.write_evaluation(one, metrics)
     if options.predicts:
       task.predict(one)
+  warning = describe_degenerate(task) if one.is_evaluated else None
+  if warning:
+    log(f"warning: {warning}")
+    if devices.is_chief and options.output_dir:
+      add_degenerate(options.output_dir, one.weights_step, warning)
   return one
 
 
@@ -126,6 +134,8 @@ class Run:
     self.stop = StopSignal()
     self.metrics: dict[str, float] | None = None
     self._evaluated_step: int | None = None
+    # (step, metrics, what the task keeps) of the best evaluation of this process.
+    self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
     self._state = TrainingState()
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
     self._note = (lambda line: None) if task.prints_only else log
@@ -179,7 +189,7 @@ class Run:
     loop_options = task.loop_options()
     if task.main_metric is not None:
       self._best = checkpoints.BestCheckpoint(
-          options.output_dir, self.model, self._state, task.main_metric, self._describe)
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics)
     schedule = task.schedule()
     training_step = TrainingStep(
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
@@ -220,9 +230,16 @@ class Run:
     if self.devices.is_chief:
       if self._best is not None:
         self._best.update(self.metrics)
+        # Several processes must all evaluate or none, and only this one knows which was the best.
+        if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
+          kept = {name: getattr(self.task, name) for name in self.task.evaluation_state}
+          self._best_evaluation = self.step, self.metrics, kept
       with self.reports.showing(EVAL, self.step):
         self.task.show_evaluation(self)
     self.reports.evaluation(self.step, self.metrics)
+    warning = describe_degenerate(self.task)
+    if warning:
+      self.reports.log(f"step {self.step}: {warning}")
     return self.metrics
 
   def evaluation(self) -> dict[str, float]:
@@ -233,6 +250,10 @@ class Run:
       self.metrics = self.task.evaluate(self)
       self._evaluated_step = self.weights_step
     return self.metrics
+
+  def note_evaluation(self, metrics: dict[str, float] | None) -> None:
+    """The task has evaluated the weights as they are by itself; without metrics where no right answers are known."""
+    self.metrics, self._evaluated_step = metrics, self.weights_step
 
   @property
   def is_evaluated(self) -> bool:
@@ -300,6 +321,10 @@ class Run:
         load_weights(self.model, read_checkpoint(directory))
     self.weights_step = record["step"]
     self.task.best_loaded(self)
+    if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:
+      self._evaluated_step, self.metrics, kept = self._best_evaluation
+      for name, value in kept.items():
+        setattr(self.task, name, value)
     self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
              f"{directory}")
 

@@ -126,6 +126,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
       fields = typing.get_type_hints(RunResult)
       written = files.read_json_object(result_file, fields)
       result = RunResult(**{name: written[name] for name in fields})
+      result = dataclasses.replace(result, metrics=one.complete_metrics(result.metrics))
       changes = run_directory.changed_flags(directory, one.options.values())
       log(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
     else:

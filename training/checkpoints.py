@@ -150,12 +150,14 @@ class BestCheckpoint:
     state: counters; the step is saved.
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
+    complete: adds to metrics that an earlier version noted those that have been added since.
 
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
 
-  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None]):
+  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
+               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
     self._metric = metric
     self._describe = describe
@@ -169,6 +171,8 @@ class BestCheckpoint:
     if self._record is None and there and there[-1] in reported:
       raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
                       f"{self.directory} away")
+    if self._record is not None:
+      self._record["metrics"] = complete(self._record["metrics"])
 
   @property
   def record(self) -> dict | None:

@@ -5,6 +5,7 @@ One `Reports` for each run directory and process; in processes that are not the 
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
@@ -37,6 +38,8 @@ class Reports:
     self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
+    # Split → metrics that TensorBoard's layout has.
+    self._shown: dict[str, set[str]] = {}
 
   def log(self, line: str) -> None:
     """Prints a line of its own, also while there is a progress bar."""
@@ -50,13 +53,21 @@ class Reports:
     with self.showing(split, step):
       tf.summary.text(name, markdown)
 
-  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str) -> None:
-    """The report of an inner loop of `steps` steps that ended at `step`."""
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
+               ) -> None:
+    """The report of an inner loop of `steps` steps that ended at `step`.
+
+    Args:
+      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    """
     self._write(TRAIN, step, metrics)
+    speed = {} if compiled else {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+                                 "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+    if compiled:
+      self._progress.restart_clock(steps)
     self._progress.advance(
-        steps, loss=f"{metrics['loss']:.4f}",
-        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"},
-        examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{metrics['tokens_per_second']:.0f}")
+        0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
+        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation; made when everything that belongs to it is written."""
@@ -105,18 +116,29 @@ class Reports:
         self._progress.close()
         self._progress = None
 
-  def restart_clock(self) -> None:
-    """Leaves the time since the last report out of the rate."""
-    self._progress.restart_clock()
-
   def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     if not self._is_chief:
       return
     with self.showing(split, step):
+      self._lay_out(split, metrics)
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self._metrics.append(step, split, metrics)
+
+  def _lay_out(self, split: str, metrics: Mapping[str, float]) -> None:
+    """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""
+    from tensorboard.plugins.custom_scalar import layout_pb2, summary
+
+    known = self._shown.setdefault(split, set())
+    if known >= metrics.keys():
+      return
+    known.update(metrics)
+    categories = [layout_pb2.Category(title=group, chart=[
+        layout_pb2.Chart(title=tag, multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(tag)}$"]))
+        for tag in tags]) for group, tags in charts.by_importance(known).items()]
+    message = summary.pb(layout_pb2.Layout(category=categories))
+    tf.summary.experimental.write_raw_pb(message.SerializeToString())
 
 
 @contextlib.contextmanager

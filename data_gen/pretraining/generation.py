@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from common import files, parallel
+from common import files, parallel, terminal
 from common.errors import UserError
 from common.options import declared_options
 from common.progress import Progress
@@ -60,9 +60,10 @@ def run(options: PretrainingDataOptions) -> None:
     print(f"note: {note}", file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
+  paint = terminal.painter(sys.stdout)
   print("The first examples; {…} is what was hidden:")
   for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
-    print(f"  {statistics.format_example(example, vocabulary.tokens)}")
+    print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
   print(statistics.format_table(result["counts"], options.next_sentence_prediction))
   job = result["run"]
   print(f"{job['text_bytes'] / 1e6:,.1f} MB of text in {job['seconds']:,.1f} s: "
