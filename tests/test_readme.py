@@ -27,8 +27,8 @@ def folder(tmp_path_factory):
   for path in (PROJECT / "samples").iterdir():
     if path.suffix == ".gz":
       sections = gzip.decompress(path.read_bytes()).decode().split("\n\n")
-      # All of them, for some are put aside; their first paragraph each.
-      text = "\n\n".join(section.split("\n")[0] for section in sections)
+      # All of them, for some are put aside; their first two paragraphs each.
+      text = "\n\n".join("\n".join(section.split("\n")[:2]) for section in sections)
       (samples / path.name).write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".csv":
       (samples / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
@@ -62,7 +62,8 @@ def test_the_samples(folder, monkeypatch):
   done = run_page("README.md", SIZES, SAMPLES)
   assert len(done) == len(commands("".join(content for language, content in blocks("README.md", SAMPLES)
                                            if language == "bash")))
-  for path in ("pretrained/checkpoint", "reviews/test_results.tsv", "served/reviews/1/saved_model.pb",
+  run_page("docs/python_api.md", SIZES)
+  for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv", "served/reviews/1/saved_model.pb",
                "questions/predictions.json", "vectors.npz", "classifier.keras"):
     assert (folder / "output" / path).exists(), path
 
