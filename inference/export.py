@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from data_gen.text.lines import read_text
 from inference.agreement import Agreement, compare
 from inference.options import ExportOptions
 from inference.tasks import choose_task, load_task
@@ -118,7 +119,7 @@ def save(task: TaskInference, directory: str) -> None:
   Raises:
     tf.errors.OpError: it can't be written.
   """
-  strings = {name: tf.TensorSpec([None], tf.string, name) for name in task.text_inputs}
+  strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
   ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
          for name in ("input_ids", "input_mask", "segment_ids")}
 
@@ -149,16 +150,11 @@ def _concrete(function, specifications: dict):
 
 
 def _read_lines(path: str) -> list[str]:
-  files.check_readable(path, "check_file")
-  try:
-    # Lines end with "\n" only: other separators are for the tokenizer.
-    with files.open_file(path, newline="\n") as file:
-      lines = [line.removesuffix("\n") for line in file]
-  except UnicodeDecodeError as error:
-    raise UserError(f"--check_file: {path} is not UTF-8: {error.reason}") from None
-  if not lines:
+  text = read_text(files.check_readable(path, "check_file"))
+  if not text:
     raise UserError(f"--check_file: {path} is empty")
-  return lines
+  # Lines end with "\n" only: other separators are for the tokenizer.
+  return text.removesuffix("\n").split("\n")
 
 
 def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:
@@ -174,14 +170,14 @@ def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:
              for name, value in outputs.items() if value.dtype == tf.float32)
 
 
-def _checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list[str]], list]:
+def _checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
   """Inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them.
 
   The first text of each input is followed by those that come after it.
   """
   rows, inputs = [], []
   for number in range(len(texts)):
-    row = tuple(texts[(number + offset) % len(texts)] for offset in range(len(task.text_inputs)))
+    row = task.sample_input(texts[number:] + texts[:number])
     try:
       inputs.append(task.check(row))
     except UserError:

@@ -14,7 +14,8 @@ import abc
 import functools
 import json
 import math
-from collections.abc import Mapping
+import types
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +61,7 @@ class TaskInference(abc.ABC):
     layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
       two.
     text_inputs: names of the strings that `serve_texts` takes.
+    text_shapes: of those of them that are not [B], None for a size that may vary.
     token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
@@ -69,6 +71,7 @@ class TaskInference(abc.ABC):
     load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
     truncated: inputs so far that lost tokens.
+    log: takes what the user should know while waiting, a line at a time; nothing is done with it unless it is set.
   """
 
   head: str | None = None
@@ -76,6 +79,7 @@ class TaskInference(abc.ABC):
   default_length = 512
   layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
   text_inputs: tuple[str, ...] = ("text",)
+  text_shapes: Mapping[str, tuple[int | None, ...]] = types.MappingProxyType({})
   token_ids_shape: tuple[int | None, ...] = (None, None)
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
@@ -92,6 +96,7 @@ class TaskInference(abc.ABC):
     self.max_seq_length = self._input_length(loaded, settings.max_seq_length)
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
+    self.log: Callable[[str], None] = lambda line: None
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
 
@@ -161,6 +166,10 @@ class TaskInference(abc.ABC):
     """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order of the examples."""
     self.prepare()
     return self._prediction(examples)
+
+  def sample_input(self, texts: list[str]) -> tuple:
+    """An input made of the first of some texts, a value for each of `text_inputs`: an export is tried on it."""
+    return tuple(texts[:len(self.text_inputs)])
 
   def serve_texts(self, *texts) -> dict:
     """The signature "serving_default" of an export: string [B] for each of `text_inputs` → outputs, [B, ...] each."""
