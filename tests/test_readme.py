@@ -63,8 +63,8 @@ def test_the_samples(folder, monkeypatch):
   assert len(done) == len(commands("".join(content for language, content in blocks("README.md", SAMPLES)
                                            if language == "bash")))
   run_page("docs/python_api.md", SIZES)
-  for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv", "served/reviews/1/saved_model.pb",
-               "questions/predictions.json", "vectors.npz", "classifier.keras"):
+  for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv",
+               "served/reviews/1/saved_model.pb", "questions/predictions.json", "vectors.npz", "classifier.keras"):
     assert (folder / "output" / path).exists(), path
 
 
