@@ -81,9 +81,9 @@ def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
 
 
 def _plain(value: object) -> object:
-  """A flag's value for comparisons: lists of one value, which older runs wrote as text, are that value."""
-  if isinstance(value, list) and len(value) == 1:
-    value = value[0]
+  """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
+  if isinstance(value, list):
+    return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
   if isinstance(value, str):
     with contextlib.suppress(ValueError):
       return float(value)
