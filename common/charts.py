@@ -32,8 +32,11 @@ CHARTS = {
     "masked_lm_accuracy": Chart(
         QUALITY, "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
         "enough."),
+    "masked_lm_accuracy_at_mask": Chart(
+        QUALITY, "The same of the tokens hidden by [MASK], where there is nothing to copy."),
     "next_sentence_accuracy": Chart(QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5."),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
+    "f1_accuracy_mean": Chart(QUALITY, "Mean of F1 and accuracy, which chooses the best weights of MRPC and QQP."),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
     "micro_f1": Chart(QUALITY, "F1 over all pairs of example and label, where there may be several labels."),
     "micro_precision": Chart(QUALITY, "Share of the predicted labels that are right."),

@@ -6,11 +6,13 @@ for such a path only; any other path goes through Python's own functions. All fu
 
 import contextlib
 import glob
+import gzip
 import io
 import json
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from typing import IO
 
@@ -402,15 +404,20 @@ def write_json(path: str, value: object) -> None:
 
 
 def read_json(path: str) -> object:
-  """Reads a JSON file.
+  """Reads a JSON file, gzipped or not.
 
   Raises:
     UserError: missing, empty, not UTF-8, or not JSON (names line and column).
   """
   try:
+    with open_file(path, "rb") as file:
+      data = file.read()
+    if data.startswith(GZIP_MAGIC):
+      data = gzip.decompress(data)
     # Editors of Windows begin a file with a byte order mark.
-    with open_file(path, encoding="utf-8-sig") as file:
-      return json.load(file)
+    return json.loads(data.decode("utf-8-sig"))
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None
   except UnicodeDecodeError as error:

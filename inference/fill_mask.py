@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.text.lines import input_lines
 from inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
@@ -144,7 +145,8 @@ def run(options: FillMaskOptions) -> None:
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.
   """
-  texts = options.sentences or [line.strip() for line in sys.stdin if line.strip()]
+  texts = options.sentences or [
+      line.strip() for line in input_lines(sys.stdin.buffer, "standard input") if line.strip()]
   if not texts:
     raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
   for text in texts:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TASKS = {
     "classifier": "tasks.classification.inference:ClassifierInference",
     "squad": "tasks.question_answering.inference:AnswerInference",
+    "ner": "tasks.token_classification.inference:TokenInference",
     "fill_mask": "inference.fill_mask:MaskInference",
     "features": "inference.features:FeatureInference",
 }

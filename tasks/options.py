@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from common.errors import UserError
-from common.options import Options, declared_options, option
-from modeling.config import DECAYS, HEAD_DROPOUT, BertConfig
+from common.options import LARGEST_INT64, Options, declared_options, option
+from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,13 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   max_grad_norm: float = option(
       1.0, "Largest norm of all gradients together, longer ones are scaled down; 0 for none.", minimum=0, sweep=True)
   hidden_dropout_prob: float | None = option(
-      None, "Dropout of embeddings and layers.", minimum=0, below=1, sweep=True,
+      None, "Dropout of embeddings and layers.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
   attention_probs_dropout_prob: float | None = option(
-      None, "Dropout of the attention probabilities.", minimum=0, below=1, sweep=True,
+      None, "Dropout of the attention probabilities.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
-  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
+                     sweep=True)
   save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
   keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
   iterations_per_loop: int | None = option(
@@ -156,7 +157,7 @@ class FineTuningOptions(TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")
-  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, sweep=True)
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   eval_steps: int | None = option(
@@ -173,17 +174,25 @@ class FineTuningOptions(TrainingOptions):
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
 
+  original_batches: bool = option(
+      False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
+      "so always full; a run has so many steps as that gives.")
+
   def check(self) -> None:
     super().check()
     if self.early_stopping_patience and self.eval_steps == 0:
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
 
   def steps_per_epoch(self, num_examples: int) -> int:
-    """The last batch of an epoch may be smaller; it is not dropped."""
+    """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""
+    if self.original_batches:
+      return max(1, num_examples // self.train_batch_size)
     return -(-num_examples // self.train_batch_size)
 
   def num_train_steps(self, num_examples: int) -> int:
     """Updates of a whole run."""
+    if self.original_batches:
+      return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
     return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
 
 
@@ -226,7 +235,8 @@ class HeadDropoutOptions(Options):
   For tasks whose head drops units, which that of question answering does not.
   """
 
-  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0, below=1, sweep=True)
+  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0,
+                                     maximum=LARGEST_DROPOUT, sweep=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

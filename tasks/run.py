@@ -18,6 +18,8 @@ from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from tasks import selection
+from tasks.degenerate import describe_degenerate
+from tasks.eval_results import add_degenerate
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters
 from training import run_directory
@@ -67,8 +69,9 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
       selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
-  except tf.errors.OpError as error:
-    if devices.num_workers > 1 and "Collective ops is aborted" in error.message:
+  except (tf.errors.OpError, UnicodeDecodeError) as error:
+    # The latter: an error whose text quotes bytes of the data.
+    if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
       raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
                       "machines to resume from the last checkpoint") from None
     task.explain(error, log)
@@ -98,6 +101,11 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
         task.write_evaluation(one, metrics)
     if options.predicts:
       task.predict(one)
+  warning = describe_degenerate(task) if one.is_evaluated else None
+  if warning:
+    log(f"warning: {warning}")
+    if devices.is_chief and options.output_dir:
+      add_degenerate(options.output_dir, one.weights_step, warning)
   return one
 
 
@@ -174,7 +182,7 @@ class Run:
     loop_options = task.loop_options()
     if task.main_metric is not None:
       self._best = run_directory.BestCheckpoint(
-          options.output_dir, self.model, self._state, task.main_metric, self._describe)
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics)
     schedule = task.schedule()
     training_step = TrainingStep(
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
@@ -218,6 +226,9 @@ class Run:
       with self.reports.writer(EVAL).as_default(self.step):
         self.task.show_evaluation(self)
     self.reports.evaluation(self.step, self.metrics)
+    warning = describe_degenerate(self.task)
+    if warning:
+      self.reports.log(f"step {self.step}: {warning}")
     return self.metrics
 
   def evaluation(self) -> dict[str, float]:
@@ -228,6 +239,10 @@ class Run:
       self.metrics = self.task.evaluate(self)
       self._evaluated_step = self.weights_step
     return self.metrics
+
+  def note_evaluation(self, metrics: dict[str, float] | None) -> None:
+    """The task has evaluated the weights as they are by itself; without metrics where no right answers are known."""
+    self.metrics, self._evaluated_step = metrics, self.weights_step
 
   @property
   def is_evaluated(self) -> bool:

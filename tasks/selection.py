@@ -123,6 +123,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     result_file = os.path.join(directory, _RESULT_FILE)
     if files.exists(result_file):
       result = RunResult(**files.read_json_object(result_file))
+      result = dataclasses.replace(result, metrics=one.complete_metrics(result.metrics))
       changes = run_directory.changed_flags(directory, one.options.values())
       log(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
     else:

@@ -91,6 +91,23 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
   return [batches[index] for index in random.permutation(len(batches))]
 
 
+def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
+  """The examples of a step where batches are cut from epochs that follow each other, without regard to their ends.
+
+  Returns:
+    int64 [batch_size].
+  """
+  places = np.arange(step * batch_size, (step + 1) * batch_size)
+  epochs, places = np.divmod(places, num_examples)
+  return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]
+                         for epoch in np.unique(epochs)])
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
+  return np.random.default_rng([seed, epoch]).permutation(num_examples)
+
+
 def sorted_batches(row_lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
   """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant."""
   order = np.argsort(-row_lengths, kind="stable")
@@ -123,7 +140,7 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
 
 
 def training_dataset(examples: Examples, batch_size: int, seed: int, start_step: int, lengths: np.ndarray,
-                     context: tf.distribute.InputContext) -> tf.data.Dataset:
+                     context: tf.distribute.InputContext, consecutive: bool = False) -> tf.data.Dataset:
   """Endless epochs for the replicas of one host.
 
   Args:
@@ -133,12 +150,15 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
     start_step: steps already made; one batch a step.
     lengths: see `padded_lengths`.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
+    consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
   """
   steps_per_epoch = -(-len(examples) // batch_size)
   plan = functools.lru_cache(maxsize=2)(
       lambda epoch: epoch_batches(examples.row_lengths, batch_size, seed, epoch))
 
   def batch_of_step(step: int) -> dict[str, np.ndarray]:
+    if consecutive:
+      return assemble(examples, consecutive_batch(len(examples), batch_size, seed, int(step)), batch_size, lengths)
     epoch, index = divmod(int(step), steps_per_epoch)
     return assemble(examples, plan(epoch)[index], batch_size, lengths)
 

@@ -158,7 +158,7 @@ class Agreement:
 
   def __init__(self, devices: Devices):
     self._devices = devices
-    self._sum = tf.function(self._all_reduce)
+    self._sum = tf.function(self._all_reduce, autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
     """All processes must have restored the same checkpoint.

@@ -106,9 +106,11 @@ class BestCheckpoint:
     state: counters; the step is saved.
     metric: what is compared; higher is better.
     describe: writes into a directory what `write_description` does.
+    complete: adds to metrics that an earlier version noted those that have been added since.
   """
 
-  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None]):
+  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
+               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
     self._metric = metric
     self._describe = describe
@@ -117,6 +119,8 @@ class BestCheckpoint:
     self._checkpoint = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=state.step)
     self._record_file = os.path.join(self.directory, BEST_RECORD)
     self._record = files.read_json_object(self._record_file) or None
+    if self._record is not None:
+      self._record["metrics"] = complete(self._record["metrics"])
 
   @property
   def record(self) -> dict | None:

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from evaluation import confusion
-from evaluation.classification import is_degenerate, score, score_multi_label, softmax
+from evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label, softmax
 from modeling.classification import (
   BertForClassification,
   classification_metrics,
@@ -28,6 +28,7 @@ from tasks.classification import pictures, results
 from tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.classification.options import ClassificationOptions
 from tasks.classification.readers import CLASSES
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation
 from tasks.run import Run
 from tasks.task import FineTuningTask
@@ -107,8 +108,21 @@ class ClassificationTask(FineTuningTask):
       self._predictions[name], self._values[name] = self.data.predictions(logits), self.data.values(logits)
     return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(next(iter(self._predictions.values())))
+  def predictions(self) -> dict[str, Predicted]:
+    return {name: Predicted(list(map(self._named, values)), list(map(self._named, self.data.dev[name].texts.labels)))
+            for name, values in self._predictions.items()}
+
+  def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
+    """A class, the classes that apply, or a score."""
+    if self.data.regression:
+      return float(value)
+    names = self.data.labels
+    return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:
+      return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
+    return dict(metrics)
 
   def show_evaluation(self, run: Run) -> None:
     if self.data.kind == CLASSES:

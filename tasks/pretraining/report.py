@@ -71,7 +71,7 @@ class SamplePredictions:
     context = tf.distribute.InputContext(1, 0, 1)
     features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
     self._features, self._vocabulary, self._held_out = features, vocabulary, held_out
-    self._outputs = tf.function(lambda: self._probabilities(model(features)))
+    self._outputs = tf.function(lambda: self._probabilities(model(features)), autograph=False)
 
   def describe(self) -> str:
     """The examples with the most probable tokens of the model as it is, marked where the first one is right."""

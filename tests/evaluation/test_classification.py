@@ -20,6 +20,8 @@ from evaluation.classification import (
 )
 
 ALL_CLASSIFICATION = ("accuracy", "f1", "macro_f1", "matthews_correlation")
+# As many of either class as MRPC's development set has.
+MRPC_LABELS = np.repeat([1, 0], [279, 129])
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,17 @@ def test_binary_scores_computed_by_hand():
       "macro_f1": (6 / 9 + 8 / 11) / 2,
       "matthews_correlation": (3 * 4 - 1 * 2) / (4 * 5 * 5 * 6)**0.5})
   assert all(type(value) is float for value in scores.values())
+
+
+def test_all_pairs_alike_do_not_win_by_their_f1():
+  alike = score(TASK_METRICS["mrpc"], np.ones_like(MRPC_LABELS), MRPC_LABELS, 2)
+  assert alike == pytest.approx({"f1": 2 * 279 / (2 * 279 + 129), "accuracy": 279 / 408,
+                                 "f1_accuracy_mean": (558 / 687 + 279 / 408) / 2})
+  # A quarter of either class wrong.
+  learnt = np.where(np.arange(408) % 4, MRPC_LABELS, 1 - MRPC_LABELS)
+  scores = score(TASK_METRICS["qqp"], learnt, MRPC_LABELS, 2)
+  assert next(iter(TASK_METRICS["mrpc"])) == next(iter(TASK_METRICS["qqp"])) == "f1_accuracy_mean"
+  assert scores["f1"] < alike["f1"] and scores["f1_accuracy_mean"] > alike["f1_accuracy_mean"]
 
 
 def test_f1_is_that_of_class_1():

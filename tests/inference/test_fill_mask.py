@@ -102,7 +102,7 @@ def test_the_command(run, capsys, monkeypatch):
   best = lines[1].split()[1]
   assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
   assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
-  monkeypatch.setattr("sys.stdin", io.StringIO("\nThe [MASK] is.\n\n"))
+  monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
   fill_mask.run(options.replace(sentences=()))
   assert capsys.readouterr().out.splitlines() == lines
 
@@ -117,6 +117,6 @@ def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
   with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
     FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
   for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     with pytest.raises(UserError, match=message):
       fill_mask.run(FillMaskOptions(init_checkpoint="none"))
