@@ -32,6 +32,10 @@ from training.step import Objective
 
 def run(options: TokenClassificationOptions) -> int:
   """What `run_ner.py` does; see `tasks/run.py`."""
+  if options.feature_based:
+    from tasks.token_classification import feature_based
+
+    return feature_based.run(options)
   return driver.run(TokenClassificationTask, options)
 
 
