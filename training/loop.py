@@ -1,7 +1,7 @@
 """The training loop: inner loops of steps, reports, checkpoints, evaluations, interruption, in the order they happen.
 
 Input: a `TrainingStep` (`training/step.py`) and a stream of batches. Output: checkpoints, `metrics.jsonl` and
-TensorBoard in a run directory (`training/run_directory.py`, `training/reports.py`).
+TensorBoard in a run directory (`training/checkpoints.py`, `training/reports.py`).
 """
 
 import dataclasses
@@ -11,9 +11,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from common.errors import UserError
+from training.checkpoints import CheckpointManager
 from training.devices import Devices
 from training.reports import Reports
-from training.run_directory import CheckpointManager
 from training.signals import Interrupted, StopSignal
 from training.step import TrainingState, TrainingStep
 
@@ -158,7 +158,7 @@ class Agreement:
 
   def __init__(self, devices: Devices):
     self._devices = devices
-    self._sum = tf.function(self._all_reduce)
+    self._sum = tf.function(self._all_reduce, autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
     """All processes must have restored the same checkpoint.

@@ -55,6 +55,10 @@ def run(options: VocabularyOptions) -> None:
     UserError: an input can't be read or has no words, the output can't be written, or the size is too small.
   """
   files.make_output_directory(options.output_dir, "output_dir")
+  inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
+            if (given := getattr(options, name))}
+  for name in WRITTEN:
+    files.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs)
   held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
   start = time.monotonic()
   counts = _count(options, "input_file", 0.0 if held_out is not None else options.held_out_fraction)
@@ -102,6 +106,10 @@ def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequ
   rare, share = left_out_characters(counts, options.max_characters)
   if rare:
     print(f"note: {rare:,} rare characters, {share:.4%} of the text, are left out (--max_characters)")
+
+
+# The files of a vocabulary.
+WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:

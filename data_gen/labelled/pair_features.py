@@ -37,7 +37,7 @@ class PairFeatures(NamedTuple):
 
 
 def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
-                 num_workers: int = 1) -> PairFeatures:
+                 num_workers: int = 1, head_tail: bool = False) -> PairFeatures:
   """The sequences of examples, in order. A second text without any token counts as none.
 
   Args:
@@ -47,6 +47,8 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
       second if they are equally long. At least 3.
     num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
+    head_tail: of a text that is truncated keep the first quarter of its tokens and the last three, in place of the
+      first ones ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510).
 
   Raises:
     ValueError: max_seq_length is below 3, or the lists differ in length.
@@ -55,7 +57,7 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     raise ValueError(f"max_seq_length is {max_seq_length}: [CLS] a [SEP] alone are 3 tokens")
   if text_b is not None and len(text_a) != len(text_b):
     raise ValueError(f"{len(text_a)} first texts, but {len(text_b)} second ones")
-  encode = functools.partial(_encode_portion, tokenizer, max_seq_length)
+  encode = functools.partial(_encode_portion, tokenizer, max_seq_length, head_tail)
   workers = num_workers if len(text_a) >= _WORTH_WORKERS else 1
   parts = list(parallel.ordered_map(encode, _portions(text_a, text_b), workers))
   return PairFeatures(
@@ -63,6 +65,11 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     np.concatenate([np.zeros(0, np.uint8), *(part.segment_ids for part in parts)]),
     np.concatenate([np.zeros(0, np.int64), *(part.row_lengths for part in parts)]),
     sum(part.truncated for part in parts))
+
+
+def head_length(kept):
+  """How many of the `kept` tokens of a truncated text are its first ones, under `head_tail`: int, array or tensor."""
+  return (kept + 3) // 4
 
 
 def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
@@ -86,8 +93,8 @@ def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[t
     yield text_a[start:end], None if text_b is None else text_b[start:end]
 
 
-def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, texts: tuple[list[str], list[str] | None]
-                    ) -> PairFeatures:
+def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, head_tail: bool,
+                    texts: tuple[list[str], list[str] | None]) -> PairFeatures:
   text_a, text_b = texts
   a_ids, a_length, _ = tokenizer.encode_batch(text_a)
   if text_b is None:
@@ -101,15 +108,16 @@ def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, texts: tuple[list
   vocabulary = tokenizer.vocabulary
   input_ids = np.full(len(parts), vocabulary.sep_id, np.int32)
   input_ids[parts == 0] = vocabulary.cls_id
-  input_ids[parts == 1] = _first_of_rows(a_ids, a_length, a_kept)
-  input_ids[parts == 3] = _first_of_rows(b_ids, b_length, b_kept)
+  input_ids[parts == 1] = _kept_of_rows(a_ids, a_length, a_kept, head_tail)
+  input_ids[parts == 3] = _kept_of_rows(b_ids, b_length, b_kept, head_tail)
   truncated = np.count_nonzero((a_kept < a_length) | (b_kept < b_length))
   return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1), int(truncated))
 
 
-def _first_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray) -> np.ndarray:
-  """The first `kept` [E] ids of each row."""
+def _kept_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, head_tail: bool) -> np.ndarray:
+  """The first `kept` [E] ids of each row; or so many of its beginning and end."""
   if np.array_equal(row_lengths, kept):
     return ids
-  sizes = np.stack([kept, row_lengths - kept], axis=1)
-  return ids[np.repeat(np.tile([True, False], len(kept)), sizes.ravel())]
+  head = head_length(kept) if head_tail else kept
+  sizes = np.stack([head, row_lengths - kept, kept - head], axis=1)
+  return ids[np.repeat(np.tile([True, False, True], len(kept)), sizes.ravel())]

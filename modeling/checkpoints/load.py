@@ -15,8 +15,10 @@ from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
+  BEST_FIELDS,
   BEST_RECORD,
   CONFIG_FILE,
+  TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
   Checkpoint,
@@ -222,7 +224,7 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)
-  return files.read_json_object(path) if files.exists(path) else None
+  return files.read_json_object(path, TASK_FIELDS) if files.exists(path) else None
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
@@ -233,9 +235,9 @@ def trained_step(opened: LoadedCheckpoint) -> int:
 def step_of(checkpoint: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
   directory = checkpoint.directory or ""
-  record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+  record = files.read_json_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
   if record:
-    return int(record["step"])
+    return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
   return int(number) if number.isdigit() else 0
 

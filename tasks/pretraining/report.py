@@ -71,7 +71,7 @@ class SamplePredictions:
     context = tf.distribute.InputContext(1, 0, 1)
     features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, context)))
     self._features, self._vocabulary, self._held_out = features, vocabulary, held_out
-    self._outputs = tf.function(lambda: self._probabilities(model(features)))
+    self._outputs = tf.function(lambda: self._probabilities(model(features)), autograph=False)
 
   def describe(self) -> str:
     """The examples with the most probable tokens of the model as it is, marked where the first one is right."""
@@ -96,7 +96,7 @@ def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sent
   for number, position in enumerate(features["masked_lm_positions"]):
     if features["masked_lm_weights"][number] > 0:
       label = int(features["masked_lm_ids"][number])
-      predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
+      predicted = " · ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
       rows.append(("✓" if ids[number][0] == label else "✗", position,
                    vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))

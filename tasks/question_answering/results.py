@@ -43,6 +43,12 @@ class Answered:
     threshold = self.settings.null_score_diff_threshold
     return {result.id: result.choose(threshold).text for result in self.results}
 
+  @property
+  def places(self) -> list[str]:
+    """Where each answer begins, in words; the same for all questions if the model looks at no question."""
+    chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
+    return ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
     shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])

@@ -228,10 +228,14 @@ def test_descriptions_that_contradict_the_weights(write, task, message):
     Predictor.from_checkpoint(write("classifier", task=task))
 
 
-def test_several_classes_at_once_are_refused(write):
+def test_several_classes_at_once(write):
+  """As Hugging Face's configuration tells."""
   config = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
-  with pytest.raises(UserError, match="several classes at once"):
-    Predictor.from_checkpoint(write("classifier", output_format="huggingface", config=config))
+  checkpoint = write("classifier", output_format="huggingface", config=config)
+  (result,) = Predictor.from_checkpoint(checkpoint)(["the array"])
+  logits = loaded(BertForClassification(CONFIG, 3), checkpoint)(single("[CLS] the array [SEP]"))[0]
+  assert list(result["probabilities"].values()) == pytest.approx(tf.sigmoid(logits).numpy().tolist(), abs=1e-6)
+  assert result["labels"] == [str(number) for number in range(3) if logits[number] >= 0]
 
 
 def test_a_missing_vocabulary(write):

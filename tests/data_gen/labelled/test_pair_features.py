@@ -109,3 +109,22 @@ def test_impossible_arguments():
     encode_pairs(TOKENIZER, ["a"], None, 2)
   with pytest.raises(ValueError, match="2 first texts, but 1"):
     encode_pairs(TOKENIZER, ["a", "b"], ["a"], 128)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=8), st.integers(3, 24), st.booleans())
+def test_head_and_tail_are_as_long_as_what_else_would_be_kept(pairs, max_seq_length, is_pair):
+  text_a, text_b = map(list, zip(*pairs, strict=True))
+  text_b = text_b if is_pair else None
+  features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, head_tail=True)
+  heads = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length)
+  assert features.row_lengths.tolist() == heads.row_lengths.tolist() and features.truncated == heads.truncated
+  np.testing.assert_array_equal(features.segment_ids, heads.segment_ids)
+  sep = TOKENIZER.vocabulary.sep_id
+  for number, (ids, _) in enumerate(rows(features)):
+    ends = [place for place, token in enumerate(ids) if token == sep]
+    starts = [1, *(end + 1 for end in ends)]
+    for texts, start, end in zip((text_a, text_b), starts, ends, strict=False):
+      tokens, kept = TOKENIZER.encode(texts[number]).tolist(), end - start
+      head = -(-kept // 4)
+      assert ids[start:end] == tokens[:head] + tokens[len(tokens) - (kept - head):]
