@@ -105,7 +105,6 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 def affordable_steps(config_file: str) -> int:
   """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   from modeling.config import BertConfig
   from training.throughput import matmul_rate, training_flops
 

@@ -134,6 +134,8 @@ class Run:
     self.stop = StopSignal()
     self.metrics: dict[str, float] | None = None
     self._evaluated_step: int | None = None
+    # (step, metrics, what the task keeps) of the best evaluation of this process.
+    self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
     self._state = TrainingState()
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
     self._note = (lambda line: None) if task.prints_only else log
@@ -228,6 +230,10 @@ class Run:
     if self.devices.is_chief:
       if self._best is not None:
         self._best.update(self.metrics)
+        # Several processes must all evaluate or none, and only this one knows which was the best.
+        if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
+          kept = {name: getattr(self.task, name) for name in self.task.evaluation_state}
+          self._best_evaluation = self.step, self.metrics, kept
       with self.reports.showing(EVAL, self.step):
         self.task.show_evaluation(self)
     self.reports.evaluation(self.step, self.metrics)
@@ -316,6 +322,10 @@ class Run:
         load_weights(self.model, read_checkpoint(directory))
     self.weights_step = record["step"]
     self.task.best_loaded(self)
+    if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:
+      self._evaluated_step, self.metrics, kept = self._best_evaluation
+      for name, value in kept.items():
+        setattr(self.task, name, value)
     self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
              f"{directory}")
 

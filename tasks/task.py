@@ -49,6 +49,7 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
@@ -65,6 +66,7 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
+  evaluation_state: tuple[str, ...] = ()
   reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:

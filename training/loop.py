@@ -99,14 +99,13 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
         report["tokens_per_second"] = report["examples_per_second"] * options.tokens_per_example
         seconds_per_step = agreement.mean_seconds(1.0 / report["steps_per_second"], stop)
         if is_first_loop:
-          # It contains tracing and compilation.
-          is_first_loop = False
-          reports.restart_clock()
           reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
                       "with tracing and compiling")
         else:
           length.adapt(seconds_per_step)
-        reports.training(step, steps, report, options.shown_metric)
+        # The first loop contains tracing and compilation.
+        reports.training(step, steps, report, options.shown_metric, compiled=is_first_loop)
+        is_first_loop = False
         profiler.at(step)
 
         # 3. Checkpoint.

@@ -53,13 +53,21 @@ class Reports:
     with self.showing(split, step):
       tf.summary.text(name, markdown)
 
-  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str) -> None:
-    """The report of an inner loop of `steps` steps that ended at `step`."""
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
+               ) -> None:
+    """The report of an inner loop of `steps` steps that ended at `step`.
+
+    Args:
+      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    """
     self._write(TRAIN, step, metrics)
+    speed = {} if compiled else {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+                                 "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+    if compiled:
+      self._progress.restart_clock(steps)
     self._progress.advance(
-        steps, loss=f"{metrics['loss']:.4f}",
-        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"},
-        examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{metrics['tokens_per_second']:.0f}")
+        0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
+        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation; made when everything that belongs to it is written."""
@@ -107,10 +115,6 @@ class Reports:
       if self._progress is not None:
         self._progress.close()
         self._progress = None
-
-  def restart_clock(self) -> None:
-    """Leaves the time since the last report out of the rate."""
-    self._progress.restart_clock()
 
   def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     if not self._is_chief:

@@ -23,6 +23,8 @@ from vocab.word_counts import CorpusCounts, count_words, total_size
 
 # So many different words are kept while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000
+# A token that a model is to learn should occur so often; the rarest of `english_uncased` do.
+_ENOUGH_OCCURRENCES = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,22 @@ def run(options: VocabularyOptions) -> None:
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
   if len(tokens) < options.vocab_size:
     print(f"warning: the text does not hold {options.vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and "
-          "bert_config.json says so")
+          f"bert_config.json says so. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for "
+          f"its characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+
+
+def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
+  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt.
+
+  Args:
+    words: word → occurrences.
+    tokens: a vocabulary that holds every piece of the text.
+
+  Returns:
+    the number of special tokens and characters, and of words that occur `_ENOUGH_OCCURRENCES` times.
+  """
+  always = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens)
+  return always + sum(count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in words.items())
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:

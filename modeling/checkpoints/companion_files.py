@@ -61,7 +61,7 @@ class Checkpoint:
     vocab_file: path of the vocabulary found with the weights, or None.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
     vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where nothing tells.
-    directory: where the weights are.
+    directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
   """
 
   description: str

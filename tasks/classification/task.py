@@ -63,6 +63,8 @@ class ClassificationTask(FineTuningTask):
 
   options: ClassificationOptions
 
+  evaluation_state = ("_predictions", "_values")
+
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
     self.config.check_sequence_length(options.max_seq_length, "--max_seq_length")

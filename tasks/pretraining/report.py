@@ -39,7 +39,7 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
       ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
-               f"{len(train_files.paths)} files"),
+               f"{len(train_files.paths)} file{'s' if len(train_files.paths) > 1 else ''}"),
       ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
                 f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
   ]

@@ -176,6 +176,27 @@ def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
   assert os.listdir(tmp_path) == []
 
 
+def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
+  """The results are those of the evaluation that found them, and so is the confusion matrix."""
+  seen = []
+
+  class Declining(ClassificationTask):
+    """Gets worse from epoch to epoch."""
+
+    def evaluate(self, run):
+      metrics = super().evaluate(run) | {"accuracy": 1.0 - run.step / 100}
+      seen.append((run.step, metrics, dict(self._predictions)))
+      return metrics
+
+    def write_evaluation(self, run, metrics):
+      assert (run.weights_step, metrics, self._predictions) == seen[0]
+      super().write_evaluation(run, metrics)
+
+  assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
+  assert [step for step, *_ in seen] == [5, 10]
+  assert files.read_json(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
+
+
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):
   """The command and the weights it ends with are in tests/fixtures/README.md."""
   fixture = project / "tests/fixtures/run_directories/pretraining"

@@ -83,8 +83,8 @@ def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialise
   assert (len(report.loaded), len(report.newly_initialised)) == (55, 7)
   lines = report.describe().split("\n")
   assert lines[0].startswith("loaded 55 tensors from ") and "classifier_model.ckpt" in lines[0]
-  assert "cls/seq_relationship/output_bias" in lines[1]
-  assert "output_bias, output_weights" in lines[2]
+  assert lines[1].endswith(": masked-LM head (5 tensors), next-sentence head (2 tensors)")
+  assert lines[2].endswith(": classification head (2 tensors)")
 
 
 @pytest.mark.parametrize("folder, expected", [
@@ -388,3 +388,20 @@ def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
   source = open_checkpoint(str(checkpoints / "classifier")).source
   assert read_task(source) == TASK
   assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None
+
+
+@pytest.mark.parametrize("name, where", [
+    ("bert-base-uncased", "uncased_L-12_H-768_A-12.zip and give --init_checkpoint=uncased_L-12_H-768_A-12;"),
+    ("google-bert/bert-base-cased", "from https://huggingface.co/google-bert/bert-base-cased"),
+    ("somebody/my-bert-model", "from https://huggingface.co/somebody/my-bert-model")])
+def test_a_name_on_a_hub_is_no_path_but_a_download(name, where, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(UserError, match=f"^there is no checkpoint {name}: ") as error:
+    read_checkpoint(name)
+  assert where in str(error.value) and "\n" not in str(error.value)
+
+
+def test_other_names_get_no_such_advice(tmp_path):
+  for name in ("out", str(tmp_path / "bert-base-uncased"), "runs/mrpc"):
+    with pytest.raises(UserError, match="exists$"):
+      read_checkpoint(name)
