@@ -6,7 +6,7 @@ from common.errors import UserError
 from common.options import Options, option
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
-from tasks.options import FineTuningOptions, HeadDropoutOptions
+from tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 
 AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
@@ -56,7 +56,8 @@ class FeatureOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutOptions, FineTuningOptions):
+class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutOptions, DevelopmentSetOptions,
+                                 FineTuningOptions):
   """Tags of words, such as named entities."""
 
   label_scheme: str = option("iob2", "What the model learns chunks in.", choices=CHUNK_SCHEMES)
@@ -73,7 +74,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
       None, "Most sentences that a window of training scores; 1 is a sentence an example, as in the paper.", minimum=1,
       default_text="as many as fit beside their context")
   votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2)
-  do_eval: bool = option(False, "Evaluate on the development set at the end.")
   worst_sentences: int = option(
       50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
       minimum=0)

@@ -103,6 +103,11 @@ def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, t
 
 
 def test_evaluation_of_a_trained_model_with_other_windows_scores_every_word(folder, trained, tmp_path):
+  limited = TokenClassificationTask(options(
+      folder, tmp_path / "x", init_checkpoint=str(trained), do_train=True, do_eval=True, max_train_examples=5,
+      max_eval_examples=3, eval_files=(f"more:{folder}/eng.testb",)))
+  assert [len(limited.data.train), len(limited.data.dev), len(limited.data.others["more"])] == [5, 3, 3]
+  assert limited.data.dev.windows.num_words == limited.data.dev.sentences.row_lengths.sum()
   for length, context in ((5, "sentence"), (12, "vote")):
     task = TokenClassificationTask(options(
         folder, tmp_path / "x", init_checkpoint=str(trained), do_eval=True, max_seq_length=length, context=context))
