@@ -87,7 +87,7 @@ def test_texts_become_entities_with_offsets(trained):
   assert empty == {"entities": []}
   assert [one["start"] for one in long["entities"]] == [3 + 9 * number for number in range(30)]
   assert words["tags"][2:4] == ["B-PER", "I-PER"] and len(words["tags"]) == 6
-  assert (words["entities"][0]["start"], words["entities"][0]["end"], words["entities"][0]["text"]) == (2, 4, "bob smith")
+  assert [words["entities"][0][name] for name in ("start", "end", "text")] == [2, 4, "bob smith"]
   with pytest.raises(UserError, match='input 0: "tokens" must be a list of words'):
     predictor([{"tokens": "ann"}])
 
