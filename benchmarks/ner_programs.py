@@ -85,8 +85,10 @@ def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Cal
         [pair for pair in zip(gradients, model.trainable_variables, strict=True) if pair[0] is not None])
     return loss
 
-  return runner(lambda batch: step(_garden_features(batch), tf.constant(_labels(batch))).numpy(), examples, batch_size,
-                random_epoch, [limit])
+  def run_batch(batch: dict) -> None:
+    step(_garden_features(batch), tf.constant(known_labels(batch))).numpy()
+
+  return runner(run_batch, examples, batch_size, random_epoch, [limit])
 
 
 def model_garden_predict(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
@@ -128,7 +130,7 @@ def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, 
   optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, eps=1e-6, fused=True)
 
   def run_batch(batch: dict) -> None:
-    labels = np.where(_labels(batch) >= 0, batch["label_ids"], _IGNORED)
+    labels = np.where(known_labels(batch) >= 0, batch["label_ids"], _IGNORED)
     loss = model(**_torch_features(batch), labels=torch.tensor(labels, dtype=torch.long)).loss
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -168,7 +170,7 @@ def _garden_features(batch: dict) -> dict:
   return {name: tf.constant(batch[ours]) for name, ours in names.items()}
 
 
-def _labels(batch: dict) -> np.ndarray:
+def known_labels(batch: dict) -> np.ndarray:
   """Without the zeros that batches are padded with."""
   return np.where(batch["input_mask"] == 1, batch["label_ids"], -1)
 

@@ -132,7 +132,9 @@ def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
   if opened.task and opened.task.get("kind") == KIND:
     return list(map(str, opened.task.get("labels", [])))
   names = opened.config.extra.get("id2label")
-  return [str(names[key]) for key in sorted(names, key=int)] if isinstance(names, dict) else []
+  if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
+    return []
+  return [str(names[key]) for key in sorted(names, key=int)]
 
 
 def is_document_context(context: str, sentences: TaggedSentences) -> bool:

@@ -87,6 +87,8 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
         raise UserError("--feature_based trains a BiLSTM: give --do_train; a finished run is not trained again")
       if self.context == VOTE:
         raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
+      if others := [f"--{name}" for name in self.sweep if name != "seed"]:
+        raise UserError(f"{', '.join(others)}: with --feature_based only --seed takes several values")
       if not self.init_checkpoint:
         raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
     if self.label_names and len(set(self.label_names)) < len(self.label_names):

@@ -102,7 +102,8 @@ def test_ways_of_combining_layers():
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"do_train": False}, "give --do_train"), ({"context": "vote"}, "--context=vote is for fine-tuned models"),
-    ({"init_checkpoint": None}, "give --init_checkpoint")])
+    ({"init_checkpoint": None}, "give --init_checkpoint"),
+    ({"sweep": {"learning_rate": (1.0, 2.0)}}, "--learning_rate: with --feature_based only --seed takes several")])
 def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
   with pytest.raises(UserError, match=message):
     run(options(folder, tmp_path, **changes))
