@@ -202,7 +202,7 @@ def test_pairs_where_pairs_are_expected(write, pair, value, message):
     (("classifier",), "squad", {}, "has no head for --task=squad: it can be used for classifier, features"),
     ((), "fill_mask", {}, "it can be used for features"),
     (("classifier",), "clasifier", {}, "--task=clasifier is unknown: did you mean classifier"),
-    (("classifier",), "x", {}, "use one of classifier, squad, "),
+    (("classifier",), "x", {}, "use one of classifier, multiple_choice, squad, ner, "),
     (("classifier",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     (("classifier",), None, {"max_seq_length": 2}, "must be at least 3"),
     (("span",), None, {"max_seq_length": 4}, "leave no room for context"),
