@@ -15,6 +15,7 @@ Without --data_dir the lengths are drawn from a normal distribution like MRPC's,
 import dataclasses
 import os
 import sys
+from collections.abc import Mapping
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
@@ -59,15 +60,24 @@ def main(options: FinetuningOptions) -> None:
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
         f"{len(examples):,} examples of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
         f"{sum(steps)} steps in {len(steps)} turns")
+  print_rates(seconds, [options.batch_size * number for number in steps])
+  return None
+
+
+def print_rates(seconds: Mapping[str, list[float]], examples: list[int]) -> None:
+  """A table of the examples per second of programs, and how much faster the first one is.
+
+  Args:
+    seconds: program → time of each turn.
+    examples: of each turn.
+  """
   first = next(iter(seconds))
   print(f"{'program':18} {'examples/s':>10}  {'slowest and fastest turn':>24}  {first} is faster by")
   for name, turns in seconds.items():
-    rates = [options.batch_size * number / turn for number, turn in zip(steps, turns, strict=True)]
-    print(f"{name:18} {options.batch_size * sum(steps) / sum(turns):10.1f}  "
-          f"{f'{min(rates):.1f} to {max(rates):.1f}':>24}  "
+    rates = [number / turn for number, turn in zip(examples, turns, strict=True)]
+    print(f"{name:18} {sum(examples) / sum(turns):10.1f}  {f'{min(rates):.1f} to {max(rates):.1f}':>24}  "
           f"{sum(turns) / sum(seconds[first]):.2f}x (median of turns "
           f"{interleaved.median_ratio(turns, seconds[first]):.2f}x)")
-  return None
 
 
 def _read_examples(options: FinetuningOptions):

@@ -26,34 +26,38 @@ def ours_padded(config, examples: Examples, batch_size: int, limit: int) -> Call
 
 
 def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+  from modeling.classification import BertForClassification
+  from tasks.classification.task import make_objective
+
+  model = BertForClassification(config, 2)
+  return train_ours(model, make_objective(model), examples, batch_size, lengths)
+
+
+def train_ours(model, objective, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+  """This project's training of any model, after one batch of every length there is."""
   import tensorflow as tf
 
   from modeling.checkpoints.weights import raw_variables
-  from modeling.classification import BertForClassification
   from modeling.optimizer import WarmupDecay
-  from tasks.classification.task import make_objective
   from training.optimization import AdamWeightDecay
   from training.step import StepOptions, TrainingState, TrainingStep
 
-  model = BertForClassification(config, 2)
   model.build_weights()
-
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
-  # One batch of every length there is comes first.
   warm_up = [assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
-             for row in _row_of_each_length(examples.row_lengths, lengths)]
+             for row in _row_of_each_length(examples.lengths, lengths)]
   for batch in reversed(warm_up):
     dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
-  step = TrainingStep(make_objective(model), AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6),
-                      TrainingState(), tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=False))
+  step = TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6), TrainingState(),
+                      tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=False))
   iterator = iter(dataset)
   step.run(iterator, len(warm_up))
   return lambda steps: step.run(iterator, steps)
 
 
-def _row_of_each_length(row_lengths: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _row_of_each_length(lengths_of_examples: np.ndarray, lengths: np.ndarray) -> np.ndarray:
   """An example for each of the padded lengths that occur."""
-  return np.unique(np.searchsorted(lengths, row_lengths), return_index=True)[1]
+  return np.unique(np.searchsorted(lengths, lengths_of_examples), return_index=True)[1]
 
 
 def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
@@ -82,17 +86,17 @@ def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Cal
     names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
     step({name: tf.constant(batch[ours]) for name, ours in names.items()}, tf.constant(batch["label_ids"])).numpy()
 
-  return _runner(run_batch, examples, batch_size, _random_epoch, [limit])
+  return runner(run_batch, examples, batch_size, random_epoch, [limit])
 
 
 def pytorch(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
   """Hugging Face's BertForSequenceClassification on PyTorch, all padded to the limit."""
-  return _pytorch(config, examples, batch_size, _random_epoch, [limit])
+  return _pytorch(config, examples, batch_size, random_epoch, [limit])
 
 
 def pytorch_dynamic(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
   """The same, each batch padded to its longest sequence."""
-  return _pytorch(config, examples, batch_size, _random_epoch, range(1, limit + 1))
+  return _pytorch(config, examples, batch_size, random_epoch, range(1, limit + 1))
 
 
 def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
@@ -120,17 +124,17 @@ def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, 
     optimizer.zero_grad()
     loss.item()
 
-  return _runner(run_batch, examples, batch_size, make_epoch, lengths)
+  return runner(run_batch, examples, batch_size, make_epoch, lengths)
 
 
-def _runner(run_batch: Callable[[dict], None], examples: Examples, batch_size: int, make_epoch: Callable,
+def runner(run_batch: Callable[[dict], None], examples: Examples, batch_size: int, make_epoch: Callable,
             lengths) -> Callable[[int], None]:
   """Steps over endless epochs, after a few to warm up."""
   lengths = np.asarray(lengths)
 
   def batches() -> Iterator[dict]:
     for epoch in itertools.count():
-      for chosen in make_epoch(examples.row_lengths, batch_size, 0, epoch):
+      for chosen in make_epoch(examples.lengths, batch_size, 0, epoch):
         yield assemble(examples, chosen, batch_size, lengths)
 
   for batch in itertools.islice(batches(), _WARM_UP_STEPS):
@@ -144,7 +148,7 @@ def _runner(run_batch: Callable[[dict], None], examples: Examples, batch_size: i
   return run
 
 
-def _random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
+def random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
   """As `epoch_batches`, whatever the lengths."""
   order = np.random.default_rng([seed, epoch]).permutation(len(row_lengths))
   return np.split(order, range(batch_size, len(order), batch_size))
