@@ -4,9 +4,11 @@ Input: questions with choices (`tasks/multiple_choice/data.py`). Output: a run d
 metrics and predictions (`tasks/multiple_choice/results.py`).
 """
 
+import gc
 import math
 from collections.abc import Mapping
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -31,8 +33,24 @@ def run(options: MultipleChoiceOptions) -> int:
   """What `run_swag.py` does; see `tasks/run.py`."""
   options.check()
   if options.all_folds:
-    return run_folds(MultipleChoiceTask, options)
+    return run_folds(run_fold, options)
   return driver.run(MultipleChoiceTask, options)
+
+
+def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
+  """A run, and what it scored: see `MultipleChoiceTask.scores`; nothing where it was interrupted."""
+  tasks = []
+
+  def make_task(one: MultipleChoiceOptions) -> MultipleChoiceTask:
+    tasks.append(MultipleChoiceTask(one))
+    return tasks[-1]
+
+  driver.run(make_task, options)
+  scores = tasks[-1].scores.get(options.output_dir, {})
+  tasks.clear()
+  keras.backend.clear_session()
+  gc.collect()
+  return scores
 
 
 def make_objective(model: BertForMultipleChoice, skip_missing: bool = True) -> Objective:
