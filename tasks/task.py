@@ -21,6 +21,7 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
+from tasks.degenerate import Predicted, constant_sets
 from tasks.options import FineTuningOptions, TrainingOptions
 from training.devices import Devices
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
@@ -48,6 +49,7 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
@@ -64,6 +66,7 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
+  evaluation_state: tuple[str, ...] = ()
   reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
@@ -117,9 +120,20 @@ class Task(abc.ABC):
   def predict(self, run: "Run") -> None:  # noqa: B027
     """Predictions and their files; called where `options.predicts`."""
 
+  def predictions(self) -> dict[str, Predicted]:
+    """What the last evaluation predicted, by the names of its sets; empty for pre-training and before the first.
+
+    The driver says so where all predictions of a set are the same.
+    """
+    return {}
+
   def is_degenerate(self) -> bool:
     """Whether the last evaluation's predictions were all the same."""
-    return False
+    return bool(constant_sets(self.predictions()))
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics that an earlier version noted, with those that have been added since."""
+    return dict(metrics)
 
   def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""
@@ -204,25 +218,38 @@ class FineTuningTask(Task):
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
+  @property
+  def num_train_examples(self) -> int:
+    """From which the number of steps follows."""
+    return len(self.train_examples)
+
   def schedule(self) -> WarmupDecay:
-    steps = self.options.num_train_steps(len(self.train_examples))
+    steps = self.options.num_train_steps(self.num_train_examples)
     return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
                        self.options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
     options, examples = self.options, self.train_examples
-    eval_steps = options.steps_per_epoch(len(examples)) if options.eval_steps is None else options.eval_steps
+    epoch = options.steps_per_epoch(self.num_train_examples)
+    eval_steps = epoch if options.eval_steps is None else options.eval_steps
     return LoopOptions(
-        num_train_steps=options.num_train_steps(len(examples)), save_checkpoints_steps=options.save_checkpoints_steps,
+        num_train_steps=options.num_train_steps(self.num_train_examples),
+        save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=float(examples.row_lengths.mean()), profile_steps=options.profile_steps,
+        tokens_per_example=examples.tokens_per_example, profile_steps=options.profile_steps,
         shown_metric=self.shown_metric)
 
   def training_data(self, run: "Run") -> Callable:
     options, strategy = self.options, run.devices.strategy
     lengths = self.padded_lengths(run.devices)
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context))
+        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context,
+        options.original_batches))
+
+  def describe_examples(self) -> str:
+    """How many there are to train on, and how long, for the user."""
+    lengths = self.train_examples.row_lengths
+    return f"{len(lengths):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}"
 
   def padded_lengths(self, devices: Devices) -> np.ndarray:
     """What batches are padded to, see `examples.padded_lengths`."""
@@ -242,14 +269,13 @@ class FineTuningTask(Task):
                       "on the TPU VM itself, with --tpu_name=local")
 
   def plan(self, run: "Run") -> str:
-    options, devices, examples = self.options, run.devices, self.train_examples
-    lengths, padded_to = examples.row_lengths, self.padded_lengths(devices)
-    padding = "all padded to" if len(padded_to) == 1 else "batches of similar length, padded to at most"
+    options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
+    similar = "batches, each" if options.original_batches else "batches of similar length,"
+    padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",
-        f"examples     {len(examples):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}; {padding} "
-        f"{padded_to[-1]}",
+        f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
         f"TensorBoard  tensorboard --logdir={options.output_dir}",

@@ -19,6 +19,7 @@ from modeling.pretraining import BertForPreTraining, pretraining_counts, pretrai
 from tasks import run as driver
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
+from tasks.pretraining.baselines import measure_baselines
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.report import SamplePredictions, plan
 from tasks.pretraining.vocabulary import find_vocabulary
@@ -36,16 +37,18 @@ def run(options: PretrainingOptions) -> int:
   return driver.run(PretrainingTask, options)
 
 
-def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence")) -> Objective:
+def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
+                   mask_id: int | None = None) -> Objective:
   """Pre-training as the training step sees it.
 
   Args:
     model: what is trained.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+    mask_id: of [MASK], see `pretraining_sums`.
   """
   return Objective(
       losses=losses, counts=pretraining_counts,
-      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features),
+      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
       metrics=lambda sums: pretraining_metrics(sums, losses))
 
 
@@ -106,7 +109,7 @@ class PretrainingTask(Task):
     return BertForPreTraining(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
-    return make_objective(model, self.options.losses)
+    return make_objective(model, self.options.losses, self.mask_id)
 
   def schedule(self) -> WarmupDecay:
     options = self.options
@@ -160,8 +163,14 @@ class PretrainingTask(Task):
     tf.summary.text("eval/samples", self._samples.describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    write_eval_results(self.options.output_dir, run.step, metrics)
-    run.log(describe_evaluation(self.options.output_dir, self.eval_files.num_examples, metrics))
+    options = self.options
+    baselines = measure_baselines(evaluation_dataset(
+        self.eval_files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        options.evaluation_batches).as_numpy_iterator(), self.mask_id)
+    results = {**metrics, **baselines.metrics()}
+    write_eval_results(options.output_dir, run.step, results)
+    run.log(describe_evaluation(options.output_dir, self.eval_files.num_examples, results))
+    run.log(baselines.describe(metrics, self.vocabulary))
 
   def plan(self, run: Run) -> str:
     return plan(self.options, self.config, run.describe_model(), run.devices, self.train_files, run.step)

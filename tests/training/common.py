@@ -18,6 +18,8 @@ from training.step import Objective, StepOptions, TrainingState, TrainingStep
 LENGTH = 16
 PREDICTIONS = 3
 VOCAB = 120
+# Of [MASK], which the first token to predict of every record is hidden by.
+MASK = 4
 
 # Small, and no two sizes alike. Dropout is on.
 TINY = BertConfig(
@@ -37,9 +39,11 @@ def instances(count: int, first: int = 0, vocab_size: int = VOCAB, length: int =
   tokens[:, 0], tokens[:, 1] = which // 100, which % 100
   masked = np.arange(predictions) < rng.integers(1, predictions + 1, (count, 1))
   segment_b = (np.arange(length) > length // 3) & real
+  positions = np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * masked
+  np.put_along_axis(tokens, positions[:, :1], MASK, axis=1)
   return {
       "input_ids": tokens, "input_mask": real.astype(int), "segment_ids": segment_b.astype(int),
-      "masked_lm_positions": np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * masked,
+      "masked_lm_positions": positions,
       # The upper ids are never asked for: that can be learnt.
       "masked_lm_ids": rng.integers(0, vocab_size // 4, (count, predictions)) * masked,
       "masked_lm_weights": masked.astype(np.float32), "next_sentence_labels": rng.integers(0, 2, (count, 1))}

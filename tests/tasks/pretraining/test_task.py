@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from tasks.pretraining.data import check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
@@ -20,7 +21,11 @@ from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, i
 from training import run_directory
 from training.inputs import RecordFiles, evaluation_dataset
 
-METRICS = {"loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss"}
+METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "next_sentence_accuracy",
+           "next_sentence_loss"}
+BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
+# TensorBoard's tag of the order of charts.
+LAYOUT = "custom_scalars__config__"
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +82,14 @@ def test_the_files_of_a_run(trained, data):
   assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
   assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
   source = read_checkpoint(str(trained))
+  assert source.vocab_sha256 == Vocabulary.from_file(str(data / "vocab.txt")).fingerprint
   assert (source.config, source.vocab_file, source.do_lower_case) == (ONE_LAYER, str(trained / "vocab.txt"), True)
 
 
 def test_the_results_of_the_evaluation(trained):
   lines = (trained / "eval_results.txt").read_text().splitlines()
   results = dict(line.split(" = ") for line in lines)
-  assert list(results) == sorted({*METRICS, "global_step"})
+  assert list(results) == sorted({*METRICS, *BASELINES, "global_step"})
   assert results["global_step"] == "6"
   as_json = json.loads((trained / "eval_results.json").read_text())
   assert {name: str(value) for name, value in as_json.items()} == results
@@ -123,12 +129,13 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
   assert tags["eval"] == {*metrics, "eval/samples"}
   assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
       *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
-      "speed/tokens_per_second", "speed/input_wait_share", "flags"}
+      "speed/tokens_per_second", "speed/input_wait_share", "flags", LAYOUT}
   assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
   samples = texts["eval/samples"]
   assert "held-out text" in samples and "| position | shown | hidden | predicted |" in samples
-  # Two examples of three masked words and a pair of segments.
-  assert samples.count("✓") + samples.count("✗") == 2 * (PREDICTIONS + 1) or "| ✗ |" in samples
+  # The masked tokens of two examples, and their segments.
+  marks = instances(11, 29)["masked_lm_weights"][:2].sum() + 2
+  assert samples.count("✓") + samples.count("✗") == marks
 
 
 def test_the_profile_is_written(trained):
@@ -165,7 +172,8 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
       input_file=str(path), eval_file=None, do_train=False, do_eval=True)
   assert run(options) == 0
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
-  assert results["global_step"] == 0 and set(results) == {*METRICS, "global_step"}
+  # Its [MASK] is another id than that of these records.
+  assert results["global_step"] == 0 and set(results) >= {*METRICS, "global_step"} - {"masked_lm_accuracy_at_mask"}
 
 
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
@@ -177,8 +185,10 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   key = "encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE"
   np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
-  assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_loss"}
+  assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
+                          *BASELINES}
   output = capsys.readouterr().out
+  assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
   assert "float32, XLA off" in output and "parameters" in output
 
@@ -336,15 +346,15 @@ def test_a_directory_that_can_not_be_written(options, tmp_path):
 
 
 def test_a_disk_that_fills_while_training(options, monkeypatch):
-  save = tf.train.CheckpointManager.save
+  write = tf.train.Checkpoint.write
 
-  def failing(self, *args, **kwargs):
-    if kwargs["checkpoint_number"] < 4:
-      return save(self, *args, **kwargs)
-    pathlib.Path(self.directory, "ckpt-4.data-00000-of-00001").write_bytes(b"half")
+  def failing(self, file_prefix, *args, **kwargs):
+    if not file_prefix.endswith("ckpt-4"):
+      return write(self, file_prefix, *args, **kwargs)
+    pathlib.Path(f"{file_prefix}.data-00000-of-00001").write_bytes(b"half")
     raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
-  monkeypatch.setattr(tf.train.CheckpointManager, "save", failing)
+  monkeypatch.setattr(tf.train.Checkpoint, "write", failing)
   refused(options, "ckpt-4 could not be saved", "No space left on device", "ckpt-2")
   assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
       f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")]
