@@ -31,15 +31,6 @@ def test_wrong_input_is_accepted_or_refused_in_one_line(workspace, number):
   assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_wrong_records_are_refused(workspace, number):
-  """Before the model is built, or after its first batches."""
-  commands = tuple(one for one in COMMANDS if one.script == "run_pretraining.py")
-  case = next(one for one in (make_case(commands, number, index) for index in range(200)) if ": record" in one.change)
-  ending = run_case(case, workspace)
-  assert ending.kind in GOOD, f"{case.change}: {ending.text}"
-
-
 def test_a_case_follows_from_its_number():
   first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
   assert (first.command, first.change) == (again.command, again.change)
