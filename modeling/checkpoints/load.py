@@ -129,7 +129,7 @@ def read_checkpoint(path: str) -> Checkpoint:
   if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
   refuse_pickle(path)
-  raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
+  raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of one "
                   "is expected")
 
 
