@@ -76,7 +76,7 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
 def _run_script(path: str, arguments: list[str], given: str) -> str:
   """The script as Python runs it, without a process of its own: importing TensorFlow takes seconds."""
   known, before = set(flags.FLAGS), (sys.argv, sys.stdin)
-  printed = io.StringIO()
+  printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
   sys.argv, sys.stdin = [path, *arguments], io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
   try:
     with contextlib.redirect_stdout(printed):
@@ -88,4 +88,4 @@ def _run_script(path: str, arguments: list[str], given: str) -> str:
     for name in set(flags.FLAGS) - known:
       delattr(flags.FLAGS, name)
     flags.FLAGS.unparse_flags()
-  return printed.getvalue()
+  return printed.buffer.getvalue().decode()

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from common import cli
 from tests.page_commands import PROJECT, blocks, commands, run_page
 from tests.tiny import CONFIG, write_tiny
 
@@ -57,6 +58,7 @@ def _released_weights(folder: pathlib.Path) -> None:
             {"id": "2", "question": "a b ?", "is_impossible": True, "answers": []}]}]}]}))
 
 
+@pytest.mark.pages
 def test_the_samples(folder, monkeypatch):
   monkeypatch.chdir(folder)
   done = run_page("README.md", SIZES, SAMPLES)
@@ -69,6 +71,7 @@ def test_the_samples(folder, monkeypatch):
     assert (folder / "output" / path).exists(), path
 
 
+@pytest.mark.pages
 def test_released_weights_glue_and_squad(folder, monkeypatch):
   monkeypatch.chdir(folder)
   if not (folder / "output/corpus.txt").exists():
@@ -77,6 +80,22 @@ def test_released_weights_glue_and_squad(folder, monkeypatch):
   run_page("README.md", SIZES, RELEASED)
   for path in ("mrpc/MRPC.tsv", "squad/predictions.json", "for_transformers/model.safetensors"):
     assert (folder / "output" / path).exists(), path
+
+
+@pytest.mark.parametrize("heading", [SAMPLES, RELEASED])
+def test_the_flags_of_all_commands(heading, tmp_path, monkeypatch):
+  """Up to where a script would begin to work; `make pages` lets them work."""
+  monkeypatch.chdir(tmp_path)
+  begun = []
+  monkeypatch.setattr(cli.importlib, "import_module", lambda module: begun.append(module) or _Nothing)
+  done = run_page("README.md", {}, heading, languages=("bash",))
+  assert len(begun) == len(done) > 3
+
+
+class _Nothing:
+  """In place of the module with the work."""
+
+  run = main = staticmethod(lambda options: 0)
 
 
 def test_the_tutorial_has_the_same_commands():
