@@ -4,7 +4,8 @@
   python benchmarks/recompute.py --size=large --batch_size=4 --max_seq_length=512
 
 A pre-training step (forward, backward, clipping, AdamW; dropout on, float32) on a random batch. Each measurement is a
-process of its own; the two ways take turns. "Activations" is what the process has needed at most beyond what it held
+process of its own; the two ways take turns. CPU seconds are those of all threads, which another program on the machine
+changes less than the time that passes. "Activations" is what the process has needed at most beyond what it held
 before the first step, when weights and optimizer slots were there.
 """
 
@@ -54,14 +55,14 @@ def main(options: RecomputeOptions) -> None:
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
         f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
         f"{options.repetitions} processes")
-  print(f"{'activations':12} {'MiB':>8} {'process, MiB':>13} {'s/step':>8}")
+  print(f"{'activations':12} {'MiB':>8} {'process, MiB':>13} {'s/step':>8} {'CPU s/step':>11}")
   medians = {name: {key: statistics.median(one[key] for one in ones) for key in ones[0]}
              for name, ones in results.items()}
   for name, one in medians.items():
-    print(f"{name:12} {one['activations']:8,.0f} {one['peak']:13,.0f} {one['seconds']:8.2f}")
+    print(f"{name:12} {one['activations']:8,.0f} {one['peak']:13,.0f} {one['seconds']:8.2f} {one['cpu']:11.2f}")
   kept, again = medians["kept"], medians["recomputed"]
   print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
-        f"{again['seconds'] / kept['seconds']:.2f} of the time")
+        f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")
   return None
 
 
@@ -76,13 +77,15 @@ def _work(options: RecomputeOptions) -> None:
   before = _memory_now()
   for _ in range(_WARM_UP_STEPS):
     step()
-  seconds = []
+  seconds, cpu = [], []
   for _ in range(options.steps):
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     step()
     seconds.append(time.perf_counter() - began)
+    cpu.append(time.process_time() - cpu_began)
   peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-  print(json.dumps({"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds)}), flush=True)
+  print(json.dumps({"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds),
+                    "cpu": statistics.median(cpu)}), flush=True)
 
 
 def _memory_now() -> float:

@@ -12,10 +12,12 @@ save, 1 a bug (with its traceback).
 """
 
 import importlib
+import io
 import os
+import re
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from absl import app, flags, logging
 
@@ -23,6 +25,10 @@ from common.errors import UserError
 from common.options import DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
+# What a terminal, or a reader of lines, would take for something else than a character, in names of files say.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of a wrong flag in a message.
+_LONGEST_MESSAGE = 500
 
 
 def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
@@ -34,14 +40,32 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
-  # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
   for one in declared_options(options):
-    _define(one)
+    _define(one, flags.FLAGS)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
     print(help_text(options))
     raise SystemExit(0)
   app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
+
+
+def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
+  """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
+
+  Args:
+    options: the script's options.
+    arguments: the words of the command line, its first one the script's name.
+    positional: as for `run`.
+
+  Raises:
+    UserError: a flag that does not exist, or a value that can't be.
+  """
+  values = flags.FlagValues()
+  for one in declared_options(options):
+    _define(one, values)
+  return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
 
 
 def help_text(options: type[Options]) -> str:
@@ -70,11 +94,12 @@ def help_text(options: type[Options]) -> str:
 
 def fail(error: UserError) -> int:
   """Prints the error as the user sees it, on one line, and returns the exit status."""
-  print("error: " + " ".join(str(error).split("\n")), file=sys.stderr, flush=True)
+  line = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], " ".join(str(error).split("\n")))
+  print(f"error: {line}", file=sys.stderr, flush=True)
   return 2
 
 
-def _define(one: DeclaredOption) -> None:
+def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
   """The flag of an option, as one of the running script's own."""
   is_text = one.is_list or one.declaration.sweep
   default = None if one.is_list or one.default is None else str(one.default) if is_text else one.default
@@ -87,22 +112,28 @@ def _define(one: DeclaredOption) -> None:
     parser = flags.ArgumentParser() if is_text or one.kind is str else (
         flags.IntegerParser() if one.kind is int else flags.FloatParser())
     flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
-  flags.DEFINE_flag(flag, module_name=sys.argv[0])
+  flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
   for alias in one.declaration.aliases:
-    flags.DEFINE_alias(alias, one.name)
+    flags.DEFINE_alias(alias, one.name, values)
+
+
+def _checked(options: type[Options], values: flags.FlagValues, words: list[str], positional: str | None,
+             script: str) -> Options:
+  """The options of flags that are parsed."""
+  if words and positional is None:
+    raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
+  names = [one.name for one in declared_options(options)]
+  fields = {} if positional is None else {positional: tuple(words)}
+  parsed = from_texts(
+      options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
+      script=os.path.basename(script), **fields)
+  parsed.check()
+  return parsed
 
 
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
   try:
-    if words and positional is None:
-      raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
-    names = [one.name for one in declared_options(options)]
-    fields = {} if positional is None else {positional: tuple(words)}
-    parsed = from_texts(
-        options, {name: flags.FLAGS[name].value for name in names},
-        [name for name in names if flags.FLAGS[name].present],
-        script=os.path.basename(sys.argv[0]), **fields)
-    parsed.check()
+    parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
     if isinstance(target, str):
       module, _, function = target.partition(":")
       target = getattr(importlib.import_module(module), function)
@@ -121,12 +152,29 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
 def _parse_flags(argv: list[str]) -> list[str]:
   """absl's own parser, with a wrong flag as one line and status 2."""
   try:
-    rest = flags.FLAGS(argv)
-    if not flags.FLAGS["verbosity"].present:
-      # TensorFlow and Keras log through absl.
-      logging.set_verbosity(logging.WARNING)
-    return rest
+    rest = _parsed_words(argv, flags.FLAGS)
+  except UserError as error:
+    raise SystemExit(fail(error)) from None
+  if not flags.FLAGS["verbosity"].present:
+    # TensorFlow and Keras log through absl.
+    logging.set_verbosity(logging.WARNING)
+  return rest
+
+
+def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
+  """Sets the flags; returns the words that are none.
+
+  Raises:
+    UserError: there is no such flag, or it can't have this value.
+  """
+  for word in argv:
+    # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
+      raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+  try:
+    return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
     message = " ".join(str(error).split())
-    raise SystemExit(fail(UserError(f"{message} (--help lists the flags)"))) from None
+    message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
+    raise UserError(f"{message} (--help lists the flags)") from None

@@ -26,7 +26,12 @@ from common.errors import UserError
 from common.markdown import table
 
 _KEY = "option"
-_LARGEST_INT = 2**63 - 1
+# Unless an option says otherwise: tensors have no more rows, and nobody means more.
+_LARGEST_INT = 2**31 - 1
+# For options that do, such as seeds.
+LARGEST_INT64 = 2**63 - 1
+# Characters of a value that messages quote.
+_LONGEST_QUOTE = 100
 # Type of a value → what messages call one.
 _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
 
@@ -37,7 +42,7 @@ class Declaration:
 
   Attributes:
     help: whole sentences.
-    minimum, maximum: of a number, inclusive.
+    minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
     above, below: of a number, exclusive.
     choices: the values there are.
     required: it must be given.
@@ -94,7 +99,8 @@ class DeclaredOption:
     except ValueError:
       values = ()
     if not values:
-      raise UserError(f"--{self.name}={text}: a {_KINDS[self.kind]} is expected, or several separated by commas")
+      raise UserError(f"--{self.name}={_brief(text)}: a {_KINDS[self.kind]} is expected, or several separated by "
+                      "commas")
     if self.declaration.sweep and len(set(values)) < len(values):
       raise UserError(f"--{self.name}={text}: a value is there twice")
     return values
@@ -105,7 +111,7 @@ class DeclaredOption:
       if one is None or isinstance(one, bool):
         continue
       if isinstance(one, (int, float)) and (problem := self._range_problem(one)):
-        raise UserError(f"--{self.name} is {one}, {problem}")
+        raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
       if self.declaration.choices and one not in self.declaration.choices:
         raise UserError(f"--{self.name}={one} is unknown: use one of {', '.join(self.declaration.choices)}")
 
@@ -114,7 +120,7 @@ class DeclaredOption:
     declared = self.declaration
     return ", ".join(f"{words} {_shown(value)}" for words, value in (
         ("at least", declared.minimum), ("above", declared.above), ("at most", declared.maximum),
-        ("below", declared.below)) if value is not None)
+        ("below", declared.below)) if value is not None and value != LARGEST_INT64)
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
@@ -128,8 +134,10 @@ class DeclaredOption:
 
   def _range_problem(self, value: float) -> str | None:
     declared = self.declaration
-    if isinstance(value, int) and abs(value) > _LARGEST_INT:
+    if isinstance(value, int) and abs(value) > LARGEST_INT64:
       return "it does not fit into 64 bits"
+    if isinstance(value, int) and declared.maximum is None and abs(value) > _LARGEST_INT:
+      return f"it must be at {f'most {_LARGEST_INT}' if value > 0 else f'least {-_LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
     if declared.minimum is not None and value < declared.minimum:
@@ -248,3 +256,11 @@ def _kind(hint: object) -> tuple[type, bool]:
 def _shown(number: float) -> str:
   """Without an exponent where it is a large whole number."""
   return f"{number:.15g}"
+
+
+def _brief(value: object) -> str:
+  """A value as messages quote it: Python refuses to write whole numbers of thousands of digits."""
+  if isinstance(value, int) and abs(value) >= 10**_LONGEST_QUOTE:
+    return f"a number of {value.bit_length()} bits"
+  text = str(value)
+  return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

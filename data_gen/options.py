@@ -16,11 +16,14 @@ import numpy as np
 
 from common import files, parallel
 from common.errors import UserError
-from common.options import Options, option
+from common.options import LARGEST_INT64, Options, option
 from data_gen.pretraining.masking import MaskingRatios
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
-_MOST_SHARDS = 99999
+# More are files of a few records each, and as many renames and disk writes.
+_MOST_SHARDS = 10_000
+# Processes that are allowed on any machine.
+_MOST_WORKERS = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,14 @@ class WorkerOptions(Options):
   def workers(self) -> int:
     """The number of processes: that given or, by default, one a core."""
     return self.num_workers or parallel.default_num_workers()
+
+  def check(self) -> None:
+    """Also that there are not far more processes than cores."""
+    super().check()
+    most = max(_MOST_WORKERS, 4 * parallel.default_num_workers())
+    if self.workers > most:
+      raise UserError(f"--num_workers={self.num_workers}: each is a process with memory of its own, and there are "
+                      f"{parallel.default_num_workers()} cores: at most {most}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +74,7 @@ class CorpusOptions(TextOptions):
   held_out_fraction: float = option(
       0.0, "Share of the documents that is put aside for evaluation, into --held_out_file.", minimum=0, maximum=0.9)
   held_out_file: str | None = option(None, "The held-out documents, prepared in the same way.")
-  seed: int = option(12345, "Chooses the documents that are held out.")
+  seed: int = option(12345, "Chooses the documents that are held out.", maximum=LARGEST_INT64)
 
   def check(self) -> None:
     """Also that the options of held-out documents are given together."""
@@ -88,7 +99,7 @@ class PretrainingDataOptions(TextOptions):
       128, "Tokens of a sequence, [CLS] and [SEP] included.", minimum=5, maximum=1 << 15)
   max_predictions_per_seq: int = option(
       20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob.", minimum=1)
-  random_seed: int = option(12345, "All randomness comes from it.")
+  random_seed: int = option(12345, "All randomness comes from it.", maximum=LARGEST_INT64)
   dupe_factor: int = option(10, "Passes over the text, each cut and masked differently.", minimum=1)
   masked_lm_prob: float = option(0.15, "Share of the tokens to predict.", minimum=0, maximum=1)
   short_seq_prob: float = option(0.1, "Share of the documents cut into shorter sequences.", minimum=0, maximum=1)
@@ -147,6 +158,8 @@ class PretrainingDataOptions(TextOptions):
       paths += [f"{sharded[1]}-{shard:05d}-of-{count:05d}" for shard in range(count)]
     if not paths:
       raise UserError("--output_file names no file")
+    if len(paths) > _MOST_SHARDS:
+      raise UserError(f"--output_file names {len(paths)} files, at most {_MOST_SHARDS} are possible")
     for path in paths:
       if os.path.isdir(path) or path.endswith(os.sep):
         raise UserError(f"--output_file: {path} is a directory: a file name is expected, e.g. "

@@ -44,16 +44,20 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
   The mean F1 is the metric `macro_f1`: over the classes that occur or are predicted.
 
   Args:
-    predictions: int [E], class numbers.
-    labels: int [E].
+    predictions: int [E], class numbers; or [E, C], 1 for each class that is predicted, where there may be several.
+    labels: the same of the truth.
     names: of the C classes.
   """
-  matrix = confusion_matrix(predictions, labels, len(names))
-  correct, support, predicted = matrix.diagonal(), matrix.sum(axis=1), matrix.sum(axis=0)
+  if np.ndim(labels) == 2:
+    chosen, true = np.asarray(predictions, bool), np.asarray(labels, bool)
+    correct, support, predicted = (chosen & true).sum(axis=0), true.sum(axis=0), chosen.sum(axis=0)
+  else:
+    matrix = confusion_matrix(predictions, labels, len(names))
+    correct, support, predicted = matrix.diagonal(), matrix.sum(axis=1), matrix.sum(axis=0)
   precision, recall = _ratio(correct, predicted), _ratio(correct, support)
   f1 = _ratio(2 * correct, support + predicted)
   seen = (support + predicted) > 0
-  shown = _most_frequent(matrix, _MOST_CLASSES)
+  shown = _most_frequent(support + predicted, _MOST_CLASSES)
   width = max(_width(shorten(names[number], _LONGEST_NAME)) for number in shown)
   width = max(width, len("macro average"))
   lines = [f"{'class':{width}}  precision  recall      f1  examples"]
@@ -61,8 +65,8 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
             f"{recall[number]:6.4f}  {f1[number]:6.4f}  {support[number]:8,}" for number in shown]
   if len(shown) < len(names):
     lines.append(f"… and {len(names) - len(shown):,} less frequent classes")
-  lines.append(f"{'macro average':{width}}  {precision[seen].mean():9.4f}  {recall[seen].mean():6.4f}  "
-               f"{f1[seen].mean():6.4f}  {support.sum():8,}")
+  means = [values[seen].mean() if seen.any() else 0.0 for values in (precision, recall, f1)]
+  lines.append(f"{'macro average':{width}}  {means[0]:9.4f}  {means[1]:6.4f}  {means[2]:6.4f}  {len(labels):8,}")
   return "\n".join(lines)
 
 
@@ -134,9 +138,8 @@ def _matrix_text(matrix: np.ndarray, names: Sequence[str]) -> str:
   return "\n".join(lines)
 
 
-def _most_frequent(matrix: np.ndarray, limit: int) -> np.ndarray:
+def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:
   """Numbers of the at most `limit` classes with the most examples and predictions, in the order of the classes."""
-  frequency = matrix.sum(axis=1) + matrix.sum(axis=0)
   return np.sort(np.argsort(-frequency, kind="stable")[:limit])
 
 
@@ -144,7 +147,7 @@ def _together(matrix: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, lis
   """Puts the less frequent of more than `_MOST_CLASSES` classes together into one."""
   if len(names) <= _MOST_CLASSES:
     return matrix, list(names)
-  kept = _most_frequent(matrix, _MOST_CLASSES - 1)
+  kept = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MOST_CLASSES - 1)
   place = np.full(len(names), len(kept))
   place[kept] = np.arange(len(kept))
   result = np.zeros((len(kept) + 1, len(kept) + 1), np.int64)

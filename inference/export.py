@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from data_gen.text.lines import read_text
 from inference.agreement import Agreement, compare
 from inference.options import ExportOptions
 from inference.tasks import choose_task, load_task
@@ -149,16 +150,11 @@ def _concrete(function, specifications: dict):
 
 
 def _read_lines(path: str) -> list[str]:
-  files.check_readable(path, "check_file")
-  try:
-    # Lines end with "\n" only: other separators are for the tokenizer.
-    with files.open_file(path, newline="\n") as file:
-      lines = [line.removesuffix("\n") for line in file]
-  except UnicodeDecodeError as error:
-    raise UserError(f"--check_file: {path} is not UTF-8: {error.reason}") from None
-  if not lines:
+  text = read_text(files.check_readable(path, "check_file"))
+  if not text:
     raise UserError(f"--check_file: {path} is empty")
-  return lines
+  # Lines end with "\n" only: other separators are for the tokenizer.
+  return text.removesuffix("\n").split("\n")
 
 
 def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:

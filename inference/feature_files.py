@@ -7,7 +7,6 @@ Letters: E lines, T tokens, H hidden.
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import os
 import re
@@ -22,10 +21,13 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from common.parallel import portions
+from data_gen.text.lines import input_lines, open_unzipped
 from data_gen.tokenization.vocabulary import Vocabulary
 
-# Lines read and sorted by length together.
+# Lines read and sorted by length together; fewer where they are long.
 _LINES_AT_ONCE = 4096
+_CHARACTERS_AT_ONCE = 1 << 24
 _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
 
 
@@ -39,14 +41,14 @@ def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
   if path == "-":
     yield sys.stdin.buffer, None
     return
-  try:
-    # A pipe has no size.
-    size = files.file_size(path) or None
-    file = files.open_file(path, "rb")
-  except OSError as error:
-    raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
-  with file:
-    yield file, size
+  with contextlib.ExitStack() as stack:
+    try:
+      # A pipe has no size.
+      size = files.file_size(path) or None
+      stored, file = stack.enter_context(open_unzipped(path))
+    except OSError as error:
+      raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
+    yield file, size if file is stored else None
 
 
 def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[str], int]]:
@@ -57,29 +59,16 @@ def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[st
     path: of the file, for errors.
 
   Raises:
-    UserError: it can't be read, or a line is not UTF-8.
+    UserError: it can't be read, or a line is not UTF-8 or too long.
   """
-  number = 0
-  while True:
-    try:
-      chunk = list(itertools.islice(file, _LINES_AT_ONCE))
-    except OSError as error:
-      raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
-    if not chunk:
-      return
+  lines = input_lines(file, "standard input" if path == "-" else path)
+  for chunk in portions(lines, lambda line: max(len(line), _CHARACTERS_AT_ONCE // _LINES_AT_ONCE), _CHARACTERS_AT_ONCE):
     pairs = []
     for line in chunk:
-      number += 1
-      try:
-        text = line.decode("utf-8").strip()
-      except UnicodeDecodeError as error:
-        where = "standard input" if path == "-" else path
-        raise UserError(f"{where}:{number}: not UTF-8 at byte {error.start + 1} of the line "
-                        f"(0x{line[error.start]:02x}): convert the file first") from None
-      pair = _PAIR.match(text)
-      pairs.append(pair.groups() if pair else (text, ""))
+      pair = _PAIR.match(line.strip())
+      pairs.append(pair.groups() if pair else (line.strip(), ""))
     text_a, text_b = map(list, zip(*pairs, strict=True))
-    yield text_a, text_b, sum(map(len, chunk))
+    yield text_a, text_b, sum(len(line.encode()) + 1 for line in chunk)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +113,8 @@ def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled:
   if path.endswith(".npz"):
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
       # Beside the output, where there is room for it; what is written over a network is collected on this machine.
-      directory = None if files.is_remote(path) else os.path.dirname(os.path.abspath(path))
+      is_elsewhere = files.is_remote(path) or files.is_special(path)
+      directory = None if is_elsewhere else os.path.dirname(os.path.abspath(path))
       writer = _NpzWriter(stack, directory, layers, hidden_size, pooled)
       yield writer
       writer.finish(file)

@@ -11,12 +11,13 @@ import contextlib
 import dataclasses
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
 from common import files
 from common.errors import UserError
-from data_gen.text.lines import looks_like_json
+from data_gen.text.lines import looks_like_json, open_unzipped
 from inference.options import InferenceSettings, PredictOptions
 from inference.tasks import choose_task, load_task
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
@@ -28,6 +29,8 @@ _ID = "id"
 _INPUTS_AT_ONCE = 256
 # What is read of a file at a time; of a pipe what is there.
 _BYTES_AT_ONCE = 1 << 16
+# Of a longer line nothing but its end is looked for: it is no input, and must not fill the memory.
+_LONGEST_LINE_BYTES = 16 << 20
 
 
 class Predictor:
@@ -88,11 +91,11 @@ class Predictor:
         raise UserError(f"input {number}: {error}") from None
     return self._predict(checked)
 
-  def answer_lines(self, lines: Iterable[bytes], first: int = 1) -> list[dict]:
+  def answer_lines(self, lines: Iterable[bytes | None], first: int = 1) -> list[dict]:
     """A result for every line; {"line": number, "error": message} for one that can't be used.
 
     Args:
-      lines: without line ends, see `parse_line`.
+      lines: without line ends, see `parse_line`; None for one that is too long to be an input.
       first: number of the first line.
     """
     results: list[dict] = []
@@ -120,16 +123,18 @@ class Predictor:
     return results
 
 
-def parse_line(line: bytes, pairs: bool) -> object:
+def parse_line(line: bytes | None, pairs: bool) -> object:
   """A line as it would be given from Python: a JSON object, "first TAB second" where pairs are known, else a text.
 
   Args:
-    line: without its line end.
+    line: without its line end; None for one that is too long.
     pairs: whether a tab separates two texts; else it is white space.
 
   Raises:
-    UserError: not UTF-8, JSON that can't be read, or several tabs.
+    UserError: too long, not UTF-8, JSON that can't be read, or several tabs.
   """
+  if line is None:
+    raise UserError(f"longer than {_LONGEST_LINE_BYTES >> 20} MiB: a line an input is expected")
   try:
     text = line.decode("utf-8")
   except UnicodeDecodeError as error:
@@ -206,10 +211,11 @@ def run(options: PredictOptions) -> None:
                            vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
   predictor = Predictor(loaded, options.task, options)
   _log(predictor.inference.load_report.describe())
+  predictor.inference.log = _log
   _log(f"ready: {predictor.task}")
   with contextlib.ExitStack() as stack:
     from_file, to_file = options.input_file != "-", options.output_file != "-"
-    source = stack.enter_context(files.open_file(options.input_file, "rb")) if from_file else sys.stdin.buffer
+    source = stack.enter_context(open_unzipped(options.input_file))[1] if from_file else sys.stdin.buffer
     write = stack.enter_context(files.atomic_write(options.output_file, "wb")).write if to_file else _write_at_once
     done = serve(predictor, source, write)
   if truncated := predictor.inference.truncated:
@@ -227,26 +233,37 @@ def _log(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
-def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes]]:
-  """The whole lines that are there, at least one, without their line ends; waits only where there is none."""
+def _waiting_lines(source: IO[bytes]) -> Iterator[list[bytes | None]]:
+  """The whole lines that are there, at least one, without their line ends; waits only where there is none.
+
+  A line of more than `_LONGEST_LINE_BYTES` is None.
+  """
   parts: list[bytes] = []
+  size = 0
   is_first = True
   while True:
     try:
       # One read of the system: it returns what a pipe holds, however little that is.
       data = source.read1(_BYTES_AT_ONCE)
-    except OSError as error:
-      raise UserError(f"the input can't be read: {error.strerror}") from None
+    except (OSError, EOFError, zlib.error) as error:
+      raise UserError(f"the input can't be read: {getattr(error, 'strerror', None) or error}") from None
     if is_first:
       data = data.removeprefix(b"\xef\xbb\xbf")
       is_first = False
-    whole, end, rest = data.rpartition(b"\n")
-    if end:
-      yield [line.removesuffix(b"\r") for line in b"".join([*parts, whole]).split(b"\n")]
-      parts = [rest]
+    first, *lines = data.split(b"\n")
+    size += len(first)
+    if size <= _LONGEST_LINE_BYTES:
+      parts.append(first)
     else:
-      parts.append(rest)
+      parts.clear()
+    if lines:
+      first = b"".join(parts) if size <= _LONGEST_LINE_BYTES else None
+      *whole, rest = lines
+      yield [None if line is None else line.removesuffix(b"\r") for line in (first, *whole)]
+      parts, size = [rest], len(rest)
     if not data:
       break
-  if last := b"".join(parts):
+  if size > _LONGEST_LINE_BYTES:
+    yield [None]
+  elif last := b"".join(parts):
     yield [last.removesuffix(b"\r")]

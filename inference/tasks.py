@@ -18,6 +18,7 @@ TASKS = {
     "classifier": "tasks.classification.inference:ClassifierInference",
     "multiple_choice": "tasks.multiple_choice.inference:ChoiceInference",
     "squad": "tasks.question_answering.inference:AnswerInference",
+    "ner": "tasks.token_classification.inference:TokenInference",
     "fill_mask": "inference.fill_mask:MaskInference",
     "features": "inference.features:FeatureInference",
 }

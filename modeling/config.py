@@ -9,6 +9,11 @@ from common.files import read_json, write_json
 # What may be called `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
 
+# Tensors have no more rows.
+_LARGEST_SIZE = 2**31 - 1
+_MOST_LAYERS = 10_000
+# What is kept is scaled by 1 / (1 - rate): beyond, training is noise, and at last a division by zero.
+LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
 DECAYS = ("linear", "cosine", "constant")
 # Dropout of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
@@ -40,8 +45,8 @@ class BertConfig:
     extra: what else the file held. Kept and written back, never read.
 
   Raises:
-    UserError: a value of the wrong type, a size below 1, a rate outside [0, 1), an unknown activation,
-      or heads that do not divide the hidden size.
+    UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside [0, 0.99], an unknown
+      activation, or heads that do not divide the hidden size.
   """
 
   vocab_size: int
@@ -149,8 +154,16 @@ def _check_value(field: dataclasses.Field, value: object) -> None:
   if field.type is str and not isinstance(value, str):
     raise UserError(f"{key} is {value!r}, a string is expected")
   if field.type is int and value < 1:
-    raise UserError(f"{key} is {value}, it must be at least 1")
-  if field.name.endswith("_prob") and not 0 <= value < 1:
-    raise UserError(f"{key} is {value}, it must be at least 0 and less than 1")
+    raise UserError(f"{key} is {_shown(value)}, it must be at least 1")
+  largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
+  if field.type is int and value > largest:
+    raise UserError(f"{key} is {_shown(value)}, it must be at most {largest}")
+  if field.name.endswith("_prob") and not 0 <= value <= LARGEST_DROPOUT:
+    raise UserError(f"{key} is {value}, it must be at least 0 and at most {LARGEST_DROPOUT}")
   if field.name in ("initializer_range", "layer_norm_epsilon") and not 0 < value < 1:
     raise UserError(f"{key} is {value}, it must lie between 0 and 1")
+
+
+def _shown(number: int) -> str:
+  """Python refuses to write numbers of thousands of digits, and nobody wants to read them."""
+  return str(number) if abs(number) < 10**30 else f"a number of {number.bit_length()} bits"

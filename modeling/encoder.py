@@ -14,6 +14,7 @@ from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
 from modeling.layers import LayerNorm, activation, check_policy, dense
+from modeling.memory import check_model
 from modeling.recompute import recomputed
 from modeling.saving import Checkpointed, Configured, register
 
@@ -104,7 +105,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       compute the rest again for the gradients. May be set at any time.
 
   Raises:
-    UserError: a policy that keeps weights in another type than float32, such as "bfloat16".
+    UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or weights that do not
+      fit into this machine's memory.
   """
 
   _arguments = ("seed", "causal", "lora")
@@ -116,6 +118,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     # Keras must not round ids that come as floats.
     super().__init__(autocast=False, **kwargs)
     check_policy(self.dtype_policy)
+    check_model(config)
     self.config = config
     self.seed = seed
     self.causal = causal

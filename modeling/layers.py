@@ -148,9 +148,9 @@ def fused(function: Callable) -> Callable:
     return function
   import tensorflow as tf
 
-  forward = tf.function(function, jit_compile=True)
+  forward = tf.function(function, jit_compile=True, autograph=False)
 
-  @tf.function(jit_compile=True)
+  @tf.function(jit_compile=True, autograph=False)
   def backward(arguments, upstream):
     with tf.GradientTape() as tape:
       tape.watch(arguments)

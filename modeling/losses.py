@@ -3,6 +3,8 @@
 `CrossEntropy` and `Accuracy` are the same for `compile` and `fit`.
 """
 
+from collections.abc import Mapping
+
 import keras
 from keras import ops
 
@@ -33,7 +35,13 @@ def example_weights(features: dict):
   return ops.ones((ops.shape(features["input_ids"])[0],), "float32")
 
 
-def weighted_sums(name: str, logits, labels, weights) -> dict:
+def loss_weights(features: dict):
+  """float32 [B]: how much examples count in the loss, `example_weights` times "loss_weight" [B] where that is given."""
+  weights = example_weights(features)
+  return weights * features["loss_weight"] if "loss_weight" in features else weights
+
+
+def weighted_sums(name: str, logits, labels, weights, parts: Mapping | None = None) -> dict:
   """What the loss and the accuracy of a classification add up to.
 
   Args:
@@ -41,13 +49,18 @@ def weighted_sums(name: str, logits, labels, weights) -> dict:
     logits: float32 [R, C].
     labels: int [R].
     weights: float32 [R].
+    parts: name → weights float32 [R], of parts of the rows whose accuracy is asked for by itself; None for none.
 
   Returns:
-    float32 scalars "<name>_loss_sum" (nats), "<name>_count", "<name>_correct".
+    float32 scalars "<name>_loss_sum" (nats), "<name>_count", "<name>_correct", and the last two for each part.
   """
   losses, predictions = softmax_cross_entropy(logits, labels)
   correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
+  sums = {}
+  for part, part_weights in (parts or {}).items():
+    sums |= {f"{part}_count": ops.sum(part_weights), f"{part}_correct": ops.sum(part_weights * correct)}
   return {
+      **sums,
       f"{name}_loss_sum": ops.sum(weights * losses),
       f"{name}_count": ops.sum(weights),
       f"{name}_correct": ops.sum(weights * correct),

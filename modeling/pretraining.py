@@ -151,7 +151,7 @@ class BertForPreTraining(BertTaskModel):
     return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
 
 
-def pretraining_sums(outputs: dict, features: dict) -> dict:
+def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
   """What the losses and metrics of a batch add up to.
 
   Sums, not means, so that batches, replicas and hosts of different numbers of predictions add up exactly. The loss of
@@ -161,19 +161,28 @@ def pretraining_sums(outputs: dict, features: dict) -> dict:
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
     features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
       "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
-      examples.
+      examples; with `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
+    mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
+      paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
 
   Returns:
     float32 scalars: "masked_lm_loss_sum" (nats), "masked_lm_count", "masked_lm_correct", "next_sentence_loss_sum",
-    "next_sentence_count", "next_sentence_correct".
+    "next_sentence_count", "next_sentence_correct"; with `mask_id` "masked_lm_at_mask_count" and
+    "masked_lm_at_mask_correct".
   """
   token_weights, sentence_weights = _weights(features)
   token_logits = outputs["masked_lm_logits"]
   token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
   token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
   sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
+  parts = {}
+  if mask_id is not None:
+    positions = ops.cast(features["masked_lm_positions"], "int32")
+    visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
+    at_mask = token_weights * ops.cast(ops.equal(visible, mask_id), "float32")
+    parts["masked_lm_at_mask"] = ops.reshape(at_mask, (-1,))
   return {
-      **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,))),
+      **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,)), parts),
       **weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
   }
 
@@ -199,13 +208,16 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
     losses: parts of the loss; the others are not reported.
 
   Returns:
-    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy".
+    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; "masked_lm_accuracy_at_mask" where
+    predictions at [MASK] were counted and there were some.
   """
   metrics = {}
   for part in losses:
     count = max(sums[f"{part}_count"], 1e-5)
     metrics[f"{part}_loss"] = sums[f"{part}_loss_sum"] / count
     metrics[f"{part}_accuracy"] = sums[f"{part}_correct"] / count
+  if sums.get("masked_lm_at_mask_count", 0) > 0:
+    metrics["masked_lm_accuracy_at_mask"] = sums["masked_lm_at_mask_correct"] / sums["masked_lm_at_mask_count"]
   return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
 
 

@@ -5,16 +5,28 @@ from collections.abc import Mapping
 
 from common import files
 
+EVAL_RESULTS = "eval_results.json"
+
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:
   """`eval_results.txt` as the original writes it (sorted `key = value` lines), and `eval_results.json`."""
   results = {"global_step": step, **metrics}
   with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
     file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-  files.write_json(os.path.join(directory, "eval_results.json"), {name: results[name] for name in sorted(results)})
+  files.write_json(os.path.join(directory, EVAL_RESULTS), {name: results[name] for name in sorted(results)})
+
+
+def add_degenerate(directory: str, step: int, warning: str) -> None:
+  """Adds "degenerate" to the `eval_results.json` of this step, where there is one."""
+  path = os.path.join(directory, EVAL_RESULTS)
+  results = files.read_json_object(path)
+  if results.get("global_step") == step:
+    files.write_json(path, {**results, "degenerate": warning})
 
 
 def describe_evaluation(directory: str, num_examples: int, metrics: Mapping[str, float]) -> str:
   """The results as a table, and where they are."""
-  lines = [f"evaluation on {num_examples:,} examples ({directory}/eval_results.txt)"]
-  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))])
+  # The original's files have the loss of a classifier twice.
+  shown = {name: value for name, value in metrics.items() if f"eval_{name}" not in metrics}
+  lines = [f"evaluation on {num_examples:,} examples ({os.path.join(directory, 'eval_results.txt')})"]
+  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(shown.items()))])

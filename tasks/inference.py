@@ -15,7 +15,7 @@ import functools
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -71,6 +71,7 @@ class TaskInference(abc.ABC):
     load_report: what became of the weights of the checkpoint.
     notes: what somebody who exports the model should know.
     truncated: inputs so far that lost tokens.
+    log: takes what the user should know while waiting, a line at a time; nothing is done with it unless it is set.
   """
 
   head: str | None = None
@@ -95,6 +96,7 @@ class TaskInference(abc.ABC):
     self.max_seq_length = self._input_length(loaded, settings.max_seq_length)
     self.notes: list[str] = list(loaded.notes)
     self.truncated = 0
+    self.log: Callable[[str], None] = lambda line: None
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
 

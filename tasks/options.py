@@ -8,11 +8,11 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from common.errors import UserError
-from common.options import Options, declared_options, option
-from modeling.config import DECAYS, HEAD_DROPOUT, BertConfig
+from common.options import LARGEST_INT64, Options, declared_options, option
+from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,13 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   max_grad_norm: float = option(
       1.0, "Largest norm of all gradients together, longer ones are scaled down; 0 for none.", minimum=0, sweep=True)
   hidden_dropout_prob: float | None = option(
-      None, "Dropout of embeddings and layers.", minimum=0, below=1, sweep=True,
+      None, "Dropout of embeddings and layers.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
   attention_probs_dropout_prob: float | None = option(
-      None, "Dropout of the attention probabilities.", minimum=0, below=1, sweep=True,
+      None, "Dropout of the attention probabilities.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
       default_text="as in bert_config.json")
-  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, sweep=True)
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
+                     sweep=True)
   save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
   keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
   iterations_per_loop: int | None = option(
@@ -156,7 +157,7 @@ class FineTuningOptions(TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")
-  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, sweep=True)
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   eval_steps: int | None = option(
@@ -173,23 +174,34 @@ class FineTuningOptions(TrainingOptions):
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
 
+  original_batches: bool = option(
+      False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
+      "so always full; a run has so many steps as that gives.")
+
   def check(self) -> None:
     super().check()
     if self.early_stopping_patience and self.eval_steps == 0:
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
 
   def steps_per_epoch(self, num_examples: int) -> int:
-    """The last batch of an epoch may be smaller; it is not dropped."""
+    """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""
+    if self.original_batches:
+      return max(1, num_examples // self.train_batch_size)
     return -(-num_examples // self.train_batch_size)
 
   def num_train_steps(self, num_examples: int) -> int:
     """Updates of a whole run."""
+    if self.original_batches:
+      return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
     return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DevelopmentSetOptions(Options):
-  """Development set; for tasks that have one of their own."""
+  """Development set.
+
+  For tasks that have one of their own.
+  """
 
   do_eval: bool = option(False, "Evaluate on the development set at the end.")
   max_eval_examples: int | None = option(
@@ -218,11 +230,79 @@ class DevelopmentSetOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeadDropoutOptions(Options):
-  """Head; for tasks whose head drops units, which that of question answering does not."""
+  """Head.
 
-  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0, below=1, sweep=True)
+  For tasks whose head drops units, which that of question answering does not.
+  """
+
+  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0,
+                                     maximum=LARGEST_DROPOUT, sweep=True)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassWeightOptions(Options):
+  """Classes.
+
+  For tasks that choose among some.
+  """
+
+  class_weights: str | None = option(
+      None, "How much examples count in the loss, by their class: numbers in the order of the classes, or balanced for "
+      "all classes to count the same.", default_text="1 for each")
+
+  def check(self) -> None:
+    super().check()
+    if self.class_weights not in (None, _BALANCED):
+      weights = self._listed_weights()
+      if not weights or not all(0 <= weight < math.inf for weight in weights) or not any(weights):
+        raise UserError(f"--class_weights={self.class_weights}: balanced or a list of numbers is expected, none "
+                        "negative and not all 0")
+
+  def weights_of_classes(self, labels: Sequence[str], counts: Sequence[int]) -> list[float] | None:
+    """The weight of each class; None where all count the same.
+
+    Args:
+      labels: names of the C classes.
+      counts: C numbers of training examples. Balanced is the number of all, divided by that of the class and by the
+        number of classes that there are examples of; 1 for a class without any.
+
+    Raises:
+      UserError: as many numbers as classes are expected.
+    """
+    num_classes = sum(count > 0 for count in counts)
+    return self._weights(labels, [sum(counts) / (num_classes * count) if count else 1.0 for count in counts])
+
+  def weights_of_positives(self, labels: Sequence[str], counts: Sequence[int], num_examples: int
+                           ) -> list[float] | None:
+    """Where several classes may apply to an example: how much it counts that a class does, against 1 that it does not.
+
+    Args:
+      labels, counts: as above.
+      num_examples: of the training set. Balanced is the number of examples without the class, divided by that with it.
+    """
+    return self._weights(labels, [(num_examples - count) / count if 0 < count < num_examples else 1.0
+                                  for count in counts])
+
+  def _weights(self, labels: Sequence[str], balanced: list[float]) -> list[float] | None:
+    if self.class_weights is None:
+      return None
+    if self.class_weights == _BALANCED:
+      return balanced
+    weights = self._listed_weights()
+    if len(weights) != len(labels):
+      raise UserError(f"--class_weights={self.class_weights}: {len(labels)} numbers are expected, for "
+                      f"{', '.join(labels)}")
+    return weights
+
+  def _listed_weights(self) -> list[float]:
+    """Empty where they are no numbers."""
+    try:
+      return [float(weight) for weight in self.class_weights.split(",")]
+    except ValueError:
+      return []
+
+
+_BALANCED = "balanced"
 # In the names of directories these are always there; of the other options, those that have several values.
 _SHORT_NAMES = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
 

@@ -14,12 +14,14 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
+from modeling import memory
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
+from tasks.degenerate import Predicted, constant_sets
 from tasks.options import FineTuningOptions, TrainingOptions
 from training.devices import Devices
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
@@ -47,6 +49,7 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
@@ -63,6 +66,7 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
+  evaluation_state: tuple[str, ...] = ()
   reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
@@ -116,15 +120,26 @@ class Task(abc.ABC):
   def predict(self, run: "Run") -> None:  # noqa: B027
     """Predictions and their files; called where `options.predicts`."""
 
+  def predictions(self) -> dict[str, Predicted]:
+    """What the last evaluation predicted, by the names of its sets; empty for pre-training and before the first.
+
+    The driver says so where all predictions of a set are the same.
+    """
+    return {}
+
   def is_degenerate(self) -> bool:
     """Whether the last evaluation's predictions were all the same."""
-    return False
+    return bool(constant_sets(self.predictions()))
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics that an earlier version noted, with those that have been added since."""
+    return dict(metrics)
 
   def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""
 
   def check_devices(self, devices: Devices) -> None:
-    """Raises `UserError` where batches can't be spread over the replicas."""
+    """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
     options, replicas = self.options, devices.strategy.num_replicas_in_sync
     parts = replicas * options.gradient_accumulation_steps
     if options.do_train and options.train_batch_size % parts:
@@ -132,6 +147,23 @@ class Task(abc.ABC):
                      if options.gradient_accumulation_steps > 1 else "")
       raise UserError(f"--train_batch_size={options.train_batch_size} is the batch of all devices together and can't "
                       f"be divided by {replicas} replicas{accumulated}: take a multiple of {parts}")
+    if options.do_train:
+      self._check_memory(devices, parts)
+
+  def _check_memory(self, devices: Devices, parts: int) -> None:
+    """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
+    options, config = self.options, self.config
+    micro_batch = options.train_batch_size // parts
+    # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
+    needed = memory.batch_bytes(options.train_batch_size * self.loop_options().tokens_per_example)
+    if devices.kind == "CPU":
+      needed += memory.training_bytes(
+          config, micro_batch * self.loop_options().tokens_per_example, options.freeze_layers,
+          options.freeze_embeddings, half_precision=devices.dtype != "float32")
+    memory.check_memory(
+        needed, f"a training step of --train_batch_size={options.train_batch_size}"
+        f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
+        "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
   def finished(self, run: "Run") -> str:
     """What the user is told where the run is at its last step already."""
@@ -186,16 +218,23 @@ class FineTuningTask(Task):
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
+  @property
+  def num_train_examples(self) -> int:
+    """From which the number of steps follows."""
+    return len(self.train_examples)
+
   def schedule(self) -> WarmupDecay:
-    steps = self.options.num_train_steps(len(self.train_examples))
+    steps = self.options.num_train_steps(self.num_train_examples)
     return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
                        self.options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
     options, examples = self.options, self.train_examples
-    eval_steps = options.steps_per_epoch(len(examples)) if options.eval_steps is None else options.eval_steps
+    epoch = options.steps_per_epoch(self.num_train_examples)
+    eval_steps = epoch if options.eval_steps is None else options.eval_steps
     return LoopOptions(
-        num_train_steps=options.num_train_steps(len(examples)), save_checkpoints_steps=options.save_checkpoints_steps,
+        num_train_steps=options.num_train_steps(self.num_train_examples),
+        save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
         tokens_per_example=examples.tokens_per_example, profile_steps=options.profile_steps,
         shown_metric=self.shown_metric)
@@ -204,7 +243,8 @@ class FineTuningTask(Task):
     options, strategy = self.options, run.devices.strategy
     lengths = self.padded_lengths(run.devices)
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context))
+        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context,
+        options.original_batches))
 
   def describe_examples(self) -> str:
     """How many there are to train on, and how long, for the user."""
@@ -230,7 +270,8 @@ class FineTuningTask(Task):
 
   def plan(self, run: "Run") -> str:
     options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
-    padding = "all padded to" if len(padded_to) == 1 else "batches of similar length, padded to at most"
+    similar = "batches, each" if options.original_batches else "batches of similar length,"
+    padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",

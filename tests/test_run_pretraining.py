@@ -13,12 +13,12 @@ from tests.processes import Script, curve, tensors
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
 from training.run_directory import read_metrics
 
-STEPS = 600
+STEPS = 300
 
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory) -> list[str]:
-  """A run of 600 steps of a tiny network, with dropout and several epochs."""
+  """A run of 300 steps of a tiny network, with dropout and several epochs."""
   folder = tmp_path_factory.mktemp("data")
   for number in range(3):
     write_records(folder / f"train-{number}.tfrecord", 100, 100 * number)

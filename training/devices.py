@@ -5,13 +5,13 @@ Not run for want of the hardware: GPUs and TPUs.
 """
 
 import dataclasses
-import json
 import os
 import socket
 import urllib.parse
 
 import tensorflow as tf
 
+from common.cluster import Cluster, read_cluster, told_who_is_missing
 from common.errors import UserError
 
 # Where a TPU's server listens, and how long it may take to answer.
@@ -79,8 +79,9 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   if kind == "tpu":
     strategy = _tpu_strategy(tpu, paths)
   elif kind == "multi_worker_mirrored":
-    num_workers, is_chief = _check_tf_config()
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    cluster = read_cluster()
+    num_workers, is_chief = len(cluster.names), cluster.is_chief
+    strategy = _multi_worker_strategy(cluster)
   elif kind == "mirrored":
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     if len(devices) < 2:
@@ -89,6 +90,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
   else:
     strategy = tf.distribute.get_strategy()
+  # Not before there is a strategy: that of several machines must find TensorFlow untouched.
+  _let_xla_introduce_itself()
   device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
@@ -103,6 +106,21 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       is_chief=is_chief, num_workers=num_workers)
 
 
+def _let_xla_introduce_itself() -> None:
+  """Compiles once with nobody listening.
+
+  The first compilation of a process writes lines about XLA to standard error, past TensorFlow's log level.
+  """
+  nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
+  os.dup2(nowhere, 2)
+  try:
+    tf.function(lambda: tf.constant(1) + 1, jit_compile=True)()
+  finally:
+    os.dup2(listening, 2)
+    os.close(nowhere)
+    os.close(listening)
+
+
 def _dtype(precision: str, device_kind: str) -> str:
   if precision == "auto":
     precision = "float32"
@@ -115,18 +133,18 @@ def _dtype(precision: str, device_kind: str) -> str:
   return {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
-def _check_tf_config() -> tuple[int, bool]:
-  """Number of workers and whether this one is the chief, from the environment variable TF_CONFIG."""
-  example = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
+def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+  """The strategy, once all processes are there.
+
+  Raises:
+    UserError: they do not find each other.
+  """
   try:
-    config = json.loads(os.environ.get("TF_CONFIG", ""))
-    cluster, task = config["cluster"], config["task"]
-    workers = [(kind, index) for kind in ("chief", "worker") for index in range(len(cluster.get(kind, ())))]
-    position = workers.index((task["type"], int(task["index"])))
-  except (ValueError, KeyError, TypeError):
-    raise UserError("--distribution_strategy=multi_worker_mirrored needs the environment variable TF_CONFIG on every "
-                    f"machine, e.g. TF_CONFIG='{example}'") from None
-  return len(workers), position == 0
+    with told_who_is_missing():
+      return tf.distribute.MultiWorkerMirroredStrategy()
+  except tf.errors.OpError as error:
+    raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "
+                    f"cluster: {' '.join(error.message.split())[:300]}") from None
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:

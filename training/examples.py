@@ -37,7 +37,7 @@ class Examples:
   Attributes:
     tokens: name → [T], one value a token: "input_ids" int32, "segment_ids" of any integer type.
     row_lengths: int64 [E], tokens of each example.
-    values: name → [E], one value an example, e.g. "label_ids".
+    values: name → [E] or [E, C], what an example has, e.g. "label_ids"; integers come as int32.
   """
 
   tokens: Mapping[str, np.ndarray]
@@ -70,7 +70,12 @@ class Examples:
   @property
   def value_types(self) -> dict[str, np.dtype]:
     """Name → dtype of what `select` gives for each example."""
-    return {name: values.dtype for name, values in self.values.items()}
+    return {name: _batch_type(values) for name, values in self.values.items()}
+
+  @property
+  def value_shapes(self) -> dict[str, tuple[int, ...]]:
+    """Name → shape of what `select` gives for each example."""
+    return {name: values.shape[1:] for name, values in self.values.items()}
 
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """What a batch is made of.
@@ -80,7 +85,7 @@ class Examples:
       num_real: those behind so many only fill the batch.
 
     Returns:
-      int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B] each.
+      int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
     """
     return self.row_starts[chosen], self.row_lengths[chosen], {
         name: values[chosen] for name, values in self.values.items()}
@@ -127,6 +132,23 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
   return [batches[index] for index in random.permutation(len(batches))]
 
 
+def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
+  """The examples of a step where batches are cut from epochs that follow each other, without regard to their ends.
+
+  Returns:
+    int64 [batch_size].
+  """
+  places = np.arange(step * batch_size, (step + 1) * batch_size)
+  epochs, places = np.divmod(places, num_examples)
+  return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]
+                         for epoch in np.unique(epochs)])
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
+  return np.random.default_rng([seed, epoch]).permutation(num_examples)
+
+
 def sorted_batches(row_lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
   """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant."""
   order = np.argsort(-row_lengths, kind="stable")
@@ -143,11 +165,12 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
     lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
 
   Returns:
-    tokens int32 [B, S] each, padded with 0; "input_mask" int32 [B, S]; values [B] each; "example_index" int32 [B];
-    "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
+    tokens int32 [B, S] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
+    [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
   """
   rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
   starts, row_lengths, values = examples.select(rows, len(chosen))
+  values = {name: value.astype(examples.value_types[name]) for name, value in values.items()}
   length = lengths[np.searchsorted(lengths, row_lengths.max())]
   positions = np.arange(length)
   mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
@@ -158,7 +181,7 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
 
 
 def training_dataset(examples: Examples, batch_size: int, seed: int, start_step: int, lengths: np.ndarray,
-                     context: tf.distribute.InputContext) -> tf.data.Dataset:
+                     context: tf.distribute.InputContext, consecutive: bool = False) -> tf.data.Dataset:
   """Endless epochs for the replicas of one host.
 
   Args:
@@ -168,12 +191,15 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
     start_step: steps already made; one batch a step.
     lengths: see `padded_lengths`.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
+    consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
   """
   steps_per_epoch = -(-len(examples) // batch_size)
   plan = functools.lru_cache(maxsize=2)(
       lambda epoch: epoch_batches(examples.lengths, batch_size, seed, epoch))
 
   def batch_of_step(step: int) -> dict[str, np.ndarray]:
+    if consecutive:
+      return assemble(examples, consecutive_batch(len(examples), batch_size, seed, int(step)), batch_size, lengths)
     epoch, index = divmod(int(step), steps_per_epoch)
     return assemble(examples, plan(epoch)[index], batch_size, lengths)
 
@@ -188,6 +214,10 @@ def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
   batches = sorted_batches(examples.lengths, batch_size)
   return _dataset(lambda step: assemble(examples, batches[int(step)], batch_size, lengths), examples, batch_size,
                   0, len(batches), context)
+
+
+def _batch_type(values: np.ndarray) -> type:
+  return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
 
 
 def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Examples, batch_size: int, start: int,
@@ -207,8 +237,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
               for name in types]
 
     tensors = tf.numpy_function(arrays, [step], [tf.as_dtype(dtype) for dtype in types.values()], stateful=False)
-    axes = [*examples.sequence_axes, None]
-    return {name: tf.ensure_shape(tensor, [replicas, size, *axes] if name in sequences else [replicas, size])
+    shapes = {**dict.fromkeys(sequences, (*examples.sequence_axes, None)), **examples.value_shapes}
+    return {name: tf.ensure_shape(tensor, [replicas, size, *shapes.get(name, ())])
             for name, tensor in zip(types, tensors, strict=True)}
 
   dataset = tf.data.Dataset.range(start, stop).map(of_step, num_parallel_calls=1, deterministic=True)

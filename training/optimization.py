@@ -44,7 +44,7 @@ class AdamWeightDecay:
     self.m = [_slot(variable) for variable in self.variables]
     self.v = [_slot(variable) for variable in self.variables]
     # One pass over each weight and its slots instead of a dozen, whether or not the rest of the step is compiled.
-    self._assign = tf.function(self._assign_all, jit_compile=True)
+    self._assign = tf.function(self._assign_all, jit_compile=True, autograph=False)
 
   def slots(self) -> dict[str, dict[str, tf.Variable]]:
     """Slot name ("m", "v") → original variable name → slot variable, for checkpoints."""

@@ -34,8 +34,9 @@ class EvaluationPass:
     self._batches = batches
     self._strategy = strategy
     self._check_stop = check_stop
-    self._sums = tf.function(lambda features: objective.sums(features, None), jit_compile=jit_compile or None)
-    self._next_sums = tf.function(self._sums_of_next)
+    self._sums = tf.function(
+        lambda features: objective.sums(features, None), jit_compile=jit_compile or None, autograph=False)
+    self._next_sums = tf.function(self._sums_of_next, autograph=False)
 
   def __call__(self) -> dict[str, float]:
     """Metrics of the whole set."""
@@ -75,13 +76,13 @@ class Prediction:
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                strategy: tf.distribute.Strategy, jit_compile: bool, token_outputs: tuple[str, ...] = (),
                check_stop: Callable[[], None] = lambda: None):
-    self._model = tf.function(model, jit_compile=jit_compile or None)
+    self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
     self._batch_size = batch_size
     self._lengths = lengths
     self._strategy = strategy
     self._token_outputs = token_outputs
     self._check_stop = check_stop
-    self._next = tf.function(self._next_outputs)
+    self._next = tf.function(self._next_outputs, autograph=False)
 
   def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """Runs over all examples.
@@ -138,7 +139,8 @@ class LocalPrediction:
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
                token_outputs: tuple[str, ...] = ()):
     self._model = tf.function(
-        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}])
+        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
+        autograph=False)
     self._model.get_concrete_function()
     self._batch_size = batch_size
     self._lengths = lengths

@@ -108,7 +108,8 @@ class TrainingStep:
     self._replicas = strategy.num_replicas_in_sync
     self._global_batch_size = global_batch_size
     self._options = options
-    compiled = {"jit_compile": True} if options.jit_compile else {}
+    # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
+    compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
     self._compute_gradients = tf.function(self._gradients, **compiled)
     self._apply_gradients = tf.function(self._update, **compiled)
     self._run_steps = tf.function(self._steps)
@@ -156,6 +157,7 @@ class TrainingStep:
     for _ in tf.range(steps):
       self._step(iterator)
 
+  @tf.autograph.experimental.do_not_convert
   def _step(self, iterator) -> None:
     """One step, in the cross-replica context."""
     began = tf.timestamp()

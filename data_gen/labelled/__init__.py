@@ -3,7 +3,9 @@
     tables.py          TSV, CSV, JSON lines → columns
     labelled_files.py  anybody's own files → `LabelledTexts`
     glue.py            the official GLUE files → `LabelledTexts`
+    xnli.py            the files of XNLI → `LabelledTexts`
     pair_features.py   texts and pairs → `PairFeatures`, sequences of ids
+    text_windows.py    texts of any length → `WindowFeatures`
     squad.py           SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py  `SquadData` → `ContextTokens` and `Windows`
     triviaqa.py        TriviaQA → a SQuAD file

@@ -134,7 +134,7 @@ def test_splits(task: GlueTask) -> tuple[str, ...]:
   return tuple(split for split in task.headers if not _is_labelled(split))
 
 
-def read_split(task: GlueTask, data_dir: str, split: str) -> LabelledTexts:
+def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = None) -> LabelledTexts:
   """Reads one split of a task.
 
   Args:
@@ -142,6 +142,7 @@ def read_split(task: GlueTask, data_dir: str, split: str) -> LabelledTexts:
     data_dir: holds the task's folder, or is it.
     split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
       of the last two; for the diagnostic set "diagnostic" only.
+    path: another file of the same columns; None for the official one.
 
   Raises:
     UserError: the task has no such split, its file is not there, or it names file and line: no examples, neither the
@@ -150,7 +151,7 @@ def read_split(task: GlueTask, data_dir: str, split: str) -> LabelledTexts:
   """
   if split not in task.headers:
     raise UserError(f"{task.name} has no split {split!r}: it has {', '.join(task.headers)}")
-  path = _find_file(task, data_dir, split)
+  path = path or _find_file(task, data_dir, split)
   labelled = _is_labelled(split)
   found: list[str] = []
 

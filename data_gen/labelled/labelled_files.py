@@ -29,7 +29,8 @@ class LabelledTexts:
     ids: what an example is called in outputs: GLUE's "index" (QQP's "id") where the file has one, else "0", "1", …
     text_a: E texts.
     text_b: E second texts, "" where an example has none; None for a task of single sentences.
-    labels: int32 [E], class numbers; float32 [E], scores, for regression; None for an unlabelled split.
+    labels: int32 [E], class numbers; float32 [E], scores, for regression; uint8 [E, C], 1 for each class of an
+      example, where it may have several; None for an unlabelled split.
     num_skipped: malformed rows left out; only of files that are known for them (see `glue.py`).
   """
 
@@ -42,6 +43,14 @@ class LabelledTexts:
 
   def __len__(self) -> int:
     return len(self.text_a)
+
+  def first(self, count: int | None) -> "LabelledTexts":
+    """The first so many examples; all of them for None."""
+    if count is None or count >= len(self):
+      return self
+    columns = ("ids", "text_a", "text_b", "labels")
+    return dataclasses.replace(self, **{name: None if (values := getattr(self, name)) is None else values[:count]
+                                        for name in columns})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +76,8 @@ class Columns:
 
 def read_labelled_file(
     path: str, flag: str, *, text_a_column: str, text_b_column: str | None = None, label_column: str | None = None,
-    labels: Sequence[str] | None, regression: bool = False, file_format: str = "auto") -> LabelledTexts:
+    labels: Sequence[str] | None, regression: bool = False, separator: str | None = None,
+    file_format: str = "auto") -> LabelledTexts:
   """Reads a file of examples.
 
   TSV: a row a line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: an object a line. A byte
@@ -80,6 +90,7 @@ def read_labelled_file(
     text_a_column, text_b_column, label_column: names of columns; an example with an empty second text has one text.
     labels: the classes; the number of a label is its place here. Not used without `label_column` or for regression.
     regression: labels are numbers.
+    separator: of several labels of an example; None where each has one. In JSON lines they may be a list, too.
     file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
 
   Raises:
@@ -95,43 +106,53 @@ def read_labelled_file(
   _refuse_empty(table, texts[0], text_a_column)
   numbers = None
   if label_column is not None:
-    numbers = parse_labels(table, table.columns[-1], labels, regression)
+    numbers = parse_labels(table, table.columns[-1], labels, regression, separator)
   ids = list(map(str, range(len(texts[0]))))
   return LabelledTexts(path, ids, texts[0], texts[1] if text_b_column is not None else None, numbers)
 
 
-def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "auto") -> list[str]:
+def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "auto", separator: str | None = None
+                   ) -> list[str]:
   """The different labels of a file, sorted; by value if all are whole numbers. White space around them is dropped.
 
   Raises:
-    UserError: as `read_labelled_file`; fewer than two labels; or the first row of a file read by column numbers looks
-      like a header.
+    UserError: as `read_labelled_file`; fewer than two labels, or none at all where an example may have several; or the
+      first row of a file read by column numbers looks like a header.
   """
   columns = Columns(text_a=label_column)
   table = _read_columns(path, flag, columns, file_format, asked_by="label_column")
-  values = _label_names(table, table.columns[0])
-  counts = Counter(values)
-  if len(counts) < 2:
-    raise UserError(f"{path}: every example has the label {shown(values[0])}: at least two classes are expected "
+  if separator is None:
+    sets = [[name] for name in _label_names(table, table.columns[0])]
+  else:
+    sets = _label_sets(table, table.columns[0], separator)
+  counts = Counter(label for names in sets for label in names)
+  if not counts:
+    raise UserError(f"{path}: no example has a label (column {shown(label_column)})")
+  if len(counts) < 2 and separator is None:
+    raise UserError(f"{path}: every example has the label {shown(sets[0][0])}: at least two classes are expected "
                     f"(column {shown(label_column)})")
-  others = [count for label, count in counts.items() if label != values[0]]
+  first = sets[0][0] if len(sets[0]) == 1 else None
+  others = [count for label, count in counts.items() if label != first]
   # By number, a header passes for an example, and would add a class.
-  if str(label_column).isdecimal() and table.lines[0] == 1 and counts[values[0]] == 1 and min(others) > 1:
-    raise UserError(f"{path}:1: the label {shown(values[0])} occurs nowhere else: this looks like a header. Name the "
+  if (str(label_column).isdecimal() and table.lines[0] == 1 and counts.get(first) == 1
+      and min(others, default=0) > 1):
+    raise UserError(f"{path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name the "
                     "columns as it does, or remove it")
   if all(map(_is_whole_number, counts)):
     return sorted(counts, key=lambda label: (int(label), label))
   return sorted(counts)
 
 
-def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regression: bool) -> np.ndarray:
-  """int32 [E], places in `labels`; or float32 [E], scores, for regression.
+def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regression: bool,
+                 separator: str | None = None) -> np.ndarray:
+  """int32 [E], places in `labels`; or float32 [E], scores, for regression; or uint8 [E, C] for several labels.
 
   Args:
     table: where the values come from, for errors.
     values: a column of it.
     labels: names of the classes; used unless `regression`.
     regression: the values are numbers.
+    separator: of several labels of an example, see `read_labelled_file`.
 
   Raises:
     UserError: names the first bad value, with file and line.
@@ -139,13 +160,20 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
   if regression:
     return _scores(table, values)
   known = {label: number for number, label in enumerate(labels)}
-  names = _label_names(table, values)
+  sets = [[name] for name in _label_names(table, values)] if separator is None else _label_sets(
+      table, values, separator)
+  rows = np.repeat(np.arange(len(sets)), list(map(len, sets)))
+  names = [name for names in sets for name in names]
   numbers = list(map(known.get, names))
   if None in numbers:
-    row = numbers.index(None)
-    raise UserError(f"{table.where(row)}: the label {shown(names[row])} is not known; the labels are "
+    place = numbers.index(None)
+    raise UserError(f"{table.where(int(rows[place]))}: the label {shown(names[place])} is not known; the labels are "
                     f"{_listed(labels)}")
-  return np.array(numbers, np.int32)
+  if separator is None:
+    return np.array(numbers, np.int32)
+  chosen = np.zeros((len(sets), len(labels)), np.uint8)
+  chosen[rows, numbers] = 1
+  return chosen
 
 
 def read_named_columns(path: str, flag: str, named: list[tuple[str, str]], file_format: str = "auto") -> Table:
@@ -214,11 +242,27 @@ def _label_names(table: Table, values: list) -> list[str]:
   if not kinds <= {str, int, bool}:
     row = next(row for row, value in enumerate(values) if type(value) not in (str, int, bool))
     raise UserError(f"{table.where(row)}: a label must be a string or a whole number, not {shown(values[row])} "
-                    "(are these scores? then --regression)")
+                    "(are these scores? then --regression; several labels? then --multi_label)")
   names = [value.strip() if type(value) is str else json.dumps(value) for value in values]
   if "" in names:
     raise UserError(f"{table.where(names.index(''))}: the label is empty")
   return names
+
+
+def _label_sets(table: Table, values: list, separator: str) -> list[list[str]]:
+  """The labels of each example, maybe none: of a text what is between separators, of a list in JSON its parts."""
+  parts = [value.split(separator) if type(value) is str else value if type(value) is list else [value]
+           for value in values]
+  rows = [row for row, names in enumerate(parts) for _ in names]
+  flat = [name for names in parts for name in names]
+  # Two separators in a row, or one at the end, are no label.
+  keep = [place for place, name in enumerate(flat) if type(name) is not str or name.strip()]
+  names = _label_names(dataclasses.replace(table, lines=[table.lines[rows[place]] for place in keep]),
+                       [flat[place] for place in keep])
+  sets: list[list[str]] = [[] for _ in values]
+  for place, name in zip(keep, names, strict=True):
+    sets[rows[place]].append(name)
+  return sets
 
 
 def _scores(table: Table, values: list) -> np.ndarray:

@@ -75,6 +75,7 @@ class Windows:
     num_truncated_questions: questions of more than `max_query_length` tokens, which lost the rest.
     num_unanswerable_questions: questions that have an answer which no window holds; 0 unless made for training.
     num_questions_without_window: questions whose context has no token.
+    num_cut_contexts: questions whose context was not read to its end (`max_windows`).
   """
 
   input_ids: np.ndarray
@@ -90,6 +91,7 @@ class Windows:
   num_truncated_questions: int
   num_unanswerable_questions: int
   num_questions_without_window: int
+  num_cut_contexts: int = 0
 
   def __len__(self) -> int:
     return len(self.row_lengths)
@@ -130,6 +132,8 @@ class WindowOptions(Options):
   doc_stride: int = option(
       128, "How many tokens the window slides over a context that does not fit into one.", minimum=1)
   max_query_length: int = option(64, "Longer questions are truncated to so many tokens.", minimum=1)
+  max_windows: int = option(
+      0, "Most windows of a context: what comes after them is not read, which is told. 0 for all.", minimum=0)
 
   def check_room(self) -> None:
     """Raises `UserError` for no room for context beside the longest question, or text left out between windows."""
@@ -151,7 +155,7 @@ class WindowOptions(Options):
 
 
 def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, doc_stride: int, max_query_length: int,
-                 training: bool) -> tuple[ContextTokens, Windows]:
+                 training: bool, max_windows: int = 0) -> tuple[ContextTokens, Windows]:
   """Tokenizes contexts and questions and cuts the windows; all fields equal those of the original.
 
   Args:
@@ -162,6 +166,7 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     doc_stride: how far the window slides over a context that does not fit.
     max_query_length: longer questions keep this many tokens.
     training: also find the answers' tokens.
+    max_windows: of a question; 0 for as many as its context needs.
 
   Raises:
     UserError: see `WindowOptions`.
@@ -178,7 +183,8 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   context_starts = contexts.row_starts[context]
   context_lengths = contexts.row_starts[context + 1] - context_starts
   space = max_seq_length - kept - 3
-  counts = np.where(context_lengths > 0, 1 - np.minimum(space - context_lengths, 0) // doc_stride, 0)
+  needed = np.where(context_lengths > 0, 1 - np.minimum(space - context_lengths, 0) // doc_stride, 0)
+  counts = np.minimum(needed, max_windows) if max_windows else needed
 
   owner = np.repeat(np.arange(len(counts)), counts)
   first = (np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)) * doc_stride
@@ -204,7 +210,8 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     doc_token_start=doc_token_start.astype(np.int32), first_context_token=first.astype(np.int32),
     num_context_tokens=num_tokens.astype(np.int32), start_positions=start_positions, end_positions=end_positions,
     doc_stride=doc_stride, num_truncated_questions=int((question_lengths > max_query_length).sum()),
-    num_unanswerable_questions=num_unanswerable, num_questions_without_window=int((counts == 0).sum()))
+    num_unanswerable_questions=num_unanswerable, num_questions_without_window=int((counts == 0).sum()),
+    num_cut_contexts=int((counts < needed).sum()))
 
 
 def _tokenize_contexts(contexts: list[str], tokenizer: Tokenizer) -> ContextTokens:

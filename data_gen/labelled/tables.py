@@ -217,7 +217,9 @@ def numbered_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
   files.check_readable(path, flag)
   try:
     with open_unzipped(path) as (_, file):
-      for number, line in enumerate(file, 1):
+      for number, line in enumerate(iter(lambda: file.readline(_LONGEST_FIELD + 1), b""), 1):
+        if len(line) > _LONGEST_FIELD:
+          raise UserError(f"{path}:{number}: longer than {_LONGEST_FIELD >> 20} MiB: rows of examples are expected")
         if number == 1:
           if line.startswith(_UTF16_BOMS):
             raise UserError(f"{path} is UTF-16: convert it first, e.g. iconv -f UTF-16 -t UTF-8")

@@ -170,6 +170,39 @@ def check_scheme(tags: np.ndarray, names: TagNames | None, row_lengths: np.ndarr
     raise UserError(_describe_wrong(tags, names, chunks, scheme, int(wrong[0]), where, scheme.upper()))
 
 
+def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarray, scheme: str,
+              where: Callable[[int], str]) -> tuple[Chunks | None, str]:
+  """The chunks of a file's tags, and the scheme they are written in.
+
+  Args:
+    tags: int [W], into the names.
+    tag_names: of the tags.
+    row_lengths: int64 [sentences], words of each.
+    scheme: one of `SCHEMES`; "auto" finds it out.
+    where: number of a word → `file:line`.
+
+  Returns:
+    The chunks, None for plain tags; and one of the schemes but "auto".
+
+  Raises:
+    UserError: names the first word whose tag is wrong.
+  """
+  if scheme == PLAIN:
+    return None, PLAIN
+  names = parse_names(tag_names)
+  if names is None and any(map(_CHUNK_TAG.fullmatch, tag_names)):
+    unknown = {number for number, name in enumerate(tag_names) if name != OUTSIDE and not _CHUNK_TAG.fullmatch(name)}
+    word = next(number for number, tag in enumerate(tags.tolist()) if tag in unknown)
+    raise UserError(f"{where(word)}: the tag {tag_names[tags[word]]!r} is in none of the schemes IOB1, IOB2 and IOBES, "
+                    "unlike others: B-X, I-X and O are expected. Fix it, or give --tag_scheme=plain for tags that are "
+                    "no chunks")
+  if scheme == "auto":
+    scheme = find_scheme(tags, names, row_lengths, where)
+  else:
+    check_scheme(tags, names, row_lengths, scheme, where)
+  return (None if names is None else find_chunks(tags, names, row_lengths)), scheme
+
+
 def _first_words(row_lengths: np.ndarray, words: int) -> np.ndarray:
   """bool [W], whether a word begins a sentence."""
   starts = np.cumsum(row_lengths) - row_lengths

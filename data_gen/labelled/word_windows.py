@@ -58,6 +58,7 @@ class WordWindows:
     positions: int64 [K], the tokens among the T at which words are scored, rising.
     words: int64 [K], the words that are scored there: every word once, with votes at least once.
     num_words: W.
+    num_unknown_words: words of which the tokenizer makes nothing.
     num_shortened_words: words of which a window does not hold all sub-tokens.
     num_split_sentences: sentences that are scored in parts.
   """
@@ -67,6 +68,7 @@ class WordWindows:
   positions: np.ndarray
   words: np.ndarray
   num_words: int
+  num_unknown_words: int
   num_shortened_words: int
   num_split_sentences: int
 
@@ -153,7 +155,7 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
   words = ragged_range(scored_begin, scored_end - scored_begin)
   shift = np.repeat(row_starts + 1 - token_starts[begin], scored_end - scored_begin)
   return WordWindows(input_ids, lengths, token_starts[words] + shift, words, len(kept),
-                     int((pieces.row_lengths > room).sum()), plan.num_split)
+                     pieces.num_without, int((pieces.row_lengths > room).sum()), plan.num_split)
 
 
 class _Plan:

@@ -36,7 +36,8 @@ class MaskingRatios:
       mask, random, same = (float(part) for part in text.split(","))
     except ValueError:
       raise UserError(f"--masking={text}: three percentages are expected (mask,random,same), e.g. 80,10,10") from None
-    if min(mask, random, same) < 0 or abs(mask + random + same - 100) > 1e-6:
+    # Not the other way round: a comparison with NaN is never true.
+    if not (min(mask, random, same) >= 0 and abs(mask + random + same - 100) <= 1e-6):
       raise UserError(f"--masking={text}: the three percentages (mask,random,same) must add up to 100")
     return cls(mask / 100, random / 100, same / 100)
 

@@ -37,13 +37,13 @@ _SMALL_VALUES = ("input_mask", "segment_ids", "next_sentence_labels")
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
-  """What the first record of a file tells about all of them."""
+  """What the first record of a file tells about all of them; `features` are its own, as `read_examples` yields them."""
 
   feature_names: tuple[str, ...]
   max_seq_length: int
   max_predictions_per_seq: int
-  largest_id: int
   v2_feature_names: bool
+  features: dict[str, np.ndarray] = dataclasses.field(repr=False, compare=False)
 
 
 def feature_length(name: str, max_seq_length: int, max_predictions_per_seq: int) -> int:
@@ -237,8 +237,50 @@ def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
     UserError: as `tfrecord.read_records`; or a record is not an Example of pre-training.
   """
   for number, payload in enumerate(tfrecord.read_records(path), 1):
-    features = _parse_record(payload, path, number)
-    yield {name: features[V2_NAMES.get(name, name) if _is_v2(features) else name] for name in FEATURES}
+    yield parse_record(payload, path, number)
+
+
+def value_limits(max_seq_length: int, vocab_size: int, type_vocab_size: int) -> dict[str, int]:
+  """Feature of whole numbers → what its values must be below; none may be negative."""
+  return {"input_ids": vocab_size, "input_mask": 2, "segment_ids": type_vocab_size,
+          "masked_lm_positions": max_seq_length, "masked_lm_ids": vocab_size, "next_sentence_labels": 2}
+
+
+def find_fault(features: dict[str, np.ndarray], max_seq_length: int, max_predictions_per_seq: int, vocab_size: int,
+               type_vocab_size: int) -> str | None:
+  """What makes a record useless for a model, in words that follow on "record 7 "; None where nothing does.
+
+  Args:
+    features: as `read_examples` yields them.
+    max_seq_length, max_predictions_per_seq: what the flags say.
+    vocab_size, type_vocab_size: of the model.
+  """
+  for name, flag, given in (("input_ids", "max_seq_length", max_seq_length),
+                            ("masked_lm_ids", "max_predictions_per_seq", max_predictions_per_seq)):
+    if (found := len(features[name])) != given:
+      return (f"was made with {flag}={found}, but --{flag} is {given}: give --{flag}={found}, or make the records "
+              "again")
+  for name, (_, dtype) in FEATURES.items():
+    values, expected = features[name], feature_length(name, max_seq_length, max_predictions_per_seq)
+    if values.dtype != dtype:
+      return f"has {name} that are no {'floats' if dtype == np.float32 else 'whole numbers'}: make the records again"
+    if len(values) != expected:
+      return f"has {len(values)} {name}, {expected} are expected: make the records again"
+  for name, limit in value_limits(max_seq_length, vocab_size, type_vocab_size).items():
+    wrong = features[name][(features[name] < 0) | (features[name] >= limit)]
+    if not len(wrong):
+      continue
+    if name in ("input_ids", "masked_lm_ids") and wrong[0] >= limit:
+      return (f"holds the token id {wrong.max()}, but vocab_size is {limit} in --bert_config_file: they belong to "
+              "different vocabularies")
+    if name == "segment_ids" and wrong[0] >= limit:
+      return f"holds the segment id {wrong.max()}, but type_vocab_size is {limit} in --bert_config_file"
+    return f"holds {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the records again"
+  weights = features["masked_lm_weights"]
+  wrong = weights[np.signbit(weights) | ~np.isfinite(weights)]
+  if len(wrong):
+    return f"holds {wrong[0]} among its masked_lm_weights, 0 or more is expected: make the records again"
+  return None
 
 
 def inspect_first_record(path: str) -> RecordFacts:
@@ -251,17 +293,29 @@ def inspect_first_record(path: str) -> RecordFacts:
   if payload is None:
     raise UserError(f"{path} is empty: it holds no record")
   features = _parse_record(payload, path, 1)
-  v2 = _is_v2(features)
-  named = {name: features[V2_NAMES.get(name, name) if v2 else name] for name in FEATURES}
-  largest = max(int(named[name].max(initial=0)) for name in ("input_ids", "masked_lm_ids"))
+  named = _renamed(features)
   return RecordFacts(
       feature_names=tuple(sorted(features)), max_seq_length=len(named["input_ids"]),
-      max_predictions_per_seq=len(named["masked_lm_ids"]), largest_id=largest, v2_feature_names=v2)
+      max_predictions_per_seq=len(named["masked_lm_ids"]), v2_feature_names=_is_v2(features), features=named)
+
+
+def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
+  """A record as `read_examples` yields it.
+
+  Raises:
+    UserError: names file and record where it is not an Example of pre-training.
+  """
+  return _renamed(_parse_record(payload, path, number))
 
 
 def count_records(path: str) -> int:
   """As `tfrecord.count_records`."""
   return tfrecord.count_records(path)
+
+
+def _renamed(features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+  v2 = _is_v2(features)
+  return {name: features[V2_NAMES.get(name, name) if v2 else name] for name in FEATURES}
 
 
 def _is_v2(features: dict[str, np.ndarray]) -> bool:

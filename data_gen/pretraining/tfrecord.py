@@ -93,10 +93,10 @@ def parse_example(payload: bytes) -> dict[str, np.ndarray]:
   """
   features: dict[str, np.ndarray] = {}
   for field, example in _fields(payload):
-    for entry_field, entry in _fields(example) if field == 1 else ():
-      parts = dict(_fields(entry)) if entry_field == 1 else {}
+    for entry_field, entry in _fields(_message(example)) if field == 1 else ():
+      parts = dict(_fields(_message(entry))) if entry_field == 1 else {}
       if 1 in parts:
-        features[bytes(parts[1]).decode()] = _parse_values(parts.get(2, b""))
+        features[_message(parts[1]).decode()] = _parse_values(_message(parts.get(2, b"")))
   return features
 
 
@@ -174,6 +174,13 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
     yield tag >> 3, value
 
 
+def _message(value: bytes | int) -> bytes:
+  """A field that must hold bytes."""
+  if isinstance(value, int):
+    raise ValueError("not a protocol buffer message")
+  return value
+
+
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:
   value = shift = 0
   while True:
@@ -183,14 +190,16 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
     if byte < 128:
       return value, position
     shift += 7
+    if shift >= 70:
+      raise ValueError("not a protocol buffer message")
 
 
 def _parse_values(feature: bytes) -> np.ndarray:
   """The values of a Feature, packed or one by one."""
   for kind, values in _fields(feature):
-    fields = [value for field, value in _fields(values) if field == 1]
+    fields = [value for field, value in _fields(_message(values)) if field == 1]
     if kind == 2:
-      return np.frombuffer(b"".join(fields), "<f4")
+      return np.frombuffer(b"".join(map(_message, fields)), "<f4")
     if kind == 3:
       return np.concatenate([np.empty(0, np.int64), *map(_parse_int64s, fields)])
     return np.array(fields, object)
@@ -200,7 +209,7 @@ def _parse_values(feature: bytes) -> np.ndarray:
 def _parse_int64s(field: bytes | int) -> np.ndarray:
   """One value, or packed varints."""
   if isinstance(field, int):
-    return np.array([field], np.uint64).view(np.int64)
+    return np.array([field & 0xFFFFFFFFFFFFFFFF], np.uint64).view(np.int64)
   data = np.frombuffer(field, np.uint8)
   ends = np.flatnonzero(data < 128)
   if not len(ends):

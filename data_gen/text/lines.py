@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from typing import IO
 
@@ -18,6 +19,8 @@ from common.errors import UserError
 _MAX_TEXT_LINE_BYTES = 4 << 20
 # A JSON line holds a whole document and can't be cut.
 _MAX_JSON_LINE_BYTES = 1 << 30
+# A line that is one input of a model; a longer one is a file of another kind, or has no end.
+_LONGEST_INPUT_BYTES = 16 << 20
 # What is read of a file to find out its layout.
 _SAMPLE_BYTES = 1 << 18
 
@@ -57,6 +60,53 @@ def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     else:
       with gzip.GzipFile(fileobj=raw) as unpacked:
         yield raw, unpacked
+
+
+def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
+  """The lines of a file of inputs, without their line ends.
+
+  Args:
+    file: that of `open_unzipped`, or standard input.
+    where: its name, for errors.
+
+  Raises:
+    UserError: it can't be read, or a line is not UTF-8, or has more than 16 MiB.
+  """
+  number = 0
+  while True:
+    try:
+      line = file.readline(_LONGEST_INPUT_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+      raise UserError(f"{where}: damaged or cut off (gzip): copy it again") from None
+    except OSError as error:
+      raise UserError(f"can't read {where}: {error.strerror}") from None
+    if not line:
+      return
+    number += 1
+    if len(line) > _LONGEST_INPUT_BYTES:
+      raise UserError(f"{where}:{number}: longer than {_LONGEST_INPUT_BYTES >> 20} MiB: a line an input is expected")
+    try:
+      yield line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+      raise UserError(f"{where}:{number}: not UTF-8 at byte {error.start + 1} of the line (0x{line[error.start]:02x}): "
+                      "convert the file first") from None
+
+
+def read_text(path: str) -> str:
+  """A whole file, gzipped or not, every character as it is.
+
+  Raises:
+    UserError: it can't be read, or is not UTF-8.
+  """
+  try:
+    with open_unzipped(path) as (_, file):
+      return file.read().decode("utf-8")
+  except (EOFError, zlib.error, gzip.BadGzipFile):
+    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
+  except OSError as error:
+    raise UserError(f"can't read {path}: {error.strerror}") from None
+  except UnicodeDecodeError as error:
+    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
 
 
 class Lines:

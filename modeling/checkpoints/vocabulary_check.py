@@ -12,7 +12,8 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import Checkpoint
 
 
-def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, where: str = "--vocab_file") -> str | None:
+def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, where: str = "--vocab_file",
+                     remedy: str = "use that one") -> str | None:
   """Refuses a vocabulary that the weights do not belong to.
 
   Allowed is the custom of giving words of one's own to a release's [unused] entries, whose embeddings are untrained.
@@ -21,6 +22,7 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
     vocabulary: what is going to be used.
     checkpoint: the weights; None where there are none.
     where: what the vocabulary comes from, for errors: a flag, or words.
+    remedy: what to do about another one, for errors.
 
   Returns:
     a line that tells how many [unused] entries were replaced, or None.
@@ -42,8 +44,8 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
   replaced = own.replaced_unused(vocabulary)
   if replaced is None:
     raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description}, which is "
-                    f"{_named(own)}: {own.describe_difference(vocabulary)}; use that one, or a checkpoint that was "
-                    "trained with yours")
+                    f"{_named(own)}: {own.describe_difference(vocabulary)}: {remedy}, or take a checkpoint that "
+                    "was trained with yours")
   return None if not replaced else (
       f"{vocabulary.path}: {replaced:,} [unused] entries of the checkpoint's vocabulary have tokens here, whose "
       "embeddings are untrained so far")

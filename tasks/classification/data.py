@@ -1,22 +1,22 @@
 """From the files of a classification task to examples in memory, and whether the checkpoint fits them.
 
-Input: GLUE's files or one's own (`data_gen/labelled/`). Output: sequences with labels, which
+Input: labelled texts (`tasks/classification/readers.py`). Output: sequences with labels, which
 `tasks/classification/task.py` trains on.
 """
 
 import dataclasses
-from collections.abc import Sequence
 
-from common import files
+import numpy as np
+
 from common.errors import UserError
-from data_gen.labelled import glue, labelled_files
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
-from data_gen.labelled.pair_features import encode_pairs
-from evaluation import classification
+from evaluation.classification import sigmoid, softmax
 from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.config import BertConfig
-from tasks.classification.options import CUSTOM, ClassificationOptions
+from tasks.classification.options import ClassificationOptions
+from tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, make_reader
+from tasks.classification.sequences import LongTexts, Sequences
 from training.examples import Examples
 
 
@@ -25,10 +25,15 @@ class Split:
   """A file's texts, and the sequences made of them."""
 
   texts: LabelledTexts
-  examples: Examples
+  sequences: Sequences
 
   def __len__(self) -> int:
     return len(self.texts)
+
+  @property
+  def examples(self) -> Examples:
+    """What the model sees."""
+    return self.sequences.examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,29 +41,54 @@ class ClassificationData:
   """What a run reads.
 
   Attributes:
-    glue: the task of GLUE; None for one's own.
+    glue: the task of GLUE; None for others.
+    kind: one of `CLASSES`, `SCORES` and `SEVERAL_CLASSES`.
     labels: names of the classes in the order of their numbers; empty for regression.
-    regression: whether scores are predicted.
     metrics: of the development set; the first is the main one.
     train: None where nothing is trained.
     dev, test: name of the split → what is in it; empty where it is not read.
+    positive_weights: of the classes in the loss, where several may apply; None for 1.
     description: `task.json`.
     notes: what the user should know about the data.
   """
 
   glue: GlueTask | None
+  kind: str
   labels: tuple[str, ...]
-  regression: bool
   metrics: tuple[str, ...]
   train: Split | None
   dev: dict[str, Split]
   test: dict[str, Split]
+  positive_weights: tuple[float, ...] | None
   description: dict
   notes: list[str]
 
   @property
+  def regression(self) -> bool:
+    """Whether scores are predicted."""
+    return self.kind == SCORES
+
+  @property
+  def multi_label(self) -> bool:
+    """Whether several classes may apply to an example."""
+    return self.kind == SEVERAL_CLASSES
+
+  @property
   def main_metric(self) -> str:
+    """By which checkpoints are compared."""
     return self.metrics[0]
+
+  def values(self, logits: np.ndarray) -> np.ndarray:
+    """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a regression."""
+    if self.regression:
+      return logits[:, 0]
+    return sigmoid(logits) if self.multi_label else softmax(logits)
+
+  def predictions(self, logits: np.ndarray) -> np.ndarray:
+    """Classes, int [E]; scores, float32 [E]; or the classes of a probability of at least one half, bool [E, C]."""
+    if self.regression:
+      return logits[:, 0]
+    return logits >= 0 if self.multi_label else logits.argmax(axis=-1)
 
 
 def read_data(options: ClassificationOptions, opened: LoadedCheckpoint) -> ClassificationData:
@@ -72,26 +102,34 @@ def read_data(options: ClassificationOptions, opened: LoadedCheckpoint) -> Class
     UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
       together.
   """
-  reader = _CustomReader(options, opened) if options.is_custom else _GlueReader(options, opened)
-  texts = reader.read()
+  reader = make_reader(options, opened)
+  long_texts = LongTexts.choose(options.long_texts, options.max_seq_length, options.window_stride,
+                                None if options.do_train else opened.task)
+  if long_texts.is_windows and reader.pair:
+    raise UserError("--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail")
+  if options.class_weights and reader.kind == SCORES:
+    raise UserError("--class_weights is for classes, this task is a regression")
   notes: list[str] = []
-  splits = {name: _make_split(name, split, opened, options.max_seq_length, notes) for name, split in texts.items()}
-  train = splits.pop("train", None)
+  splits = {name: _make_split(name, texts.first(_limit(options, name)), opened, long_texts, notes)
+            for name, texts in reader.read().items()}
+  train, positive_weights = splits.pop("train", None), None
+  if train is not None:
+    train, positive_weights = _with_weights(train, reader.kind, reader.labels, options)
   return ClassificationData(
-      glue=reader.task, labels=tuple(reader.labels), regression=reader.regression, metrics=reader.metrics, train=train,
+      glue=reader.task, kind=reader.kind, labels=tuple(reader.labels), metrics=reader.metrics, train=train,
       dev={name: split for name, split in splits.items() if name.startswith("dev")},
       test={name: split for name, split in splits.items() if not name.startswith("dev")},
-      description={"kind": "regression" if reader.regression else "classification",
-                   "task_name": reader.task.name if reader.task else CUSTOM, "labels": list(reader.labels),
-                   "pair": reader.pair, "max_seq_length": options.max_seq_length},
+      positive_weights=positive_weights,
+      description={"kind": reader.kind, "task_name": reader.name, "labels": list(reader.labels), "pair": reader.pair,
+                   "max_seq_length": options.max_seq_length, **long_texts.to_task()},
       notes=[*reader.notes, *notes])
 
 
 def labelled_config(config: BertConfig, data: ClassificationData) -> BertConfig:
-  """The configuration with the names of the classes, as Hugging Face writes them."""
+  """The configuration with the names of the classes and the kind of the problem, as Hugging Face writes them."""
   extra = {name: value for name, value in config.extra.items() if name not in ("id2label", "label2id", "problem_type")}
-  if data.regression:
-    extra["problem_type"] = "regression"
+  if data.kind != CLASSES:
+    extra["problem_type"] = data.kind
   names = data.labels or ("LABEL_0",)
   extra["id2label"] = {str(number): name for number, name in enumerate(names)}
   extra["label2id"] = {name: number for number, name in enumerate(names)}
@@ -107,132 +145,58 @@ def check_head(opened: LoadedCheckpoint, data: ClassificationData, do_train: boo
   if shape[0] != classes:
     return f"that of the checkpoint has {shape[0]} classes, this task has {classes}"
   there, here = opened.task, data.description
-  if there is None or there.get("kind") not in ("classification", "regression"):
+  if there is None or there.get("kind") not in (CLASSES, SCORES, SEVERAL_CLASSES):
     return None
   if list(there["labels"]) != here["labels"] or there["kind"] != here["kind"]:
-    return f"that of the checkpoint is for the labels {', '.join(there['labels']) or 'of a regression'}"
+    several = ", of which several may apply" if there["kind"] == SEVERAL_CLASSES else ""
+    return f"that of the checkpoint is for the labels {', '.join(there['labels']) or 'of a regression'}{several}"
   if do_train and there["task_name"] != here["task_name"]:
     return f"that of the checkpoint was trained for {there['task_name']}"
   return None
 
 
-def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, max_seq_length: int,
+def _limit(options: ClassificationOptions, split: str) -> int | None:
+  """The most examples of a split."""
+  if split == "train":
+    return options.max_train_examples
+  return options.max_eval_examples if split.startswith("dev") else options.max_predict_examples
+
+
+def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, long_texts: LongTexts,
                 notes: list[str]) -> Split:
-  features = encode_pairs(opened.tokenizer, texts.text_a, texts.text_b, max_seq_length)
-  values = {} if texts.labels is None else {"label_ids": texts.labels}
+  sequences = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
+  if texts.labels is not None:
+    values = {"label_ids": sequences.per_window(texts.labels)}
+    sequences = dataclasses.replace(sequences, examples=dataclasses.replace(sequences.examples, values=values))
   if texts.num_skipped:
     notes.append(f"{texts.path}: {texts.num_skipped} malformed rows left out")
-  if features.truncated:
-    notes.append(f"{name}: {features.truncated} of {len(texts)} examples were truncated to {max_seq_length} tokens")
-  return Split(texts, Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids},
-                               features.row_lengths, values))
+  if sequences.truncated:
+    notes.append(f"{name}: {sequences.truncated} of {len(texts)} examples were truncated to "
+                 f"{long_texts.max_seq_length} tokens")
+  if sequences.window_counts is not None and (several := int((sequences.window_counts > 1).sum())):
+    notes.append(f"{name}: {several} of {len(texts)} examples have several windows, {len(sequences.examples)} windows "
+                 f"in all")
+  return Split(texts, sequences)
 
 
-class _GlueReader:
-  """Which splits of a task of GLUE a run needs."""
+def _with_weights(train: Split, kind: str, labels: list[str], options: ClassificationOptions
+                  ) -> tuple[Split, tuple[float, ...] | None]:
+  """The training set with how much its sequences count in the loss; and, for several classes, how much those do.
 
-  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
-    self.task = glue.find_task(options.task_name)
-    files_given = [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]
-    if files_given:
-      raise UserError(f"{', '.join(files_given)}: files are named for --task_name={CUSTOM} only; those of GLUE's tasks "
-                      "are found in --data_dir")
-    if not options.data_dir:
-      raise UserError("--data_dir must be given: where the folders of GLUE's tasks are")
-    if self.task.name == "ax" and (options.do_train or options.do_eval):
-      raise UserError("the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
-                      "that is trained for MNLI")
-    self._options = options
-    self.regression, self.pair = self.task.regression, self.task.pair
-    self.labels = _order_of_checkpoint(self.task.labels, opened)
-    self.metrics = classification.TASK_METRICS.get(self.task.name, ())
-    self.notes: list[str] = []
-
-  def read(self) -> dict[str, LabelledTexts]:
-    options = self._options
-    splits = {}
-    task = dataclasses.replace(self.task, labels=tuple(self.labels))
-    if options.do_train:
-      splits["train"] = glue.read_split(task, options.data_dir, "train")
-    if options.do_train or options.do_eval:
-      splits |= self._read_several(task, glue.dev_splits(task))
-    if options.do_predict:
-      splits |= self._read_several(task, glue.test_splits(task))
-    return splits
-
-  def _read_several(self, task: GlueTask, names: Sequence[str]) -> dict[str, LabelledTexts]:
-    """The first must be there; a further one that is missing is said."""
-    splits = {names[0]: glue.read_split(task, self._options.data_dir, names[0])}
-    for name in names[1:]:
-      if glue.has_split(task, self._options.data_dir, name):
-        splits[name] = glue.read_split(task, self._options.data_dir, name)
-      else:
-        self.notes.append(f"{task.folder} has no {name}.tsv in {self._options.data_dir}: only {names[0]} is used")
-    return splits
-
-
-class _CustomReader:
-  """The files of somebody's own task."""
-
-  task = None
-
-  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
-    self._options = options
-    needed = {"train_file": options.do_train, "dev_file": options.do_eval, "test_file": options.do_predict}
-    missing = [f"--{name}" for name, is_needed in needed.items() if is_needed and not getattr(options, name)]
-    if missing:
-      raise UserError(f"--task_name={CUSTOM}: {', '.join(missing)} must be given")
-    if not options.text_a_column:
-      raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
-    if (options.do_train or options.do_eval) and not options.label_column:
-      raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column with the labels")
-    self.notes: list[str] = []
-    there = opened.task if opened.task and not options.do_train else None
-    is_regression = there.get("kind") == "regression" if there else False
-    self.regression = options.regression or is_regression
-    self.pair = options.text_b_column is not None
-    self.labels = [] if self.regression else self._find_labels(there, opened)
-    self.metrics = classification.OWN_REGRESSION if self.regression else classification.OWN_CLASSIFICATION
-
-  def _find_labels(self, there: dict | None, opened: LoadedCheckpoint) -> list[str]:
-    options = self._options
-    if options.do_train:
-      found = labelled_files.labels_of_file(
-          files.check_readable(options.train_file, "train_file"), "train_file", options.label_column,
-          options.file_format)
-      return list(_order_of_checkpoint(found, opened))
-    names = there.get("labels") if there else _names_in_config(opened)
-    if not names:
-      raise UserError(f"{opened.source.description} does not tell the names of its classes: it is not a classifier "
-                      "trained here; give --do_train, or the directory of one")
-    return list(names)
-
-  def read(self) -> dict[str, LabelledTexts]:
-    options = self._options
-    needed = {"train": options.do_train, "dev": (options.do_train or options.do_eval) and options.dev_file,
-              "test": options.do_predict}
-    return {name: self._read(name) for name, is_needed in needed.items() if is_needed}
-
-  def _read(self, name: str) -> LabelledTexts:
-    options = self._options
-    flag = f"{name}_file"
-    return labelled_files.read_labelled_file(
-        files.check_readable(getattr(options, flag), flag), flag, text_a_column=options.text_a_column,
-        text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
-        labels=self.labels, regression=self.regression, file_format=options.file_format)
-
-
-def _names_in_config(opened: LoadedCheckpoint) -> list[str]:
-  """The names of the classes by number, from a configuration of Hugging Face; empty where there are none."""
-  names = opened.config.extra.get("id2label")
-  if not isinstance(names, dict) or "output_weights" not in opened.source.tensors:
-    return []
-  return [str(names[key]) for key in sorted(names, key=int)]
-
-
-def _order_of_checkpoint(labels: Sequence[str], opened: LoadedCheckpoint) -> Sequence[str]:
-  """The labels in the order that the checkpoint's head has them in, where it is one for these labels."""
-  if opened.source is None or not labels:
-    return labels
-  names = opened.task["labels"] if opened.task and "labels" in opened.task else _names_in_config(opened)
-  return names if sorted(names) == sorted(labels) else labels
+  The windows of a text count as much together as one text.
+  """
+  numbers, counts = train.texts.labels, train.sequences.window_counts
+  weights = positive_weights = None
+  if kind == SEVERAL_CLASSES:
+    positive_weights = options.weights_of_positives(labels, numbers.sum(axis=0, dtype=np.int64).tolist(), len(numbers))
+  elif kind == CLASSES:
+    weights = options.weights_of_classes(labels, np.bincount(numbers, minlength=len(labels)).tolist())
+  if weights is None and counts is None:
+    return train, positive_weights and tuple(positive_weights)
+  per_text = np.ones(len(numbers), np.float32) if weights is None else np.array(weights, np.float32)[numbers]
+  if counts is not None:
+    per_text = per_text / counts.astype(np.float32)
+  examples = train.examples
+  values = {**examples.values, "loss_weight": train.sequences.per_window(per_text)}
+  sequences = dataclasses.replace(train.sequences, examples=dataclasses.replace(examples, values=values))
+  return dataclasses.replace(train, sequences=sequences), positive_weights and tuple(positive_weights)

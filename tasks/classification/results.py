@@ -58,9 +58,9 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
   write_test_results(paths[0], values)
   if data.glue is None:
-    paths.append(os.path.join(directory, "predictions.jsonl"))
+    paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
     write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
-                      None if data.regression else data.labels, values)
+                      None if data.regression else data.labels, values, multi_label=data.multi_label)
   else:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
@@ -80,9 +80,12 @@ def write_evaluated_split(directory: str, data: ClassificationData, name: str, s
   suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
   path = os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl")
   labels = split.texts.labels
-  truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
+  if data.multi_label:
+    truth = [predicted_labels(data.labels, row, True)["labels"] for row in labels]
+  else:
+    truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
   write_predictions(path, split.texts.ids, split.texts.text_a, split.texts.text_b,
-                    None if data.regression else data.labels, values, truth)
+                    None if data.regression else data.labels, values, truth, data.multi_label)
   return path
 
 
@@ -101,11 +104,12 @@ def write_test_results(path: str, values: np.ndarray) -> None:
 
 
 def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
-                      labels: Sequence[str] | None, values: np.ndarray, truth: Sequence[str | float] | None = None
-                      ) -> None:
+                      labels: Sequence[str] | None, values: np.ndarray,
+                      truth: Sequence[str | float | Sequence[str]] | None = None, multi_label: bool = False) -> None:
   """`predictions.jsonl`: a JSON object for each example, with its text.
 
       {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
+      {"id": 0, "text_a": "…", "labels": ["new", "good"], "probabilities": {"new": 0.7, "good": 0.9, "bad": 0.1}}
       {"id": 0, "text_a": "…", "score": 3.2}
 
   Args:
@@ -115,8 +119,9 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     text_b: second texts; None where the task has none.
     labels: names of the C classes; None for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
-    truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; None where they are
-      not known.
+    truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; lists of names,
+      written as "true_labels", where several may apply; None where they are not known.
+    multi_label: several classes may apply: those of a probability of at least one half.
   """
   values = np.asarray(values)
   if values.shape != ((len(ids),) if labels is None else (len(ids), len(labels))):
@@ -128,11 +133,18 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
       if labels is None:
         record["score"] = _shortest(value)
       else:
-        record["label"] = labels[int(value.argmax())]
+        record |= predicted_labels(labels, value, multi_label)
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
       if truth is not None:
-        record["true_score" if labels is None else "true_label"] = truth[number]
+        record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
       file.write(_json_line(record))
+
+
+def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_label: bool) -> dict[str, object]:
+  """{"label": the most probable}; or {"labels": those of a probability of at least one half}."""
+  if multi_label:
+    return {"labels": [label for label, value in zip(labels, probabilities, strict=True) if value >= 0.5]}
+  return {"label": labels[int(probabilities.argmax())]}
 
 
 def _shortest(number: np.floating) -> float:

@@ -4,26 +4,32 @@ Input: labelled texts (`tasks/classification/data.py`). Output: a run directory,
 and predictions (`tasks/classification/results.py`).
 """
 
+import functools
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from evaluation import confusion
-from evaluation.classification import is_degenerate, score, softmax
+from evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label, softmax
 from modeling.classification import (
   BertForClassification,
   classification_metrics,
   classification_sums,
+  multi_label_metrics,
+  multi_label_sums,
   regression_metrics,
   regression_sums,
 )
-from modeling.losses import example_weights
+from modeling.losses import loss_weights
 from tasks import run as driver
 from tasks.classification import pictures, results
 from tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from tasks.classification.options import ClassificationOptions
+from tasks.classification.readers import CLASSES
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation
 from tasks.run import Run
 from tasks.task import FineTuningTask
@@ -35,12 +41,16 @@ def run(options: ClassificationOptions) -> int:
   return driver.run(ClassificationTask, options)
 
 
-def make_objective(model: BertForClassification, regression: bool = False) -> Objective:
-  """Classification or regression as the training step sees it."""
+def make_objective(model: BertForClassification, regression: bool = False, multi_label: bool = False,
+                   positive_weights: Sequence[float] | None = None) -> Objective:
+  """Classification or regression as the training step sees it; `positive_weights` as in `multi_label_sums`."""
   name, sums, metrics = (("regression", regression_sums, regression_metrics) if regression else
                          ("classification", classification_sums, classification_metrics))
+  if multi_label:
+    name, metrics = "multi_label", multi_label_metrics
+    sums = functools.partial(multi_label_sums, positive_weights=positive_weights and tf.constant(positive_weights))
   return Objective(
-      losses=(name,), counts=lambda features: {f"{name}_count": tf.reduce_sum(example_weights(features))},
+      losses=(name,), counts=lambda features: {f"{name}_count": tf.reduce_sum(loss_weights(features))},
       sums=lambda features, dropout: sums(model(features, dropout=dropout), features), metrics=metrics)
 
 
@@ -53,6 +63,8 @@ class ClassificationTask(FineTuningTask):
 
   options: ClassificationOptions
 
+  evaluation_state = ("_predictions", "_values")
+
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
     self.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
@@ -63,7 +75,8 @@ class ClassificationTask(FineTuningTask):
     self.description = self.data.description
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.main_metric if self.data.dev else None
-    self.shown_metric = "mean_absolute_error" if self.data.regression else "accuracy"
+    if self.data.kind != CLASSES:
+      self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
     # Of the last evaluation: development set → classes or scores, and probabilities [E, C] or scores [E].
     self._predictions: dict[str, np.ndarray] = {}
     self._values: dict[str, np.ndarray] = {}
@@ -82,7 +95,7 @@ class ClassificationTask(FineTuningTask):
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForClassification) -> Objective:
-    return make_objective(model, self.data.regression)
+    return make_objective(model, self.data.regression, self.data.multi_label, self.data.positive_weights)
 
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
@@ -95,15 +108,28 @@ class ClassificationTask(FineTuningTask):
       logits = self._logits(run, split)
       prefix = f"{name.removeprefix('dev_')}_" if number else ""
       metrics |= {f"{prefix}{metric}": value for metric, value in _score(self.data, split, logits).items()}
-      self._predictions[name] = logits[:, 0] if self.data.regression else logits.argmax(axis=-1)
-      self._values[name] = logits[:, 0] if self.data.regression else softmax(logits)
+      self._predictions[name], self._values[name] = self.data.predictions(logits), self.data.values(logits)
     return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(next(iter(self._predictions.values())))
+  def predictions(self) -> dict[str, Predicted]:
+    return {name: Predicted(self._named(values), [str(label) for label in self.data.dev[name].texts.labels.tolist()])
+            for name, values in self._predictions.items()}
+
+  def _named(self, predictions: np.ndarray) -> list:
+    """Predictions as messages name them."""
+    if self.data.regression:
+      return predictions.tolist()
+    if self.data.multi_label:
+      return [", ".join(itertools.compress(self.data.labels, row)) or "no label" for row in predictions]
+    return [self.data.labels[value] for value in predictions]
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:
+      return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
+    return dict(metrics)
 
   def show_evaluation(self, run: Run) -> None:
-    if not self.data.regression:
+    if self.data.kind == CLASSES:
       name, split = next(iter(self.data.dev.items()))
       texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
       pictures.show(self.data.labels, split.texts.labels, self._values[name], texts)
@@ -119,19 +145,22 @@ class ClassificationTask(FineTuningTask):
     if not self.data.regression:
       name, split = next(iter(self.data.dev.items()))
       run.log(confusion.per_class_table(self._predictions[name], split.texts.labels, self.data.labels))
+    if self.data.kind == CLASSES:
       run.log("\n" + confusion.confusion_text(self._confusion(), self.data.labels))
 
   def predict(self, run: Run) -> None:
     for name, split in self.data.test.items():
       logits = self._logits(run, split)
       if run.devices.is_chief:
-        values = logits[:, 0] if self.data.regression else softmax(logits)
-        paths = results.write_predicted_split(self.options.output_dir, self.data, name, split, values)
+        paths = results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(logits))
         run.log(f"predicted {len(split)} examples of {split.texts.path}: {', '.join(paths)}")
+        if split.texts.labels is not None:
+          scores = _score(self.data, split, logits)
+          run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
 
   def _logits(self, run: Run, split: Split) -> np.ndarray:
-    """float32 [E, C]."""
-    return run.predict(split.examples)["logits"]
+    """float32 [E, C]; of several windows the mean."""
+    return split.sequences.pool(run.predict(split.examples)["logits"])
 
   def _confusion(self) -> np.ndarray:
     name, split = next(iter(self.data.dev.items()))
@@ -141,6 +170,10 @@ class ClassificationTask(FineTuningTask):
 def _score(data: ClassificationData, split: Split, logits: np.ndarray) -> dict[str, float]:
   """The task's metrics and the loss of a labelled split."""
   labels = split.texts.labels
+  if data.multi_label:
+    wide = logits.astype(np.float64)
+    loss = float(np.mean(np.maximum(wide, 0) - wide * labels + np.log1p(np.exp(-np.abs(wide)))))
+    return {**score_multi_label(data.predictions(logits), labels), "loss": loss}
   if data.regression:
     predictions = logits[:, 0]
     loss = float(np.mean(np.square(predictions.astype(np.float64) - labels)))

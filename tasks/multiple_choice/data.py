@@ -11,7 +11,7 @@ from common import files
 from common.errors import UserError
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.checkpoints.weights import HEADS
@@ -145,7 +145,8 @@ def read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQ
 def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int, keep_end_of_context: bool
            ) -> tuple[ChoiceExamples, int]:
   """The sequences of all choices, and how many of them were truncated."""
-  features = encode_pairs(tokenizer, *questions.pairs(), max_seq_length, keep_end_of_a=keep_end_of_context)
+  features = encode_pairs(tokenizer, *questions.pairs(), max_seq_length,
+                          lose=START_OF_A if keep_end_of_context else END)
   values = {} if questions.labels is None else {"label_ids": questions.labels}
   examples = ChoiceExamples({"input_ids": features.input_ids, "segment_ids": features.segment_ids},
                             features.row_lengths, values, num_choices=questions.num_choices)

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.multiple_choice import MISSING, BertForMultipleChoice
 from modeling.preprocessing.packing import pack
@@ -42,7 +42,7 @@ class ChoiceInference(TaskInference):
 
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    self._keep_end_of_context = (loaded.task or {}).get("truncate") == "context_start"
+    self._lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))
 
   @property
@@ -83,7 +83,7 @@ class ChoiceInference(TaskInference):
     """Every choice as an example of its own."""
     pairs = [texts for _, rows in inputs for texts in rows]
     features = encode_pairs(self.tokenizer, [first for first, _ in pairs], [second for _, second in pairs],
-                            self.max_seq_length, keep_end_of_a=self._keep_end_of_context)
+                            self.max_seq_length, lose=self._lose)
     numbers = np.repeat(np.arange(len(inputs)), [len(rows) for _, rows in inputs])
     self.truncated += len(np.unique(numbers[features.is_truncated]))
     return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths)
@@ -118,7 +118,7 @@ class ChoiceInference(TaskInference):
 
   def pack(self, *texts) -> dict:
     tokens = self.tokenize(*texts)
-    return pack(tokens[0].ids, tokens[1].ids, self.max_seq_length, self.vocabulary, self._keep_end_of_context)
+    return pack(tokens[0].ids, tokens[1].ids, self.max_seq_length, self.vocabulary, self._lose)
 
   def serve_texts(self, context, choices) -> dict:
     """float32 "probabilities" [B, K] and int32 "prediction" [B], of string [B] and [B, K]; an empty choice is none."""

@@ -3,7 +3,7 @@
 import dataclasses
 
 from common.errors import UserError
-from common.options import option
+from common.options import declared_options, option
 from tasks.options import TrainingOptions
 
 
@@ -44,6 +44,12 @@ class PretrainingOptions(TrainingOptions):
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):
       raise UserError("nothing to do: give --do_train, --do_eval or both")
+    # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it is told at its start.
+    default = next(one.default for one in declared_options(type(self)) if one.name == "num_warmup_steps")
+    if self.do_train and self.num_warmup_steps > self.num_train_steps and (
+        "num_warmup_steps" in self.given or self.num_warmup_steps != default):
+      raise UserError(f"--num_warmup_steps={self.num_warmup_steps} is more than --num_train_steps="
+                      f"{self.num_train_steps}: the learning rate would never reach --learning_rate")
     if self.profile_steps and self.profile_steps[1] > self.num_train_steps:
       raise UserError(f"--profile_steps={self.profile_steps[0]},{self.profile_steps[1]} goes beyond the end of "
                       f"training, --num_train_steps={self.num_train_steps}")

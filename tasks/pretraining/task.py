@@ -13,11 +13,13 @@ from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.load import read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
 from tasks import run as driver
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
+from tasks.pretraining.baselines import measure_baselines
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.report import SamplePredictions, plan
 from tasks.pretraining.vocabulary import find_vocabulary
@@ -35,16 +37,18 @@ def run(options: PretrainingOptions) -> int:
   return driver.run(PretrainingTask, options)
 
 
-def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence")) -> Objective:
+def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
+                   mask_id: int | None = None) -> Objective:
   """Pre-training as the training step sees it.
 
   Args:
     model: what is trained.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+    mask_id: of [MASK], see `pretraining_sums`.
   """
   return Objective(
       losses=losses, counts=pretraining_counts,
-      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features),
+      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
       metrics=lambda sums: pretraining_metrics(sums, losses))
 
 
@@ -74,7 +78,7 @@ class PretrainingTask(Task):
     if options.eval_file:
       self.eval_files, eval_v2 = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
     self.parse_training, self.parse_evaluation = (
-        data.parser(*lengths, self.config.vocab_size, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
+        data.parser(*lengths, self.config, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -105,7 +109,7 @@ class PretrainingTask(Task):
     return BertForPreTraining(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
-    return make_objective(model, self.options.losses)
+    return make_objective(model, self.options.losses, self.mask_id)
 
   def schedule(self) -> WarmupDecay:
     options = self.options
@@ -129,6 +133,9 @@ class PretrainingTask(Task):
     if self.can_evaluate and self.options.eval_batch_size % replicas:
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
                       f"a multiple of {replicas}")
+    if self.can_evaluate:
+      check_memory(batch_bytes(self.options.eval_batch_size * self.options.max_seq_length),
+                   f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def evaluate(self, run: Run) -> dict[str, float]:
     if self._evaluation_pass is None:
@@ -156,8 +163,14 @@ class PretrainingTask(Task):
     tf.summary.text("eval/samples", self._samples.describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    write_eval_results(self.options.output_dir, run.step, metrics)
-    run.log(describe_evaluation(self.options.output_dir, self.eval_files.num_examples, metrics))
+    options = self.options
+    baselines = measure_baselines(evaluation_dataset(
+        self.eval_files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        options.evaluation_batches).as_numpy_iterator(), self.mask_id)
+    results = {**metrics, **baselines.metrics()}
+    write_eval_results(options.output_dir, run.step, results)
+    run.log(describe_evaluation(options.output_dir, self.eval_files.num_examples, results))
+    run.log(baselines.describe(metrics, self.vocabulary))
 
   def plan(self, run: Run) -> str:
     return plan(self.options, self.config, run.describe_model(), run.devices, self.train_files, run.step)
@@ -167,10 +180,12 @@ class PretrainingTask(Task):
             "longer schedule)")
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:
-    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError)):
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
+                          UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for flag, record_files in (("input_file", self.train_files), ("eval_file", self.eval_files)):
-        data.check_all_records(record_files, flag, self.config, self.options.max_seq_length,
+      for flag, record_files, parse in (("input_file", self.train_files, self.parse_training),
+                                        ("eval_file", self.eval_files, self.parse_evaluation)):
+        data.check_all_records(record_files, flag, parse, self.config, self.options.max_seq_length,
                                self.options.max_predictions_per_seq)
 
 

@@ -168,8 +168,10 @@ def _check(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: 
         raise UserError(f"--vocab_file: {vocabulary.path} (fingerprint {short(vocabulary.fingerprint)}) is not the "
                         f"vocabulary of --{note.flag}: {note.describe()}: give that one, or make the records again "
                         "with yours")
-    where = f"--{noted[0].flag}: {noted[0].paths[0]}" if noted else "--vocab_file"
-    return check_vocabulary(vocabulary, weights, where)
+    if not noted:
+      return check_vocabulary(vocabulary, weights)
+    return check_vocabulary(vocabulary, weights, f"--{noted[0].flag}: {noted[0].paths[0]}",
+                            "make the records again with that one")
   if not noted:
     return None
   first = noted[0]

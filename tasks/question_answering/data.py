@@ -12,6 +12,7 @@ from common import files
 from common.errors import UserError
 from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.text.lines import read_text
 from data_gen.tokenization.tokenizer import Tokenizer
 from tasks.question_answering.settings import SquadSettings
 from training.examples import Examples
@@ -83,12 +84,7 @@ def read_context(path: str) -> str:
   Raises:
     UserError: missing or not UTF-8.
   """
-  files.check_readable(path, "context_file")
-  try:
-    with files.open_file(path, newline="") as file:
-      return file.read()
-  except UnicodeDecodeError as error:
-    raise UserError(f"--context_file: {path} is not UTF-8 (byte {error.start})") from None
+  return read_text(files.check_readable(path, "context_file"))
 
 
 def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]
@@ -113,6 +109,8 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
       (windows.num_truncated_questions, f"questions were truncated to {settings.max_query_length} tokens"),
       (windows.num_unanswerable_questions, "questions have an answer that no window holds: they are trained on as "
                                            "if there were none"),
+      (windows.num_cut_contexts, f"questions are about a context of which --max_windows={settings.max_windows} leaves "
+                                 "the end unread"),
       (windows.num_questions_without_window, "questions are about a context without a token"),
       (len(empty), f"questions are empty ({', '.join(empty[:_MOST_IDS])}{more})")):
     if count:

@@ -19,6 +19,8 @@ from tasks.question_answering import window_graph
 from tasks.question_answering.settings import KIND, SETTINGS, SquadSettings, choose_settings
 from training.examples import Examples
 
+# Said where questions need more of them: it may take minutes, and the context may be no context.
+_MANY_WINDOWS = 1000
 # Windows that go through the model together: a book as context must not need the memory of all of them at once.
 _WINDOWS_AT_ONCE = 32
 
@@ -55,7 +57,10 @@ class AnswerInference(TaskInference):
 
   def predict(self, inputs: list[tuple[str, str]]) -> list[dict]:
     data, contexts, windows = self._windows(inputs)
-    self.truncated += windows.num_truncated_questions
+    self.truncated += windows.num_truncated_questions + windows.num_cut_contexts
+    if len(windows) > _MANY_WINDOWS:
+      self.log(f"{len(inputs):,} questions about contexts of {len(contexts.ids):,} tokens are looked for in "
+               f"{len(windows):,} windows{'' if self.settings.max_windows else ' (--max_windows would limit them)'}")
     logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
     if len(windows):
       logits = self.run(_examples(windows))

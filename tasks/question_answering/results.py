@@ -43,6 +43,12 @@ class Answered:
     threshold = self.settings.null_score_diff_threshold
     return {result.id: result.choose(threshold).text for result in self.results}
 
+  @property
+  def places(self) -> list[str]:
+    """Where each answer begins, in words; the same for all questions if the model looks at no question."""
+    chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
+    return ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
     shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
@@ -100,6 +106,10 @@ def write(directory: str, answered: Answered, step: int) -> str:
   if answered.metrics is not None:
     write_eval_results(directory, step, answered.metrics)
     lines.append(describe_evaluation(directory, len(answered.results), answered.metrics))
+    if "best_f1_thresh" in answered.metrics:
+      lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
+                   "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
+                   "chosen, lies midway between two questions' odds")
   else:
     lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
   return "\n".join(lines)

@@ -19,6 +19,7 @@ from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.losses import example_weights
 from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
 from tasks import run as driver
+from tasks.degenerate import Predicted
 from tasks.question_answering.data import SquadSplit, one_question, read_context, read_predicted, read_training
 from tasks.question_answering.options import SquadOptions
 from tasks.question_answering.results import Answered, answer_questions, describe_threshold, main_metric, write
@@ -66,6 +67,7 @@ class SquadTask(FineTuningTask):
   options: SquadOptions
 
   token_outputs = OUTPUTS
+  evaluation_state = ("_answered",)
 
   def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
@@ -79,6 +81,7 @@ class SquadTask(FineTuningTask):
       train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers,
                             options.max_train_examples)
       self.train_examples = train.examples
+      self._num_train_questions = len(train.data.questions)
     self.prediction_split = prediction_split or read_prediction_split(options, self.settings, tokenizer)
     splits = [split for split in (train, self.prediction_split) if split is not None]
     if not options.asks:
@@ -104,6 +107,10 @@ class SquadTask(FineTuningTask):
   @property
   def max_seq_length(self) -> int:
     return self.settings.max_seq_length
+
+  @property
+  def num_train_examples(self) -> int:
+    return self._num_train_questions if self.options.original_batches else super().num_train_examples
 
   @property
   def can_evaluate(self) -> bool:
@@ -132,6 +139,14 @@ class SquadTask(FineTuningTask):
     self.description |= self._answered.settings.to_task()
     return self._answered.metrics
 
+  def predictions(self) -> dict[str, Predicted]:
+    if self._answered is None:
+      return {}
+    split = self._answered.split
+    return {os.path.basename(split.data.path): Predicted(
+        self._answered.places, [question.answers[0].start if question.answers else None
+                                for question in split.data.questions] if split.is_scorable else None, "questions")}
+
   def show_evaluation(self, run: Run) -> None:
     tf.summary.text("eval/answers", self._answered.markdown())
 
@@ -150,6 +165,7 @@ class SquadTask(FineTuningTask):
       return
     if not run.is_evaluated:
       self._answered = self._answer(self.logits(run, "predicting"))
+      run.note_evaluation(self._answered.metrics)
     if self._answered.settings != self.settings:
       self.settings = self._answered.settings
       self._keep_threshold(run)

@@ -63,6 +63,8 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
   room = settings.max_seq_length - 3 - questions.row_lengths()
   lengths = contexts.row_lengths()
   counts = 1 - tf.minimum(room - lengths, 0) // settings.doc_stride
+  if settings.max_windows:
+    counts = tf.minimum(counts, settings.max_windows)
   owners = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
   first = tf.ragged.range(counts).values * settings.doc_stride
   sizes = tf.minimum(tf.gather(room, owners), tf.gather(lengths, owners) - first)

@@ -39,6 +39,11 @@ class MyOptions(Shared):
 def main(options):
   if options.name == "user":
     raise UserError("two\\nlines")
+  if options.name == "print":
+    print("ü →")
+    return
+  if options.name == "terminal":
+    raise UserError("\\x1b[31mred\\x85")
   if options.name == "bug":
     raise ValueError("a bug")
   if options.name == "interrupt":
@@ -61,9 +66,10 @@ def script(project, tmp_path_factory):
   (directory / "script.py").write_text(_SCRIPT.format(project=str(project), target="main", positional=None))
   (directory / "words.py").write_text(_SCRIPT.format(project=str(project), target="'script:main'", positional="texts"))
 
-  def call(*arguments: str, name: str = "script.py") -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, str(directory / name), *arguments], capture_output=True, text=True,
-                          cwd=directory, env=os.environ | {"PYTHONUTF8": "1"}, check=False)
+  def call(*arguments: str, name: str = "script.py", encoding: str = "utf-8") -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, str(directory / name), *arguments], capture_output=True, encoding=encoding,
+                          cwd=directory, env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"},
+                          check=False)
   return call
 
 
@@ -105,7 +111,12 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
      "(--help lists the flags)"),
-    (["--name=user"], "two lines")])
+    (["--name=x", "--batch_size=" + "9" * 5000], f"flag --batch_size={'9' * 482}… (--help lists the flags)"),
+    (["--name=x", "--layers=" + "9" * 5000], f"--layers={'9' * 100}…: a whole number is expected, or several "
+     "separated by commas"),
+    (["--name=x\udcff"], r"--name=x\udcff is not UTF-8: rename the file, or set the terminal to UTF-8"),
+    (["--name=user"], "two lines"),
+    (["--name=terminal"], r"\x1b[31mred\x85")])
 def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message):
   done = script(*arguments)
   assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n")
@@ -116,6 +127,11 @@ def test_a_flag_file_that_is_no_text(script, tmp_path):
   done = script(f"--flagfile={tmp_path}/flags")
   assert done.returncode == 2 and done.stderr.startswith("error: 'utf-8' codec can't decode byte 0xff")
   assert done.stderr.count("\n") == 1
+
+
+def test_what_the_terminal_has_no_characters_for(script):
+  done = script("--name=print", encoding="latin-1")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "ü \\u2192\n", "")
 
 
 @pytest.mark.parametrize("name, status, error", [

@@ -83,7 +83,9 @@ def test_other_types_are_a_mistake_of_the_programmer(annotation):
     ({"layers": (12,)}, "--layers is 12, it must be below 12"),
     ({"seed": 2**32}, "--seed is 4294967296, it must be at most 4294967295"),
     ({"keep": 2**63}, f"--keep is {2**63}, it does not fit into 64 bits"),
-    ({"rows": (10**400,)}, f"--rows is {10**400}, it does not fit into 64 bits"),
+    ({"keep": 2**31}, "--keep is 2147483648, it must be at most 2147483647"),
+    ({"rows": (10**400,)}, "--rows is a number of 1329 bits, it does not fit into 64 bits"),
+    ({"rows": (-10**5000,)}, "--rows is a number of 16610 bits, it does not fit into 64 bits"),
     ({"precision": "float8"}, "--precision=float8 is unknown: use one of auto, float32"),
     ({"rate": 0.1, "sweep": {"rate": (0.1, 2.0)}}, "--rate is 2.0, it must be at most 1")])
 def test_values_out_of_range(changes, message):

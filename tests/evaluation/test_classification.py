@@ -4,12 +4,24 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.classification import OWN_CLASSIFICATION, OWN_REGRESSION, TASK_METRICS, is_degenerate, score, softmax
+from evaluation.classification import (
+  OWN_CLASSIFICATION,
+  OWN_MULTI_LABEL,
+  OWN_REGRESSION,
+  TASK_METRICS,
+  is_degenerate,
+  score,
+  score_multi_label,
+  sigmoid,
+  softmax,
+)
 
 ALL_CLASSIFICATION = ("accuracy", "f1", "macro_f1", "matthews_correlation")
+# As many of either class as MRPC's development set has.
+MRPC_LABELS = np.repeat([1, 0], [279, 129])
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +41,17 @@ def test_binary_scores_computed_by_hand():
       "macro_f1": (6 / 9 + 8 / 11) / 2,
       "matthews_correlation": (3 * 4 - 1 * 2) / (4 * 5 * 5 * 6)**0.5})
   assert all(type(value) is float for value in scores.values())
+
+
+def test_all_pairs_alike_do_not_win_by_their_f1():
+  alike = score(TASK_METRICS["mrpc"], np.ones_like(MRPC_LABELS), MRPC_LABELS, 2)
+  assert alike == pytest.approx({"f1": 2 * 279 / (2 * 279 + 129), "accuracy": 279 / 408,
+                                 "f1_accuracy_mean": (558 / 687 + 279 / 408) / 2})
+  # A quarter of either class wrong.
+  learnt = np.where(np.arange(408) % 4, MRPC_LABELS, 1 - MRPC_LABELS)
+  scores = score(TASK_METRICS["qqp"], learnt, MRPC_LABELS, 2)
+  assert next(iter(TASK_METRICS["mrpc"])) == next(iter(TASK_METRICS["qqp"])) == "f1_accuracy_mean"
+  assert scores["f1"] < alike["f1"] and scores["f1_accuracy_mean"] > alike["f1_accuracy_mean"]
 
 
 def test_f1_is_that_of_class_1():
@@ -119,6 +142,38 @@ def test_all_tasks_have_metrics_that_exist():
     ([np.nan, 1.0], False)])
 def test_degenerate(predictions, expected):
   assert is_degenerate(np.array(predictions)) is expected
+
+
+def test_several_classes_computed_by_hand():
+  """The third class is neither there nor predicted."""
+  predictions = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]])
+  labels = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0]])
+  scores = score_multi_label(predictions, labels)
+  assert tuple(scores) == OWN_MULTI_LABEL
+  assert scores == pytest.approx({"micro_f1": 6 / 8, "macro_f1": (4 / 5 + 2 / 3) / 2, "subset_accuracy": 2 / 4,
+                                  "micro_precision": 3 / 4, "micro_recall": 3 / 4})
+  assert set(score_multi_label(np.zeros((2, 3)), np.zeros((2, 3))).values()) == {0.0, 1.0}
+  assert is_degenerate(labels[:2]) and not is_degenerate(labels)
+  with pytest.raises(ValueError, match="must both be"):
+    score_multi_label(predictions, labels[:, :2])
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1))
+def test_several_classes_agree_with_scikit_learn(seed):
+  from sklearn.metrics import f1_score, precision_score, recall_score
+
+  predictions, labels = np.random.default_rng(seed).integers(2, size=(2, 12, 4))
+  scores = score_multi_label(predictions, labels)
+  for name, function in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+    assert scores[f"micro_{name}"] == pytest.approx(function(labels, predictions, average="micro", zero_division=0))
+  seen = (labels | predictions).any(axis=0)
+  assert scores["macro_f1"] == pytest.approx(
+      f1_score(labels[:, seen], predictions[:, seen], average="macro", zero_division=0))
+
+
+def test_sigmoid():
+  np.testing.assert_allclose(sigmoid([0.0, np.log(3), -np.log(3), 1e4, -1e4]), [0.5, 0.75, 0.25, 1, 0])
 
 
 def test_softmax():

@@ -38,6 +38,13 @@ def test_table_computed_by_hand():
       "macro average     0.7222  0.7222  0.7222         6"]
 
 
+def test_table_of_several_classes():
+  labels = np.array([[1, 0], [1, 1], [0, 0]])
+  table = per_class_table(labels[[0, 0, 2]], labels, ["new", "old"])
+  assert [line.split()[-4:] for line in table.splitlines()[1:]] == [
+      ["1.0000", "1.0000", "1.0000", "2"], ["0.0000", "0.0000", "0.0000", "1"], ["0.5000", "0.5000", "0.5000", "3"]]
+
+
 @pytest.mark.parametrize("num_classes", [2, 7, 60])
 def test_the_mean_of_the_table_is_the_metric(num_classes):
   predictions, labels = _random(num_classes, 200)

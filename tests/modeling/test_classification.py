@@ -7,6 +7,8 @@ from modeling.classification import (
   BertForClassification,
   classification_metrics,
   classification_sums,
+  multi_label_metrics,
+  multi_label_sums,
   regression_metrics,
   regression_sums,
 )
@@ -91,10 +93,39 @@ def test_regression_is_the_mean_squared_error():
   sums = regression_sums(tf.constant(predicted), {"label_ids": wanted, "is_real_example": real})
   assert {name: float(value) for name, value in sums.items()} == pytest.approx({
       "regression_loss_sum": np.square(errors).sum(), "regression_count": len(errors),
-      "regression_absolute_error_sum": np.abs(errors).sum()}, rel=1e-6)
+      "regression_absolute_error_sum": np.abs(errors).sum(), "regression_examples": len(errors)}, rel=1e-6)
   metrics = regression_metrics({name: float(value) for name, value in sums.items()})
   assert metrics == pytest.approx({"loss": np.square(errors).mean(), "mean_absolute_error": np.abs(errors).mean()},
                                   rel=1e-6)
+
+
+def test_several_classes_are_binary_cross_entropies():
+  rng = np.random.default_rng(2)
+  logits, labels = rng.normal(0, 3, (6, 4)).astype(np.float32), rng.integers(0, 2, (6, 4))
+  logits[0, 0] = 200.0
+  real, weight = np.array([1, 1, 1, 1, 0, 1]), np.array([1, 0.5, 1, 2, 1, 1], np.float32)
+  positive = [1.0, 2.0, 0.5, 3.0]
+  features = {"label_ids": labels, "is_real_example": real, "loss_weight": weight}
+  sums = {name: float(value) for name, value in multi_label_sums(
+      tf.constant(logits), features, tf.constant(positive)).items()}
+  wide, shown = logits.astype(np.float64), real == 1
+  losses = labels * np.log1p(np.exp(-wide)) * positive + (1 - labels) * np.logaddexp(0, wide)
+  expected = np.sum((losses.mean(axis=1) * weight)[shown]) / weight[shown].sum()
+  predicted, true = (wide >= 0)[shown], labels[shown]
+  assert multi_label_metrics(sums) == pytest.approx({
+      "loss": expected, "subset_accuracy": np.mean((predicted == true).all(axis=1)),
+      "micro_f1": 2 * (predicted & (true == 1)).sum() / (predicted.sum() + true.sum())}, rel=1e-6)
+
+
+def test_weights_of_examples_are_those_of_the_loss_alone():
+  rng = np.random.default_rng(3)
+  logits, labels = rng.normal(size=(5, 3)).astype(np.float32), np.array([0, 1, 2, 1, 0])
+  weight = np.array([1, 3, 0.5, 0, 1], np.float32)
+  features = {"label_ids": labels, "is_real_example": np.ones(5), "loss_weight": weight}
+  sums = {name: float(value) for name, value in classification_sums(tf.constant(logits), features).items()}
+  losses = -np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))[np.arange(5), labels]
+  assert classification_metrics(sums) == pytest.approx({
+      "loss": (losses * weight).sum() / weight.sum(), "accuracy": np.mean(logits.argmax(-1) == labels)}, rel=1e-5)
 
 
 def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():

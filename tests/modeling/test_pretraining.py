@@ -69,6 +69,29 @@ def test_evaluation_metrics_are_the_originals(golden, model):
     assert metrics[name] == pytest.approx(value, abs=1e-5), name
 
 
+def test_predictions_at_mask_are_counted_by_themselves():
+  model = BertForPreTraining(SMALL)
+  features = random_features(SMALL, batch=5, length=10, predictions=3)
+  features["is_real_example"] = np.array([1, 1, 1, 0, 1])
+  features["input_ids"][:, 2], features["masked_lm_positions"][:, 0] = 4, 2
+  features["masked_lm_positions"][:, 1:] = 3
+  outputs = model(features)
+  predicted = outputs["masked_lm_logits"].numpy().argmax(axis=-1)
+  features["masked_lm_ids"] = np.where([[True], [False], [True], [True], [False]], predicted, predicted + 1)
+  weights = features["masked_lm_weights"][:, 0] * features["is_real_example"]
+  sums = pretraining_sums(outputs, features, mask_id=4)
+  at_mask = features["input_ids"][:, 3] == 4
+  more = (features["masked_lm_weights"][:, 1:] * features["is_real_example"][:, None] * at_mask[:, None]).sum(axis=1)
+  assert float(sums["masked_lm_at_mask_count"]) == weights.sum() + more.sum() > 0
+  assert float(sums["masked_lm_at_mask_correct"]) == (weights + more)[[0, 2]].sum()
+  plain = pretraining_sums(outputs, features)
+  assert plain == {name: value for name, value in sums.items() if "at_mask" not in name}
+  count, correct = float(sums["masked_lm_at_mask_count"]), float(sums["masked_lm_at_mask_correct"])
+  metrics = pretraining_metrics({name: float(value) for name, value in sums.items()})
+  assert metrics["masked_lm_accuracy_at_mask"] == correct / count
+  assert "masked_lm_accuracy_at_mask" not in pretraining_metrics({**plain, "masked_lm_at_mask_count": 0.0})
+
+
 def test_rows_that_only_fill_the_batch_count_for_nothing():
   model = BertForPreTraining(SMALL)
   features = random_features(SMALL, batch=5, length=10, predictions=3)

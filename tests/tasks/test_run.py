@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import files, locks
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling import (
@@ -125,6 +125,76 @@ def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
     if name == "metrics.jsonl":
       found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
     assert found == expected
+
+
+class Scripted(ClassificationTask):
+  """Has the scores that a test says; is killed when it should evaluate the step `killed_at`."""
+
+  scores = {1: 0.5, 2: 0.7, 3: 0.6, 4: 0.7, 5: 0.9}
+  killed_at: int | None = None
+
+  def evaluate(self, run):
+    if run.step == self.killed_at:
+      raise KeyboardInterrupt
+    return {"accuracy": self.scores[run.step], "loss": 1.0}
+
+  def show_evaluation(self, run):
+    """There is nothing to show."""
+
+
+def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_killed(folder, tmp_path, capsys):
+  options = fine_tuning(folder, tmp_path / "whole", num_train_epochs=1, eval_steps=1, iterations_per_loop=1,
+                        save_checkpoints_steps=3, early_stopping_patience=2)
+  assert driver.run(Scripted, options) == 0
+  assert "early stopping at step 4 of 5: accuracy was best at step 2" in capsys.readouterr().out
+  killed = options.replace(output_dir=str(tmp_path / "killed"))
+  for step in (2, 4):
+    with pytest.raises(KeyboardInterrupt):
+      driver.run(type("Killed", (Scripted,), {"killed_at": step}), killed)
+  # A finished run stays finished; one with more patience goes on.
+  for _ in range(2):
+    assert driver.run(Scripted, killed) == 0
+  assert "training is finished" in capsys.readouterr().out
+  for name in ("metrics.jsonl", "best/best.json"):
+    found, expected = ((tmp_path / one / name).read_text() for one in ("killed", "whole"))
+    if name == "metrics.jsonl":
+      found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
+    assert found == expected
+  assert driver.run(Scripted, killed.replace(early_stopping_patience=3)) == 0
+  assert files.read_json(str(tmp_path / "killed" / "best" / "best.json"))["step"] == 5
+
+
+def test_early_stopping_without_a_development_set(folder, tmp_path):
+  with pytest.raises(UserError, match="--early_stopping_patience needs something with labels"):
+    classification.run(fine_tuning(folder, tmp_path, dev_file=None, early_stopping_patience=2))
+
+
+def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
+  with locks.directory_lock(str(tmp_path), ""), \
+      pytest.raises(UserError, match=f"--output_dir={tmp_path}: another run is writing there"):
+    classification.run(fine_tuning(folder, tmp_path))
+  assert os.listdir(tmp_path) == []
+
+
+def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
+  """The results are those of the evaluation that found them, and so is the confusion matrix."""
+  seen = []
+
+  class Declining(ClassificationTask):
+    """Gets worse from epoch to epoch."""
+
+    def evaluate(self, run):
+      metrics = super().evaluate(run) | {"accuracy": 1.0 - run.step / 100}
+      seen.append((run.step, metrics, dict(self._predictions)))
+      return metrics
+
+    def write_evaluation(self, run, metrics):
+      assert (run.weights_step, metrics, self._predictions) == seen[0]
+      super().write_evaluation(run, metrics)
+
+  assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
+  assert [step for step, *_ in seen] == [5, 10]
+  assert files.read_json(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):

@@ -18,6 +18,8 @@ from training.step import Objective, StepOptions, TrainingState, TrainingStep
 LENGTH = 16
 PREDICTIONS = 3
 VOCAB = 120
+# Of [MASK], which the first token to predict of every record is hidden by.
+MASK = 4
 
 # Small, and no two sizes alike. Dropout is on.
 TINY = BertConfig(
@@ -37,17 +39,23 @@ def instances(count: int, first: int = 0, vocab_size: int = VOCAB, length: int =
   tokens[:, 0], tokens[:, 1] = which // 100, which % 100
   masked = np.arange(predictions) < rng.integers(1, predictions + 1, (count, 1))
   segment_b = (np.arange(length) > length // 3) & real
+  positions = np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * masked
+  np.put_along_axis(tokens, positions[:, :1], MASK, axis=1)
   return {
       "input_ids": tokens, "input_mask": real.astype(int), "segment_ids": segment_b.astype(int),
-      "masked_lm_positions": np.sort(rng.integers(2, length // 2, (count, predictions)), axis=1) * masked,
+      "masked_lm_positions": positions,
       # The upper ids are never asked for: that can be learnt.
       "masked_lm_ids": rng.integers(0, vocab_size // 4, (count, predictions)) * masked,
       "masked_lm_weights": masked.astype(np.float32), "next_sentence_labels": rng.integers(0, 2, (count, 1))}
 
 
-def write_records(path, count: int, first: int = 0, **kwargs) -> str:
-  """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz."""
-  features = instances(count, first, **kwargs)
+def write_records(path, count: int, first: int = 0, changes: dict[str, np.ndarray] | None = None, **kwargs) -> str:
+  """A TFRecord file of `instances`, written by TensorFlow; gzipped if its name ends with .gz.
+
+  Args:
+    changes: feature → what stands in its place, [count, …]; other arguments are those of `instances`.
+  """
+  features = instances(count, first, **kwargs) | (changes or {})
   with tf.io.TFRecordWriter(str(path), "GZIP" if str(path).endswith(".gz") else "") as writer:
     for row in range(count):
       writer.write(tf.train.Example(features=tf.train.Features(feature={

@@ -1,8 +1,10 @@
-"""Trains alike on one device and on two logical CPUs: a process of its own, as TensorFlow makes its devices once.
+"""Trains alike on one device and on two logical CPUs, there also with XLA and recomputed layers.
+
+A process of its own, as TensorFlow makes its devices once:
 
   python tests/training/mirrored_on_two_cpus.py RESULTS.npz
 
-Called by `test_distribution.py`.
+Called by `test_devices.py`.
 """
 
 import json
@@ -38,7 +40,7 @@ def main(result_path: str) -> None:
         bert_config_file=f"{folder}/bert_config.json", output_dir=f"{folder}/{name}", max_seq_length=LENGTH,
         max_predictions_per_seq=PREDICTIONS, do_train=True, do_eval=True, train_batch_size=8, eval_batch_size=4,
         learning_rate=1e-3, num_train_steps=20, num_warmup_steps=4, iterations_per_loop=2, jit_compile=jit_compile,
-        distribution_strategy=strategy))
+        distribution_strategy=strategy, recompute=jit_compile == "true"))
     assert status == 0
     results[f"{name} reports"] = json.dumps(read_metrics(f"{folder}/{name}"))
     reader = tf.train.load_checkpoint(f"{folder}/{name}")

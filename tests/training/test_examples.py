@@ -8,6 +8,7 @@ from scipy import stats
 from training.examples import (
   Examples,
   assemble,
+  consecutive_batch,
   epoch_batches,
   evaluation_dataset,
   padded_lengths,
@@ -27,6 +28,7 @@ def make(row_lengths) -> Examples:
   ids = np.concatenate([100 * row + np.arange(length) + 1 for row, length in enumerate(row_lengths)])
   return Examples({"input_ids": ids.astype(np.int32), "segment_ids": (ids % 2).astype(np.uint8)}, row_lengths,
                   {"label_ids": np.arange(len(row_lengths), dtype=np.int32) % 3,
+                   "labels": np.arange(2 * len(row_lengths), dtype=np.uint8).reshape(-1, 2),
                    "score": np.arange(len(row_lengths), dtype=np.float32) / 2})
 
 
@@ -67,6 +69,25 @@ def test_every_example_is_in_one_batch_of_an_epoch(row_lengths, batch_size, seed
   assert sizes[:-1] == [batch_size] * (len(sizes) - 1)
   again = epoch_batches(row_lengths, batch_size, seed, epoch)
   assert [batch.tolist() for batch in batches] == [batch.tolist() for batch in again]
+
+
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 5))
+def test_consecutive_batches_cut_epochs_without_regard_to_their_ends(num_examples, batch_size, seed):
+  steps = -(-3 * num_examples // batch_size)
+  batches = [consecutive_batch(num_examples, batch_size, seed, step) for step in range(steps)]
+  assert {len(batch) for batch in batches} == {batch_size}
+  stream = np.concatenate(batches)
+  for epoch in range(3):
+    order = stream[epoch * num_examples:(epoch + 1) * num_examples]
+    assert sorted(order) == list(range(num_examples))
+
+
+def test_the_originals_batches_are_full_and_of_any_length():
+  examples, lengths = make(mrpc_like(30)), padded_lengths(128, 16)
+  seen = take(training_dataset(examples, 8, 0, 2, lengths, ONE, consecutive=True), 3)
+  for step, batch in enumerate(seen, 2):
+    assert batch["example_index"].tolist() == consecutive_batch(30, 8, 0, step).tolist()
+    assert batch["is_real_example"].tolist() == [1] * 8
 
 
 def test_the_order_is_shuffled():

@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 
 from data_gen.pretraining import records
+from modeling.config import BertConfig
 from tasks.pretraining.data import parser
-from tests.training.common import LENGTH, PREDICTIONS, VOCAB, instances, numbers, write_records
+from tests.training.common import LENGTH, PREDICTIONS, TINY, instances, numbers, write_records
 from training.inputs import RecordFiles, evaluation_dataset, training_dataset
 
 COUNTS = (7, 13, 20, 3)
@@ -25,7 +26,7 @@ def files(tmp_path_factory) -> RecordFiles:
 
 
 def parse(serialized):
-  return parser(LENGTH, PREDICTIONS, VOCAB, False)(serialized)
+  return parser(LENGTH, PREDICTIONS, TINY, False)(serialized)
 
 
 def stream(files, examples, batch=4, seed=1, start=0, context=ONE) -> list[int]:
@@ -95,7 +96,7 @@ def test_the_feature_names_of_the_model_garden_are_translated():
       "masked_lm_positions": ints(1), "masked_lm_ids": ints(7),
       "masked_lm_weights": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0])),
       "next_sentence_labels": ints(1)}))
-  features = parser(2, 1, 8, True)([example.SerializeToString()])
+  features = parser(2, 1, BertConfig(vocab_size=8), True)([example.SerializeToString()])
   assert set(features) == set(records.FEATURES)
   np.testing.assert_array_equal(features["input_ids"], [[5, 6]])
   np.testing.assert_array_equal(features["segment_ids"], [[0, 1]])

@@ -266,3 +266,34 @@ def test_what_is_written_is_read(tmp_path_factory, examples):
   path.write_text(json_lines(*(dict(zip(("text", "other", "label"), example, strict=True)) for example in examples)))
   found = read(str(path), text_b="other")
   assert [found.text_a, found.text_b] == expected[:2]
+
+
+@pytest.mark.parametrize("name, content", [
+    ("a.tsv", "text\tlabel\none\tnew,good\ntwo\t\nthree\t good, ,good\n"),
+    ("a.csv", 'text,label\none,"new,good"\ntwo,\nthree,good\n'),
+    ("a.jsonl", '{"text": "one", "label": ["new", "good"]}\n{"text": "two", "label": []}\n'
+                '{"text": "three", "label": "good"}\n')])
+def test_several_labels(write, name, content):
+  path = write(content, name)
+  assert labels_of_file(path, "train_file", "label", separator=",") == ["good", "new"]
+  found = read(path, ["good", "new"], separator=",").labels
+  assert found.dtype == np.uint8 and found.tolist() == [[1, 1], [0, 0], [1, 0]]
+
+
+def test_several_labels_that_are_wrong(write):
+  path = write("text\tlabel\none\tnew|good\ntwo\todd|new\n")
+  assert refusal(read, path, ["good", "new"], separator="|").endswith(
+      "train.tsv:3: the label 'odd' is not known; the labels are 'good', 'new'")
+  path = write('{"text": "one", "label": ["new"]}\n{"text": "two", "label": ["new", 0.5]}\n', "train.jsonl")
+  assert "train.jsonl:2: a label must be a string or a whole number, not 0.5" in refusal(read, path, separator=",")
+  assert "several labels? then --multi_label" in refusal(read, path)
+  path = write("text\tlabel\none\t\n")
+  assert refusal(labels_of_file, path, "train_file", "label", separator=",").endswith(
+      "no example has a label (column 'label')")
+
+
+def test_the_first_examples(write):
+  texts = read(write(TSV))
+  assert texts.first(None) is texts and texts.first(2) is texts
+  one = texts.first(1)
+  assert (one.text_a, one.text_b, one.labels.tolist(), one.ids, len(one)) == (["A fine day."], None, [1], ["0"], 1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.labelled import pair_features
-from data_gen.labelled.pair_features import encode_pairs, truncated_lengths
+from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, truncated_lengths
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 
@@ -42,7 +42,7 @@ def rows(features):
 
 def check(tokenizer, text_a, text_b, max_seq_length, **options):
   features = encode_pairs(tokenizer, text_a, text_b, max_seq_length, **options)
-  expected = [plain(tokenizer, *pair, max_seq_length, options.get("keep_end_of_a", False))
+  expected = [plain(tokenizer, *pair, max_seq_length, options.get("lose") == START_OF_A)
               for pair in zip(text_a, text_b or [""] * len(text_a), strict=True)]
   assert (features.input_ids.dtype, features.segment_ids.dtype, features.row_lengths.dtype) == (
     np.int32, np.uint8, np.int64)
@@ -57,7 +57,7 @@ def check(tokenizer, text_a, text_b, max_seq_length, **options):
        st.booleans(), st.booleans())
 def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair, keep_end_of_a):
   text_a, text_b = map(list, zip(*pairs, strict=True))
-  check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length, keep_end_of_a=keep_end_of_a)
+  check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length, lose=START_OF_A if keep_end_of_a else END)
 
 
 def test_every_pair_of_lengths():
@@ -110,3 +110,22 @@ def test_impossible_arguments():
     encode_pairs(TOKENIZER, ["a"], None, 2)
   with pytest.raises(ValueError, match="2 first texts, but 1"):
     encode_pairs(TOKENIZER, ["a", "b"], ["a"], 128)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=8), st.integers(3, 24), st.booleans())
+def test_head_and_tail_are_as_long_as_what_else_would_be_kept(pairs, max_seq_length, is_pair):
+  text_a, text_b = map(list, zip(*pairs, strict=True))
+  text_b = text_b if is_pair else None
+  features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, lose=MIDDLE)
+  heads = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length)
+  assert features.row_lengths.tolist() == heads.row_lengths.tolist() and features.truncated == heads.truncated
+  np.testing.assert_array_equal(features.segment_ids, heads.segment_ids)
+  sep = TOKENIZER.vocabulary.sep_id
+  for number, (ids, _) in enumerate(rows(features)):
+    ends = [place for place, token in enumerate(ids) if token == sep]
+    starts = [1, *(end + 1 for end in ends)]
+    for texts, start, end in zip((text_a, text_b), starts, ends, strict=False):
+      tokens, kept = TOKENIZER.encode(texts[number]).tolist(), end - start
+      head = -(-kept // 4)
+      assert ids[start:end] == tokens[:head] + tokens[len(tokens) - (kept - head):]

@@ -113,3 +113,13 @@ def test_a_scheme_that_is_given_is_checked():
     tag_schemes.check_scheme(tags, None, row_lengths, IOB2, str)
   with pytest.raises(ValueError, match="none of"):
     write_tags(find_chunks(tags, names, row_lengths), PLAIN)
+
+
+def test_a_file_of_chunks_with_another_tag_in_it():
+  names = ["O", "B-X", "x"]
+  with pytest.raises(UserError, match="^file:2: the tag 'x' is in none of the schemes"):
+    tag_schemes.interpret(np.array([0, 1, 2]), names, np.array([3]), "auto", lambda word: f"file:{word}")
+  assert tag_schemes.interpret(np.array([0, 1, 2]), names, np.array([3]), PLAIN, str) == (None, PLAIN)
+  assert tag_schemes.interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), "auto", str) == (None, PLAIN)
+  chunks, scheme = tag_schemes.interpret(np.array([1, 0]), ["O", "I-X"], np.array([2]), "auto", str)
+  assert (scheme, chunks.spans().tolist()) == (IOB1, [[0, 1, 0]])

@@ -96,7 +96,8 @@ def test_masking_ratios(text):
     assert len(np.unique(masked.input_ids)) == VOCAB
 
 
-@pytest.mark.parametrize("text", ["80,10", "80,10,20", "a,b,c", "110,-5,-5", ""])
+@pytest.mark.parametrize("text", ["80,10", "80,10,20", "a,b,c", "110,-5,-5", "nan,nan,nan", "nan,10,10",
+                                  "inf,-inf,100", ""])
 def test_wrong_masking_ratios_are_refused(text):
   with pytest.raises(UserError, match="--masking="):
     MaskingRatios.parse(text)

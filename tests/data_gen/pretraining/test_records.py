@@ -32,7 +32,7 @@ def test_inspects_the_original(original):
   facts = records.inspect_first_record(original)
   assert (facts.max_seq_length, facts.max_predictions_per_seq, facts.v2_feature_names) == (128, 20, False)
   assert facts.feature_names == tuple(sorted(records.FEATURES))
-  assert 103 < facts.largest_id < 30522
+  assert 103 < facts.features["input_ids"].max() < 30522
 
 
 @st.composite
@@ -105,7 +105,7 @@ def test_reads_examples_written_by_tensorflow(tmp_path, v2):
   for name, value in values.items():
     np.testing.assert_array_equal(found[name], np.array(value, records.FEATURES[name][1]))
   facts = records.inspect_first_record(path)
-  assert (facts.v2_feature_names, facts.largest_id) == (v2, 80000)
+  assert facts.v2_feature_names == v2 and facts.features["masked_lm_ids"].max() == 80000
   assert records.count_records(path) == 1
   parsed = tf.io.parse_example([example.SerializeToString()], records.parse_spec(5, 2, v2_feature_names=v2))
   assert set(parsed) == set(facts.feature_names)
@@ -161,6 +161,53 @@ def test_another_kind_of_record_is_named(tmp_path):
     writer.write(b"\xff\xff no example")
   with pytest.raises(UserError, match="record 1 is not a serialized tf.train.Example"):
     records.inspect_first_record(path)
+
+
+def _right() -> dict[str, np.ndarray]:
+  values = {"input_ids": [2, 7, 3, 0], "input_mask": [1, 1, 1, 0], "segment_ids": [0, 0, 1, 0],
+            "masked_lm_positions": [1, 0], "masked_lm_ids": [9, 0], "masked_lm_weights": [1, 0],
+            "next_sentence_labels": [1]}
+  return {name: np.array(value, records.FEATURES[name][1]) for name, value in values.items()}
+
+
+@pytest.mark.parametrize(("name", "values", "message"), [
+    ("input_ids", [2, -7, 3, 0], "holds -7 among its input_ids, 0 to 9 are expected"),
+    ("input_ids", [2, 10, 3, 0], "holds the token id 10, but vocab_size is 10 in --bert_config_file"),
+    ("input_ids", [2, 7, 3], "was made with max_seq_length=3, but --max_seq_length is 4"),
+    ("input_ids", np.array([2, 7, 3, 0], np.float32), "has input_ids that are no whole numbers"),
+    ("input_mask", [1, 1, 2, 0], "holds 2 among its input_mask, 0 to 1"),
+    ("segment_ids", [0, 0, 5, 0], "holds the segment id 5, but type_vocab_size is 2"),
+    ("masked_lm_positions", [4, 0], "holds 4 among its masked_lm_positions, 0 to 3"),
+    ("masked_lm_positions", [1], "has 1 masked_lm_positions, 2 are expected"),
+    ("masked_lm_ids", [-100, 0], "holds -100 among its masked_lm_ids"),
+    ("masked_lm_weights", np.array([np.nan, 0], np.float32), "holds nan among its masked_lm_weights"),
+    ("masked_lm_weights", np.array([-1, 0], np.float32), "holds -1.0 among its masked_lm_weights"),
+    ("masked_lm_weights", [1, 0], "has masked_lm_weights that are no floats"),
+    ("next_sentence_labels", [7], "holds 7 among its next_sentence_labels, 0 to 1"),
+])
+def test_what_a_record_holds_that_can_not_be(name, values, message):
+  assert records.find_fault(_right(), 4, 2, 10, 2) is None
+  found = records.find_fault(_right() | {name: np.asarray(values)}, 4, 2, 10, 2)
+  assert found.startswith(message) and "\n" not in found
+
+
+def test_bytes_that_are_no_example_are_refused_whatever_they_are(original):
+  """Changed, cut and random bytes: an Example or a `ValueError`, nothing else."""
+  from data_gen.pretraining import tfrecord
+
+  rng = np.random.default_rng(3)
+  payload = next(tfrecord.read_records(original))
+  outcomes = set()
+  for _ in range(2000):
+    data = bytearray(payload[:rng.integers(1, len(payload) + 1)] if rng.random() < 0.5 else payload)
+    for position in rng.integers(0, min(len(data), 60), rng.integers(1, 5)):
+      data[position] = rng.integers(0, 256)
+    try:
+      tfrecord.parse_example(bytes(data))
+      outcomes.add("read")
+    except (ValueError, IndexError):
+      outcomes.add("refused")
+  assert outcomes == {"read", "refused"}
 
 
 def test_no_instances_make_no_bytes():

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tasks.classification.options import ClassificationOptions
 from tasks.classification.task import run
@@ -91,7 +92,8 @@ def test_tensorboard_shows_scalars_and_the_confusion(trained):
   events = tf.compat.v1.train.summary_iterator(str(path))
   values = {value.tag: value for event in events for value in event.summary.value}
   assert set(values) == {"loss/loss", "quality/accuracy", "quality/macro_f1", "quality/confusion",
-                         "quality/reliability", "precision and recall/yes/pr_curves", "eval/examples"}
+                         "quality/reliability", "precision and recall/yes/pr_curves", "eval/examples",
+                         "custom_scalars__config__"}
   assert "example" in values["quality/accuracy"].metadata.summary_description
   examples = tf.make_ndarray(values["eval/examples"].tensor).item().decode()
   assert "| text | true | predicted | probability |" in examples and "| ✓ |" in examples
@@ -131,8 +133,15 @@ def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys
 def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
   run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, do_predict=True))
   results = files.read_json(str(tmp_path / "eval_results.json"))
-  assert {"eval_f1", "eval_accuracy"} <= set(results)
-  assert files.read_json(str(tmp_path / "best" / "best.json"))["metric"] == "f1"
+  assert results["eval_f1_accuracy_mean"] == pytest.approx((results["eval_f1"] + results["eval_accuracy"]) / 2)
+  best = files.read_json(str(tmp_path / "best" / "best.json"))
+  assert best["metric"] == "f1_accuracy_mean"
+  # A run that an earlier version began has no such metric in its record: it resumes all the same.
+  earlier = {name: value for name, value in best["metrics"].items() if name != "f1_accuracy_mean"}
+  files.write_json(str(tmp_path / "best" / "best.json"), {**best, "metric": "f1", "metrics": earlier})
+  run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, num_train_epochs=2))
+  again = files.read_json(str(tmp_path / "best" / "best.json"))["metrics"]
+  assert again.get("f1_accuracy_mean", 2) >= best["metrics"]["f1_accuracy_mean"]
   lines = (tmp_path / "MRPC.tsv").read_text().splitlines()
   assert [line.split("\t")[0] for line in lines] == ["index", *map(str, range(40))]
 
@@ -241,3 +250,36 @@ def test_wrong_splits_are_refused(folder, trained, tmp_path):
           "'no', 'yes'")
   refused(own_task(folder, tmp_path / "out", dev_file=None, do_train=True,
                    sweep={"seed": (1, 2)}), "--dev_file")
+
+
+def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_path):
+  """With class weights, a further evaluation file and the other schedules and rates."""
+  for name in ("train", "dev"):
+    with open(folder / f"{name}.csv", newline="") as file:
+      rows = [{"review": row["review"], "tags": [row["verdict"]] + ["long"] * (len(row["review"]) > 50)}
+              for row in csv.DictReader(file)]
+    (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+  options = own_task(
+      folder, tmp_path / "run", train_file=f"{tmp_path}/train.jsonl", dev_file=f"{tmp_path}/dev.jsonl",
+      test_file=f"{tmp_path}/dev.jsonl", eval_files=(f"again:{tmp_path}/dev.jsonl",), label_column="tags",
+      multi_label=True, class_weights="balanced", long_texts="windows", max_seq_length=10, lr_schedule="cosine",
+      weight_decay=0.0, max_grad_norm=0.0, hidden_dropout_prob=0.0, classifier_dropout=0.0, learning_rate=0.02,
+      max_train_examples=150, max_eval_examples=30, max_predict_examples=12, num_train_epochs=2, do_train=True,
+      do_eval=True, do_predict=True)
+  assert run(options) == 0
+  results = files.read_json(str(tmp_path / "run" / "eval_results.json"))
+  assert results["eval_micro_f1"] == results["eval_again_micro_f1"] > 0.7
+  config = files.read_json(str(tmp_path / "run" / "best" / "bert_config.json"))
+  assert config["problem_type"] == "multi_label_classification" and config["hidden_dropout_prob"] == 0.0
+  lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()]
+  assert len(lines) == 12 and np.loadtxt(tmp_path / "run" / "test_results.tsv").shape == (12, 3)
+  predictor = Predictor.from_checkpoint(str(tmp_path / "run"))
+  for line, result in zip(lines, predictor([line["text_a"] for line in lines]), strict=True):
+    assert result["labels"] == line["labels"]
+    assert result["probabilities"] == pytest.approx(line["probabilities"], abs=1e-5)
+  # Later nothing but the file need be told.
+  again = own_task(folder, tmp_path / "run", train_file=None, dev_file=None, test_file=f"{tmp_path}/dev.jsonl",
+                   label_column=None, bert_config_file=None, max_seq_length=10, max_predict_examples=12,
+                   do_predict=True)
+  before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+  assert run(again) == 0 and (tmp_path / "run" / "predictions.jsonl").read_bytes() == before

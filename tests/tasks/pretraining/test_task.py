@@ -13,12 +13,18 @@ import tensorflow as tf
 
 from common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
+from tasks.pretraining.data import check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.task import run
-from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, write_records
+from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from training import run_directory
+from training.inputs import RecordFiles, evaluation_dataset
 
-METRICS = {"loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss"}
+METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "next_sentence_accuracy",
+           "next_sentence_loss"}
+BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
+# TensorBoard's tag of the order of charts.
+LAYOUT = "custom_scalars__config__"
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +87,7 @@ def test_the_files_of_a_run(trained, data):
 def test_the_results_of_the_evaluation(trained):
   lines = (trained / "eval_results.txt").read_text().splitlines()
   results = dict(line.split(" = ") for line in lines)
-  assert list(results) == sorted({*METRICS, "global_step"})
+  assert list(results) == sorted({*METRICS, *BASELINES, "global_step"})
   assert results["global_step"] == "6"
   as_json = json.loads((trained / "eval_results.json").read_text())
   assert {name: str(value) for name, value in as_json.items()} == results
@@ -118,15 +124,16 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
           if value.metadata.plugin_data.plugin_name == "text":
             texts[value.tag] = tf.make_ndarray(value.tensor).item().decode()
   metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
-  assert tags["eval"] == {*metrics, "eval/samples"}
+  assert tags["eval"] == {*metrics, "eval/samples", LAYOUT}
   assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
       *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
-      "speed/tokens_per_second", "speed/input_wait_share", "flags"}
+      "speed/tokens_per_second", "speed/input_wait_share", "flags", LAYOUT}
   assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
   samples = texts["eval/samples"]
   assert "held-out text" in samples and "| position | shown | hidden | predicted |" in samples
-  # Two examples of three masked words and a pair of segments.
-  assert samples.count("✓") + samples.count("✗") == 2 * (PREDICTIONS + 1) or "| ✗ |" in samples
+  # The masked tokens of two examples, and their segments.
+  marks = instances(11, 29)["masked_lm_weights"][:2].sum() + 2
+  assert samples.count("✓") + samples.count("✗") == marks
 
 
 def test_the_profile_is_written(trained):
@@ -163,7 +170,8 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
       input_file=str(path), eval_file=None, do_train=False, do_eval=True)
   assert run(options) == 0
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
-  assert results["global_step"] == 0 and set(results) == {*METRICS, "global_step"}
+  # Its [MASK] is another id than that of these records.
+  assert results["global_step"] == 0 and set(results) >= {*METRICS, "global_step"} - {"masked_lm_accuracy_at_mask"}
 
 
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
@@ -175,8 +183,10 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   key = "encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE"
   np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
-  assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_loss"}
+  assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
+                          *BASELINES}
   output = capsys.readouterr().out
+  assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
   assert "float32, XLA off" in output and "parameters" in output
 
@@ -190,6 +200,11 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
     ({"train_batch_size": 0}, ["--train_batch_size is 0"]),
     ({"save_checkpoints_steps": 0}, ["--save_checkpoints_steps is 0"]),
     ({"num_warmup_steps": -1}, ["--num_warmup_steps is -1"]),
+    ({"num_warmup_steps": 7}, ["--num_warmup_steps=7 is more than --num_train_steps=6"]),
+    ({"train_batch_size": 2**31 - 4}, ["of --train_batch_size=2147483644 needs at least", "TB of memory",
+                                       "this machine has"]),
+    ({"eval_batch_size": 2**31 - 4, "do_eval": True}, ["--eval_batch_size=2147483644 needs at least 412 GB"]),
+    ({"num_train_steps": 10**15}, ["--num_train_steps is 1000000000000000, it must be at most 2147483647"]),
     ({"iterations_per_loop": 0}, ["--iterations_per_loop is 0"]),
     ({"max_eval_steps": 0}, ["--max_eval_steps is 0"]),
     ({"learning_rate": 0.0}, ["--learning_rate is 0"]),
@@ -254,6 +269,40 @@ def test_a_record_that_is_wrong_in_the_middle_is_named_while_running(options, tr
   refused(options, str(bad), f"record {number}", message, **changes)
 
 
+@pytest.mark.parametrize(("name", "values", "message"), [
+    ("input_ids", -3, "holds -3 among its input_ids"),
+    ("masked_lm_positions", LENGTH, f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected"),
+    ("segment_ids", 5, "holds the segment id 5, but type_vocab_size is 2"),
+    ("next_sentence_labels", 7, "holds 7 among its next_sentence_labels"),
+    ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
+    ("masked_lm_weights", 1, "has masked_lm_weights that are no floats"),
+    (None, b"\xff\xff", "is not a serialized tf.train.Example")])
+def test_a_record_of_another_program_that_can_not_be(options, data, tmp_path, name, values, message):
+  """At the first place of a file it is refused before anything is built, behind it as soon as it is read."""
+  bad = tmp_path / "bad"
+  if name is None:
+    with tf.io.TFRecordWriter(str(bad)) as writer:
+      writer.write(values)
+  else:
+    write_records(bad, 1, changes={name: np.full_like(instances(1)[name], values, np.asarray(values).dtype)})
+  refused(options, f"--input_file: the first record of {bad} {message}" if name else f"{bad}: record 1 {message}",
+          input_file=str(bad))
+  (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
+  parse = parser(LENGTH, PREDICTIONS, ONE_LAYER, False)
+  record_files = RecordFiles((f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False))
+  with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
+    list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
+  with pytest.raises(UserError) as error:
+    check_all_records(record_files, "input_file", parse, ONE_LAYER, LENGTH, PREDICTIONS)
+  assert f"{tmp_path}/good: record 21 {message}" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_segments_of_a_model_without_segments(options, data, tmp_path):
+  dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
+  refused(options, "the first record of", "holds the segment id 1, but type_vocab_size is 1",
+          bert_config_file=str(tmp_path / "bert_config.json"))
+
+
 def test_a_loss_that_is_not_finite_keeps_what_was_saved(options):
   # The rate of step 1 is 0; that of step 2 spoils the weights.
   refused(options, "not finite at step 3", learning_rate=1e30, save_checkpoints_steps=1, iterations_per_loop=1)
@@ -295,15 +344,15 @@ def test_a_directory_that_can_not_be_written(options, tmp_path):
 
 
 def test_a_disk_that_fills_while_training(options, monkeypatch):
-  save = tf.train.CheckpointManager.save
+  write = tf.train.Checkpoint.write
 
-  def failing(self, *args, **kwargs):
-    if kwargs["checkpoint_number"] < 4:
-      return save(self, *args, **kwargs)
-    pathlib.Path(self.directory, "ckpt-4.data-00000-of-00001").write_bytes(b"half")
+  def failing(self, file_prefix, *args, **kwargs):
+    if not file_prefix.endswith("ckpt-4"):
+      return write(self, file_prefix, *args, **kwargs)
+    pathlib.Path(f"{file_prefix}.data-00000-of-00001").write_bytes(b"half")
     raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
-  monkeypatch.setattr(tf.train.CheckpointManager, "save", failing)
+  monkeypatch.setattr(tf.train.Checkpoint, "write", failing)
   refused(options, "ckpt-4 could not be saved", "No space left on device", "ckpt-2")
   assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
       f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")]

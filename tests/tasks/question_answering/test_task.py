@@ -15,7 +15,7 @@ from data_gen.labelled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
 from tasks.question_answering.ensemble import open_ensemble
 from tasks.question_answering.options import SquadOptions
-from tasks.question_answering.task import run
+from tasks.question_answering.task import SquadTask, run
 from tests.tasks.question_answering.toy_squad import (
   COLOURS,
   LENGTHS,
@@ -49,6 +49,14 @@ def asking(output_dir, predict_file, given=None, **changes) -> SquadOptions:
   """A prediction alone."""
   return SquadOptions(output_dir=str(output_dir), predict_file=str(predict_file), do_predict=True,
                       given=frozenset(given or {}), **(given or {}), **changes)
+
+
+def test_the_originals_steps_follow_from_questions_ours_from_windows(folder, tmp_path):
+  options = toy(folder, tmp_path, given={"max_seq_length": 20, "doc_stride": 4})
+  questions = len(read_squad(options.train_file, "train_file").questions)
+  ours, original = SquadTask(options), SquadTask(options.replace(original_batches=True))
+  assert original.num_train_examples == questions < len(ours.train_examples) == ours.num_train_examples
+  assert original.schedule().steps == questions * 4 // 16 < ours.schedule().steps
 
 
 def copy_of(directory, path) -> pathlib.Path:

@@ -1,0 +1,69 @@
+"""The options of `run_ner.py`."""
+
+import dataclasses
+
+from common.errors import UserError
+from common.options import Options, option
+from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
+from data_gen.labelled.tagged_files import FORMATS
+from tasks.options import FineTuningOptions, HeadDropoutOptions
+
+AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
+CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaggedFileOptions(Options):
+  """Files of tagged sentences."""
+
+  data_dir: str | None = option(
+      None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
+      "(or dev) and test with .txt, .conll, .conllu or .jsonl.")
+  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.")
+  dev_file: str | None = option(
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.")
+  test_file: str | None = option(
+      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.")
+  format: str = option(
+      "auto", "Of the files. auto: by their names and first lines, else columns (conll).", choices=FORMATS)
+  word_column: str | None = option(
+      None, "The column of the words: a number from 0, a name in CoNLL-U, a key in JSON lines.",
+      default_text="as the format has it; the first in conll")
+  label_column: str | None = option(
+      None, "The column of the labels; misc:NER is NER=… in the last column of CoNLL-U.",
+      default_text="as the format has it; the last in conll, upos in conllu")
+  label_names: tuple[str, ...] = option((), "What the labels of JSON lines mean where they are numbers.")
+  tag_scheme: str = option(
+      AUTO, "Of the files. auto: found out. lenient: chunks as conlleval reads them, whatever the tags. plain: every "
+      "word has a tag and there are no chunks, such as parts of speech.", choices=SCHEMES)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenClassificationOptions(TaggedFileOptions, HeadDropoutOptions, FineTuningOptions):
+  """Tags of words, such as named entities."""
+
+  label_scheme: str = option("iob2", "What the model learns chunks in.", choices=CHUNK_SCHEMES)
+  context: str = option(
+      AUTO, "What is read with a sentence. document: what stands around it in its document, as much as fits. vote: the "
+      "same, and predictions are the mean of several windows. auto: document where the file has borders of documents.",
+      choices=CONTEXTS)
+  max_seq_length: int = option(
+      128, "Most tokens that the model sees at once: [CLS], a token and [SEP] at least. Sentences that are longer are "
+      "read in parts.", minimum=3)
+  min_context: int = option(
+      64, "Tokens of context on either side of what a window scores; at most a quarter of the window.", minimum=0)
+  sentences_per_window: int | None = option(
+      None, "Most sentences that a window of training scores; 1 is a sentence an example, as in the paper.", minimum=1,
+      default_text="as many as fit beside their context")
+  votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2)
+  do_eval: bool = option(False, "Evaluate on the development set at the end.")
+  worst_sentences: int = option(
+      50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
+      minimum=0)
+
+  def check(self) -> None:
+    super().check()
+    if not (self.do_train or self.do_eval or self.do_predict):
+      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
+    if self.label_names and len(set(self.label_names)) < len(self.label_names):
+      raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")

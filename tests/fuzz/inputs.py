@@ -1,0 +1,227 @@
+"""Gives every script wrong input and reports what does not end with one line: tracebacks, hangs, noise.
+
+  python -m tests.fuzz.inputs --runs=300 --seed=1
+  python -m tests.fuzz.inputs --runs=1 --seed=1 --first=217          # one of them again
+  python -m tests.fuzz.inputs --runs=100 --scripts=predict,run_squad
+
+Each run spoils one thing (`mutations.py`) of a command that is right (`workspace.py`). Many runs share a process, which
+is killed and replaced when one of them takes too long or too much memory.
+"""
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+
+if __name__ == "__main__":
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from common import cli
+from common.errors import UserError
+from common.options import Options, option
+from tests.fuzz.mutations import Case, make_case
+from tests.fuzz.workspace import COMMANDS, PROJECT, Command, make_workspace
+
+# How a run may end; the others are findings.
+ACCEPTED, REFUSED, TRACEBACK, NOISE, HANG, MEMORY = "accepted", "refused", "traceback", "noise", "hang", "memory"
+GOOD = (ACCEPTED, REFUSED)
+# Lines of the libraries' own logs and of Python's warnings, beside an error that is told in one line.
+_NOISE = ("Traceback", "Exception in thread", "Exception ignored", "UserWarning", "RuntimeWarning")
+_LONGEST_MESSAGE = 1500
+# Graphs of earlier runs stay in a process's memory.
+_RUNS_PER_PROCESS = 60
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FuzzOptions(Options):
+  """Runs with wrong input."""
+
+  runs: int = option(300, "How many.", minimum=1)
+  seed: int = option(1, "Of all of them.", minimum=0)
+  first: int = option(0, "Number of the first run.", minimum=0)
+  scripts: tuple[str, ...] = option((), "Names without .py; only these.", default_text="all")
+  seconds: float = option(180.0, "Longest time of a run.", above=0)
+  gigabytes: float = option(4.0, "Most memory of a process.", above=0)
+  verbose: bool = option(False, "Print every run, not findings only.")
+  serve: bool = option(False, "For the command's own processes.")
+
+  @property
+  def commands(self) -> tuple[Command, ...]:
+    """Those that are spoiled."""
+    found = tuple(one for one in COMMANDS if not self.scripts or pathlib.Path(one.script).stem in self.scripts)
+    if not found:
+      raise UserError(f"--scripts={','.join(self.scripts)}: no such script")
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+  """How a run ended: one of the kinds above, and the message or the traceback."""
+
+  kind: str
+  text: str
+
+
+def run_case(case: Case, workspace: pathlib.Path) -> Ending:
+  """Runs a case in this process, in a copy of the workspace that is the working directory meanwhile."""
+  command, before = case.command, os.getcwd()
+  options, target, positional = command.entry
+  with tempfile.TemporaryDirectory() as directory:
+    folder = pathlib.Path(directory) / "work"
+    shutil.copytree(workspace, folder)
+    case.spoil(folder)
+    # Tokenizers of a process are kept by the path of their vocabulary.
+    arguments = {name: str(folder / value) if value in command.inputs else value
+                 for name, value in command.arguments.items()}
+    command = dataclasses.replace(command, arguments=arguments)
+    os.chdir(folder)
+    try:
+      with _captured(pathlib.Path(directory) / "log") as log:
+        ending = _ending(command, options, target, positional)
+      noise = [line for line in log.read_text("utf-8", errors="replace").splitlines()
+               if any(part in line for part in _NOISE)]
+      if ending.kind == REFUSED and ("\n" in ending.text or len(ending.text) > _LONGEST_MESSAGE):
+        return Ending(NOISE, ending.text)
+      return Ending(NOISE, "\n".join([ending.text, *noise])) if ending.kind in GOOD and noise else ending
+    finally:
+      os.chdir(before)
+
+
+def _ending(command: Command, options: type[Options], target: str, positional: str | None) -> Ending:
+  arguments = [command.script, *(f"--{name}={value}" for name, value in command.arguments.items()), *command.words]
+  try:
+    parsed = cli.parse(options, arguments, positional)
+    module, _, function = target.partition(":")
+    getattr(importlib.import_module(module), function)(parsed)
+    return Ending(ACCEPTED, "")
+  except UserError as error:
+    return Ending(REFUSED, str(error))
+  except BaseException as error:
+    if isinstance(error, KeyboardInterrupt):
+      raise
+    return Ending(TRACEBACK, traceback.format_exc())
+
+
+@contextlib.contextmanager
+def _captured(log: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Everything that is written to the standard streams, also by C++, goes to a file; standard input is empty."""
+  sys.stdout.flush()
+  sys.stderr.flush()
+  kept = [os.dup(number) for number in (0, 1, 2)]
+  streams = sys.stdin, sys.stdout, sys.stderr
+  with open(os.devnull, "rb") as nothing, open(log, "wb") as file:
+    for number, target in enumerate((nothing, file, file)):
+      os.dup2(target.fileno(), number)
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        for number, mode in enumerate("rww"))
+    try:
+      yield log
+    finally:
+      sys.stdout.flush()
+      sys.stderr.flush()
+      sys.stdin, sys.stdout, sys.stderr = streams
+      for number, descriptor in enumerate(kept):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+
+
+class _Process:
+  """A process that runs cases one after the other."""
+
+  def __init__(self, options: FuzzOptions, workspace: pathlib.Path):
+    self.runs = 0
+    self._limit, self._most = options.seconds, options.gigabytes * 1e9
+    self._process = subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz.inputs", "--serve", f"--seed={options.seed}",
+         f"--scripts={','.join(options.scripts)}", str(workspace)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=PROJECT)
+
+  def __call__(self, number: int) -> Ending:
+    self.runs += 1
+    self._process.stdin.write(f"{number}\n".encode())
+    self._process.stdin.flush()
+    end = time.monotonic() + self._limit
+    while not select.select([self._process.stdout], [], [], 0.2)[0]:
+      if time.monotonic() > end:
+        return self._killed(HANG, f"did not end within {self._limit:g} s")
+      if self._memory() > self._most:
+        return self._killed(MEMORY, f"took more than {self._most / 1e9:g} GB")
+    line = self._process.stdout.readline()
+    if not line:
+      return self._killed(TRACEBACK, f"the process ended with status {self._process.wait()}")
+    return Ending(**json.loads(line))
+
+  def end(self) -> None:
+    """Ends the process."""
+    self._process.kill()
+    self._process.wait()
+    self._process.stdin.close()
+    self._process.stdout.close()
+
+  @property
+  def is_worn(self) -> bool:
+    """Whether another one should take over."""
+    return self.runs >= _RUNS_PER_PROCESS or self._process.poll() is not None
+
+  def _memory(self) -> float:
+    try:
+      pages = pathlib.Path(f"/proc/{self._process.pid}/statm").read_text("ascii").split()[1]
+    except (OSError, IndexError):
+      return 0.0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+  def _killed(self, kind: str, text: str) -> Ending:
+    self._process.kill()
+    self._process.wait()
+    return Ending(kind, text)
+
+
+def serve(options: FuzzOptions, workspace: pathlib.Path) -> None:
+  """What a process does: numbers of cases in, endings out, a line each."""
+  for line in sys.stdin:
+    ending = run_case(make_case(options.commands, options.seed, int(line)), workspace)
+    print(json.dumps(dataclasses.asdict(ending)), flush=True)
+
+
+def main(options: FuzzOptions) -> int:
+  """Runs the cases and reports; status 1 where there is a finding."""
+  counts: dict[str, int] = {}
+  with tempfile.TemporaryDirectory() as directory:
+    workspace = pathlib.Path(directory)
+    make_workspace(workspace)
+    process = _Process(options, workspace)
+    try:
+      for number in range(options.first, options.first + options.runs):
+        if process.is_worn:
+          process.end()
+          process = _Process(options, workspace)
+        case = make_case(options.commands, options.seed, number)
+        ending = process(number)
+        counts[ending.kind] = counts.get(ending.kind, 0) + 1
+        if ending.kind not in GOOD or options.verbose:
+          print(f"{number}: {ending.kind}: {case.command.script}, {case.change}\n  "
+                + ascii(ending.text[-1200:])[1:-1].replace("\\n", "\n  "), flush=True)
+    finally:
+      process.end()
+  print(f"{options.runs} runs of seed {options.seed}: "
+        + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+  return int(any(kind not in GOOD for kind in counts))
+
+
+if __name__ == "__main__":
+  if "--serve" in sys.argv:
+    # The workspace is the last word.
+    serve(cli.parse(FuzzOptions, sys.argv[:-1]), pathlib.Path(sys.argv[-1]))
+  else:
+    cli.run(FuzzOptions, main)

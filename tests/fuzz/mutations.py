@@ -1,0 +1,219 @@
+"""Ways of spoiling one thing of a right command: a flag, a word, or an input file. All follow from a seed."""
+
+import copy
+import dataclasses
+import gzip
+import json
+import pathlib
+import random
+from collections.abc import Callable
+
+from common.options import DeclaredOption, declared_options
+from data_gen.pretraining import tfrecord
+from tests.fuzz.workspace import Command
+
+# Large values of these are long runs, and no mistakes of the program's.
+_LONG = {"num_train_steps", "num_train_epochs", "dupe_factor", "eval_steps"}
+_NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e400", "1e-400", "9" * 5000, "1" + "0" * 30, str(2**63), "1e15",
+            "0.999999", "1,nan", "1,1", "", " ", "x", "0x10", "1_0", "٣")
+_LARGE_NUMBERS = (str(2**31 - 1), "1000000", "1e6")
+_TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squad.json", "table.csv", "vocab.txt",
+          "train.tfrecord", "classifier/task.json", "a\nb", "a\x1b[31mb", "[", "*", "run[1]", "a,a", "x" * 300, "ü",
+          "\udcff", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "gone://bucket/x", "-", "true", "1")
+# Parts of JSON in the place of any other.
+_JSON_VALUES = (None, True, [], {}, "", "x", "\ud800", "ü" * 10, -1, 0, 10**30, 1.5, [[]], {"a": None}, ["x", 1],
+                float("nan"), float("inf"), "\x00")
+_RAW_JSON = ("9" * 10_000, "[" * 100_000, "1e999", "nul", '"\\u12"')
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+  """A spoiled command.
+
+  Attributes:
+    command: with the flags as they are given.
+    change: what was done, in words.
+    spoil: what is to be done to the files of a workspace.
+  """
+
+  command: Command
+  change: str
+  spoil: Callable[[pathlib.Path], None]
+
+
+def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
+  """The case of a number: the same for the same commands and seed."""
+  rng = random.Random(f"{seed}/{number}")
+  command = rng.choice(commands)
+  options = declared_options(command.entry[0])
+  kind = rng.random()
+  if kind < 0.45:
+    return _spoil_flag(command, rng.choice(options), rng)
+  if kind < 0.5 and command.words:
+    word = rng.choice(_TEXTS)
+    return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}", lambda folder: None)
+  return _spoil_file(command, rng)
+
+
+def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) -> Case:
+  if option.name in command.arguments and rng.random() < 0.1:
+    arguments = {name: value for name, value in command.arguments.items() if name != option.name}
+    return Case(dataclasses.replace(command, arguments=arguments), f"no --{option.name}", lambda folder: None)
+  values = _TEXTS
+  if option.kind in (int, float):
+    values = _NUMBERS + (() if option.name in _LONG else _LARGE_NUMBERS)
+  elif option.kind is bool:
+    values = ("true", "false", "perhaps", "")
+  elif option.declaration.choices:
+    values = (*option.declaration.choices, "x", "")
+  value = rng.choice(values)
+  # Nothing listens there, and asking takes minutes.
+  if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):
+    value = "none" if option.kind is str else "false"
+  return Case(dataclasses.replace(command, arguments={**command.arguments, option.name: value}),
+              f"--{option.name}={ascii(value)[1:-1][:80]}", lambda folder: None)
+
+
+def _spoil_file(command: Command, rng: random.Random) -> Case:
+  name = rng.choice(command.inputs)
+  kinds = list(_BYTES)
+  if name.endswith((".json", ".jsonl")):
+    kinds = [_json, _json, _json, _raw_json, *kinds]
+  elif name.endswith(".tfrecord"):
+    kinds = [_record, _record, _record, *kinds]
+  change = rng.choice(kinds)
+  seed = rng.random()
+
+  def spoil(folder: pathlib.Path) -> None:
+    path = folder / name
+    path.write_bytes(change(path.read_bytes(), random.Random(seed)))
+
+  return Case(command, f"{name}: {change.__name__.strip('_')}", spoil)
+
+
+def _cut(data: bytes, rng: random.Random) -> bytes:
+  return data[:rng.randrange(len(data) + 1)]
+
+
+def _flip(data: bytes, rng: random.Random) -> bytes:
+  spoiled = bytearray(data)
+  for _ in range(rng.choice((1, 1, 8))):
+    spoiled[rng.randrange(len(spoiled))] ^= 1 << rng.randrange(8)
+  return bytes(spoiled)
+
+
+def _insert(data: bytes, rng: random.Random) -> bytes:
+  what = rng.choice((b"\xff\xfe", b"\x00", b"\xed\xa0\x80", b"\t", b'"', b"\r", b"\n\n\n", b"\xe2\x80\xa8", b"[MASK]",
+                     b"\x1b[31m", b"##", b"\xf0\x9f\x98\x80" * 50))
+  place = rng.randrange(len(data) + 1)
+  return data[:place] + what + data[place:]
+
+
+def _shuffle_lines(data: bytes, rng: random.Random) -> bytes:
+  lines = data.split(b"\n")
+  first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+  if rng.random() < 0.5:
+    del lines[first]
+  else:
+    lines.insert(first, lines[second])
+  return b"\n".join(lines)
+
+
+def _endless_line(data: bytes, rng: random.Random) -> bytes:
+  return data + rng.choice((b"a", b"a b ", b"[", b"\x00", b"1")) * (20 << 20)
+
+
+def _empty(data: bytes, rng: random.Random) -> bytes:
+  """Nothing."""
+  return b""
+
+
+def _zipped(data: bytes, rng: random.Random) -> bytes:
+  """Gzipped, and perhaps cut off."""
+  packed = gzip.compress(data)
+  return packed if rng.random() < 0.5 else _cut(packed, rng)
+
+
+def _utf16(data: bytes, rng: random.Random) -> bytes:
+  """The encoding of some editors."""
+  return data.decode("latin-1").encode("utf-16")
+
+
+def _noise(data: bytes, rng: random.Random) -> bytes:
+  """Bytes of no format."""
+  return rng.randbytes(rng.choice((1, 100, 5000)))
+
+
+_BYTES = (_cut, _flip, _insert, _shuffle_lines, _endless_line, _empty, _zipped, _utf16, _noise)
+
+
+def _json(data: bytes, rng: random.Random) -> bytes:
+  """One value, or one key, of one of the documents is another."""
+  lines = data.decode().splitlines() if data.count(b"\n") > 1 and data.startswith(b"{\"") else [data.decode()]
+  number = rng.randrange(len(lines))
+  root = [json.loads(lines[number])]
+  places = list(_places(root))
+  parent, key = rng.choice(places)
+  if isinstance(parent, dict) and rng.random() < 0.3:
+    del parent[key]
+  else:
+    parent[key] = copy.deepcopy(rng.choice(_JSON_VALUES))
+  lines[number] = json.dumps(root[0])
+  return "\n".join(lines).encode() + b"\n"
+
+
+def _places(value: object):
+  for key, child in list(enumerate(value) if isinstance(value, list) else value.items()):
+    yield value, key
+    if isinstance(child, (list, dict)):
+      yield from _places(child)
+
+
+def _raw_json(data: bytes, rng: random.Random) -> bytes:
+  """Something that Python would not write, in the place of a number or a text."""
+  places = [place for place, byte in enumerate(data) if byte in b"0123456789"] or [0]
+  place = rng.choice(places)
+  return data[:place] + rng.choice(_RAW_JSON).encode() + data[place + 1:]
+
+
+def _record(data: bytes, rng: random.Random) -> bytes:
+  """One feature of one record holds what another program may have written; the checksums are right."""
+  payloads = []
+  position = 0
+  while position < len(data):
+    (length,) = tfrecord.LENGTH.unpack_from(data, position)
+    payloads.append(data[position + tfrecord.HEADER_BYTES:position + tfrecord.HEADER_BYTES + length])
+    position += tfrecord.HEADER_BYTES + length + tfrecord.CRC.size
+  number = rng.randrange(len(payloads))
+  features = tfrecord.parse_example(payloads[number])
+  name = rng.choice(sorted(features))
+  values = features[name].tolist()
+  change = rng.randrange(6)
+  if change == 0:
+    payloads[number] = rng.randbytes(40)
+  else:
+    if change == 1:
+      del features[name]
+    elif change == 2:
+      features[name] = values[:-1]
+    elif change == 3:
+      features[name] = [float(value) for value in values] if name != "masked_lm_weights" else [1] * len(values)
+    else:
+      values[rng.randrange(len(values))] = rng.choice(
+          (-1, 2, 16, 10**6, 2**40, -2**63) if name != "masked_lm_weights" else (float("nan"), -1.0, float("inf")))
+      features[name] = values
+    payloads[number] = _example(features)
+  return b"".join(tfrecord.record_header(len(payload)) + payload + tfrecord.masked_crc(payload) for payload in payloads)
+
+
+def _example(features: dict) -> bytes:
+  import tensorflow as tf
+
+  def feature(values) -> tf.train.Feature:
+    values = list(values)
+    if values and isinstance(values[0], float):
+      return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=map(int, values)))
+
+  return tf.train.Example(features=tf.train.Features(feature={
+      name: feature(values) for name, values in features.items()})).SerializeToString()

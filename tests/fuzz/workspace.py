@@ -1,0 +1,146 @@
+"""Right inputs of every script, all of them tiny, and the command lines that read them: what `mutations.py` spoils."""
+
+import dataclasses
+import gzip
+import importlib
+import json
+import pathlib
+import re
+
+import numpy as np
+
+from common.options import Options
+from data_gen.pretraining.records import RecordWriter
+from tests.tiny import CONFIG, WORDS, write_tiny
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+LENGTH, PREDICTIONS = 16, 3
+_TEXTS = ("the array is returned .", "a list is sorted .", "who is b ?", "the lists sorted . a b the array")
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+  """A right command line.
+
+  Attributes:
+    script: e.g. "data_gen/prepare_corpus.py".
+    arguments: option → value, paths relative to the workspace.
+    inputs: files that it reads, in the workspace.
+    words: arguments that are no flags.
+  """
+
+  script: str
+  arguments: dict[str, str]
+  inputs: tuple[str, ...]
+  words: tuple[str, ...] = ()
+
+  @property
+  def entry(self) -> tuple[type[Options], str, str | None]:
+    """What the script passes to `cli.run`: options, "module:function", field of the words."""
+    text = (PROJECT / self.script).read_text("utf-8")
+    name, target, positional = re.search(
+        r'cli\.run\((\w+), "([\w.:]+)"(?:, positional="(\w+)")?\)', text).groups()
+    module = re.search(rf"^from ([\w.]+) import .*\b{name}\b", text, re.MULTILINE)[1]
+    return getattr(importlib.import_module(module), name), target, positional
+
+
+_TUNING = {"output_dir": "out", "init_checkpoint": "encoder", "do_train": "true", "num_train_epochs": "1",
+           "train_batch_size": "4", "max_seq_length": "16"}
+_CORPUS = {"input_file": "corpus.txt", "num_workers": "1"}
+_SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
+_MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
+
+
+def _files_of(directory: str, *more: str) -> tuple[str, ...]:
+  return tuple(f"{directory}/{name}" for name in (*_MODEL, *more))
+
+
+COMMANDS = (
+    Command("data_gen/prepare_corpus.py", {**_CORPUS, "output_file": "out.txt"}, ("corpus.txt",)),
+    Command("data_gen/prepare_corpus.py", {**_CORPUS, "input_file": "corpus.jsonl.gz", "output_file": "out.txt"},
+            ("corpus.jsonl.gz",)),
+    Command("data_gen/create_pretraining_data.py", {
+        **_CORPUS, "output_file": "out.tfrecord", "vocab_file": "vocab.txt", "max_seq_length": "16",
+        "max_predictions_per_seq": "3", "dupe_factor": "2"}, ("corpus.txt", "vocab.txt")),
+    Command("vocab/build_vocab.py", {**_CORPUS, "output_dir": "out", "vocab_size": "200"},
+            ("corpus.txt",)),
+    Command("data_gen/convert_triviaqa.py", {
+        "qa_file": "trivia.json", "evidence_dir": "evidence", "output_file": "out.json"},
+            ("trivia.json", "evidence/a.txt")),
+    Command("make_glue_submission.py", {"input_dir": "glue", "output_file": "out.zip", "fill_missing": "true"},
+            ("glue/RTE.tsv",)),
+    Command("convert_checkpoint.py", {"input": "encoder", "output_format": "huggingface", "output": "out"},
+            _files_of("encoder")),
+    Command("convert_checkpoint.py", {"input": "huggingface", "output_format": "original", "output": "out"},
+            ("huggingface/config.json", "huggingface/model.safetensors", "huggingface/vocab.txt")),
+    Command("run_pretraining.py", {
+        "input_file": "train.tfrecord", "bert_config_file": "encoder/bert_config.json", "output_dir": "out",
+        "do_train": "true", "num_train_steps": "1", "num_warmup_steps": "0", "train_batch_size": "2",
+        "max_seq_length": str(LENGTH), "max_predictions_per_seq": str(PREDICTIONS)},
+            ("train.tfrecord", "encoder/bert_config.json")),
+    Command("run_classifier.py", {
+        **_TUNING, "task_name": "custom", "train_file": "table.csv", "text_a_column": "text", "label_column": "label"},
+            ("table.csv", *_files_of("encoder"))),
+    Command("run_classifier.py", {
+        "output_dir": "out", "init_checkpoint": "classifier", "do_predict": "true", "task_name": "custom",
+        "test_file": "table.jsonl", "text_a_column": "text", "max_seq_length": "16"},
+            ("table.jsonl", *_files_of("classifier", "task.json"))),
+    Command("run_squad.py", {**_TUNING, **_SQUAD_LENGTHS, "train_file": "squad.json"},
+            ("squad.json", *_files_of("encoder"))),
+    Command("run_squad.py", {
+        **_SQUAD_LENGTHS, "output_dir": "out", "init_checkpoint": "span", "do_predict": "true",
+        "predict_file": "squad.json"}, ("squad.json", *_files_of("span"))),
+    Command("predict.py", {"init_checkpoint": "classifier", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            ("lines.txt", *_files_of("classifier", "task.json"))),
+    Command("predict.py", {"init_checkpoint": "span", "input_file": "questions.jsonl", "output_file": "out.jsonl",
+                           "max_seq_length": "20"}, ("questions.jsonl", *_files_of("span"))),
+    Command("extract_features.py", {"init_checkpoint": "encoder", "input_file": "lines.txt", "output_file": "out.jsonl",
+                                    "max_seq_length": "16", "layers": "-1"}, ("lines.txt", *_files_of("encoder"))),
+    Command("fill_mask.py", {"init_checkpoint": "masked"}, _files_of("masked"), ("the [MASK] is .",)),
+    Command("export_model.py", {"init_checkpoint": "classifier", "export_dir": "out"},
+            _files_of("classifier", "task.json")),
+)
+
+
+def make_workspace(folder: pathlib.Path) -> None:
+  """Writes all files that `COMMANDS` read into an existing, empty directory."""
+  for name, heads, task in (("encoder", (), None), ("span", ("span",), None), ("masked", ("masked_lm",), None),
+                            ("classifier", ("classifier",), {
+                                "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16})):
+    (folder / name).mkdir()
+    write_tiny(folder / name, *heads, task=task)
+  (folder / "huggingface").mkdir()
+  write_tiny(folder / "huggingface", output_format="huggingface")
+  (folder / "vocab.txt").write_bytes((folder / "encoder/vocab.txt").read_bytes())
+  (folder / "corpus.txt").write_text("\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n")
+  lines = "".join(json.dumps({"text": " ".join(_TEXTS)}) + "\n" for _ in range(8))
+  (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+  (folder / "lines.txt").write_text("\n".join(_TEXTS) + "\n")
+  (folder / "table.csv").write_text("text,label\n" + "".join(f"{text},{'xyz'[number % 3]}\n"
+                                                            for number, text in enumerate(_TEXTS * 2)))
+  (folder / "table.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in _TEXTS))
+  context = " ".join(_TEXTS)
+  (folder / "questions.jsonl").write_text("".join(
+      json.dumps({"id": number, "question": "who is b ?", "context": context}) + "\n" for number in range(3)))
+  (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [
+      {"context": context, "qas": [{"id": str(number), "question": "who is sorted ?", "answers": [
+          {"text": "list", "answer_start": context.index("list")}]} for number in range(2)]}]}]}))
+  (folder / "trivia.json").write_text(json.dumps({"Data": [{
+      "QuestionId": "q1", "Question": "who ?", "Answer": {"NormalizedAliases": ["list"], "Aliases": ["list"],
+                                                          "Value": "list"},
+      "EntityPages": [{"Filename": "a.txt"}], "SearchResults": []}]}))
+  (folder / "evidence").mkdir()
+  (folder / "evidence/a.txt").write_text(context)
+  (folder / "glue").mkdir()
+  (folder / "glue/RTE.tsv").write_text("index\tprediction\n" + "".join(f"{row}\tentailment\n" for row in range(3000)))
+  _write_records(folder / "train.tfrecord")
+
+
+def _write_records(path: pathlib.Path) -> None:
+  count = 6
+  rng = np.random.default_rng(1)
+  ids = rng.integers(5, len(WORDS), (count, LENGTH))
+  column = np.arange(PREDICTIONS)
+  path.write_bytes(RecordWriter(LENGTH, PREDICTIONS, CONFIG.vocab_size).encode(
+      ids, np.full(count, LENGTH), np.full(count, 8), np.tile(column + 2, (count, 1)), ids[:, 2:2 + PREDICTIONS],
+      np.full(count, PREDICTIONS), np.arange(count) % 2))
