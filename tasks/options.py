@@ -21,7 +21,7 @@ class CheckpointOptions(Options):
 
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-      "Hugging Face directory or .safetensors file, or a checkpoint of the Model Garden.")
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.")
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
   vocab_file: str | None = option(
@@ -102,8 +102,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
       "less memory, in more time.")
   profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
 
-  # Scripts with a flag --do_eval or --do_predict make fields of these.
+  # Scripts with a flag --do_eval or --do_predict make fields of these; all but pre-training of the third.
   do_eval = False
+  layerwise_lr_decay = 1.0
   do_predict = False
   # Of fine-tuning.
   early_stopping_patience = None
@@ -160,6 +161,9 @@ class FineTuningOptions(TrainingOptions):
   num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
+  layerwise_lr_decay: float = option(
+      1.0, "What the learning rate of a layer is, as a share of that of the layer above; the head has the whole, the "
+      "embeddings the least. 1 is the same rate everywhere.", above=0, maximum=1, sweep=True)
   eval_steps: int | None = option(
       None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
   early_stopping_patience: int | None = option(

@@ -27,7 +27,7 @@ from training import checkpoints, run_directory
 from training.devices import Devices, TpuOptions, set_up
 from training.examples import Examples
 from training.loop import train
-from training.optimization import AdamWeightDecay
+from training.optimization import AdamWeightDecay, layerwise_factors
 from training.prediction import Prediction
 from training.reports import EVAL, TRAIN, Reports, printer
 from training.signals import Interrupted, StopSignal
@@ -287,7 +287,8 @@ class Run:
     trained = {name: one.value for name, one in original_names(self.model).items() if one.trainable}
     self._optimizer = AdamWeightDecay(
         trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
-        bias_correction=options.optimizer_bias_correction)
+        bias_correction=options.optimizer_bias_correction,
+        rate_factors=layerwise_factors(list(trained), options.layerwise_lr_decay))
     if self.devices.is_chief:
       checkpoints.remove_leftovers(options.output_dir)
     self._checkpoints = checkpoints.CheckpointManager(

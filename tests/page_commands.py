@@ -28,19 +28,23 @@ def commands(block: str) -> list[list[str]]:
   return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
-def run_page(page: str, sizes: dict[str, str], heading: str | None = None) -> list[str]:
-  """Runs all blocks of a page in the current directory.
+def run_page(page: str, sizes: dict[str, str], heading: str | None = None,
+             languages: tuple[str, ...] = ("bash", "python")) -> list[str]:
+  """Runs the blocks of a page in the current directory.
 
   Args:
     page: path below the project.
     sizes: flag → value in place of the page's own, wherever the flag is given.
     heading: of the only section that is run.
+    languages: of the blocks that are run.
 
   Returns:
     the commands that were run, as they stand on the page.
   """
   done = []
   for language, content in blocks(page, heading):
+    if language not in languages:
+      continue
     if language == "python":
       exec(compile(content, page, "exec"), {"__name__": "__main__"})
       continue

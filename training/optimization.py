@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
+_LAYER = re.compile(r"^bert/encoder/layer_(\d+)/")
 
 
 class AdamWeightDecay:
@@ -29,17 +30,20 @@ class AdamWeightDecay:
     weight_decay_rate: decay of the variables whose name matches none of `exclude`.
     clip_norm: largest global norm of the gradients; None for no clipping.
     exclude: regular expressions, searched for in the variables' names.
+    rate_factors: for each variable what its learning rate is multiplied by; None for 1 everywhere.
   """
 
   def __init__(self, variables: Mapping[str, tf.Variable], *, weight_decay_rate: float = 0.01, beta_1: float = 0.9,
                beta_2: float = 0.999, epsilon: float = 1e-6, bias_correction: bool = False,
-               clip_norm: float | None = 1.0, exclude: Sequence[str] = NOT_DECAYED):
+               clip_norm: float | None = 1.0, exclude: Sequence[str] = NOT_DECAYED,
+               rate_factors: Sequence[float] | None = None):
     self.names = list(variables)
     self.variables = list(variables.values())
     self.weight_decay_rate = weight_decay_rate
     self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
     self.bias_correction = bias_correction
     self.clip_norm = clip_norm
+    self.rate_factors = [1.0] * len(self.names) if rate_factors is None else list(rate_factors)
     self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
     self.m = [_slot(variable) for variable in self.variables]
     self.v = [_slot(variable) for variable in self.variables]
@@ -76,21 +80,37 @@ class AdamWeightDecay:
 
   def _assign_all(self, gradients: Sequence[tf.Tensor], rates: tuple, skip_non_finite: bool) -> None:
     scale, m_scale, v_scale, learning_rate, finite = rates
-    for variable, m, v, gradient, decayed in zip(
-        self.variables, self.m, self.v, gradients, self.decayed, strict=True):
+    for variable, m, v, gradient, decayed, factor in zip(
+        self.variables, self.m, self.v, gradients, self.decayed, self.rate_factors, strict=True):
       gradient = gradient * scale
       new_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
       new_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
       change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + self.epsilon)
       if decayed:
         change += self.weight_decay_rate * variable
-      new_value = variable - learning_rate * change
+      rate = learning_rate if factor == 1.0 else learning_rate * factor
+      new_value = variable - rate * change
       if skip_non_finite:
         new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
         new_value = tf.where(finite, new_value, variable)
       m.assign(new_m)
       v.assign(new_v)
       variable.assign(new_value)
+
+
+def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
+  """Factors of learning rates that fall from layer to layer: of heads and pooler 1, of the last layer `decay`, of the
+  one below it its square and so on, of the embeddings the smallest (Clark et al. 2020, ELECTRA, appendix B).
+
+  Args:
+    names: of variables, the original's.
+    decay: 1 for the same rate everywhere.
+  """
+  layers = [int(match[1]) if (match := _LAYER.search(name)) else None for name in names]
+  count = 1 + max((layer for layer in layers if layer is not None), default=-1)
+  return [decay ** (count - layer) if layer is not None else
+          decay ** (count + 1) if name.startswith("bert/embeddings/") else 1.0
+          for name, layer in zip(names, layers, strict=True)]
 
 
 def _slot(variable: tf.Variable) -> tf.Variable:

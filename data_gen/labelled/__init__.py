@@ -9,4 +9,7 @@
     squad.py           SQuAD files → `SquadData`, checked and repaired for training
     squad_features.py  `SquadData` → `ContextTokens` and `Windows`
     triviaqa.py        TriviaQA → a SQuAD file
+    tagged_files.py    CoNLL, CoNLL-U, OntoNotes, JSON lines → `TaggedSentences`
+    tag_schemes.py     their tags as chunks: IOB1, IOB2, IOBES
+    word_windows.py    words → sub-tokens → `WordWindows`, with document context
 """

@@ -62,6 +62,17 @@ class TaggedSentences:
   def __len__(self) -> int:
     return len(self.row_lengths)
 
+  def first(self, count: int | None) -> "TaggedSentences":
+    """The first so many sentences; None for all."""
+    if count is None or count >= len(self):
+      return self
+    words = int(self.row_lengths[:count].sum())
+    cut = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
+        "words", "lines", "tags", "offsets")}
+    cut |= {name: None if (value := getattr(self, name)) is None else value[:count] for name in (
+        "row_lengths", "documents", "texts")}
+    return dataclasses.replace(self, **cut)
+
   def where(self, word: int) -> str:
     """`file:line` of a word."""
     return f"{self.path}:{self.lines[word]}"

@@ -13,10 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from data_gen.labelled.multiple_choice import ChoiceQuestions
-from evaluation.classification import is_degenerate, softmax
+from evaluation.classification import softmax
 from modeling.losses import example_weights
 from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
 from tasks import run as driver
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation
 from tasks.multiple_choice import results
 from tasks.multiple_choice.data import MultipleChoiceData, Split, check_head, read_data
@@ -74,6 +75,7 @@ class MultipleChoiceTask(FineTuningTask):
   """
 
   options: MultipleChoiceOptions
+  evaluation_state = ("_probabilities",)
 
   def __init__(self, options: MultipleChoiceOptions):
     super().__init__(options)
@@ -129,8 +131,10 @@ class MultipleChoiceTask(FineTuningTask):
       metrics |= {f"{name}_{metric}" if number else metric: value for metric, value in scores.items()}
     return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(next(iter(self._probabilities.values())).argmax(axis=-1))
+  def predictions(self) -> dict[str, Predicted]:
+    return {name: Predicted([f"choice {choice}" for choice in probabilities.argmax(axis=-1)],
+                            self.data.dev[name].questions.labels.tolist(), "questions")
+            for name, probabilities in self._probabilities.items()}
 
   def show_evaluation(self, run: Run) -> None:
     if self.options.hardest_questions:

@@ -62,6 +62,7 @@ class TokenData:
     labels: names of the model's labels, in the order of their numbers.
     chunk_names: their meaning; None for plain tags.
     train, dev, test: None where they are not read.
+    others: of --eval_files, name → split.
     description: `task.json`.
     notes: what the user should know about the data.
   """
@@ -71,6 +72,7 @@ class TokenData:
   train: Split | None
   dev: Split | None
   test: Split | None
+  others: dict[str, Split]
   description: dict
   notes: list[str]
 
@@ -91,11 +93,12 @@ def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> 
   """
   reader = _Reader(options, opened)
   splits = {name: reader.read(name) for name in ("train", "dev", "test") if reader.needs(name)}
+  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in splits}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
       labels=tuple(reader.labels), chunk_names=reader.chunk_names,
-      **{name: splits.get(name) for name in ("train", "dev", "test")},
+      **{name: splits.get(name) for name in ("train", "dev", "test")}, others=others,
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
       notes=reader.notes)
@@ -129,7 +132,9 @@ def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
   if opened.task and opened.task.get("kind") == KIND:
     return list(map(str, opened.task.get("labels", [])))
   names = opened.config.extra.get("id2label")
-  return [str(names[key]) for key in sorted(names, key=int)] if isinstance(names, dict) else []
+  if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
+    return []
+  return [str(names[key]) for key in sorted(names, key=int)]
 
 
 def is_document_context(context: str, sentences: TaggedSentences) -> bool:
@@ -165,13 +170,17 @@ class _Reader:
     asked = {"train": options.do_train, "dev": options.do_train or options.do_eval, "test": options.do_predict}
     return asked[name] and self._paths[name] is not None
 
-  def read(self, name: str) -> Split:
-    """A split, the training data first."""
-    options, path = self._options, self._paths[name]
+  def read(self, name: str, path: str | None = None) -> Split:
+    """A split, the training data first; of another file where `path` is given."""
+    options, flag = self._options, "eval_files" if path else f"{name}_file"
+    path = files.check_readable(path, flag) if path else self._paths[name]
     sentences = read_tagged_file(
-        path, f"{name}_file", options.format, word_column=options.word_column, label_column=options.label_column,
+        path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
         label_names=options.label_names, needs_tags=name != "test")
     self.notes += sentences.notes
+    limits = {"train": options.max_train_examples, "dev": options.max_eval_examples,
+              "test": options.max_predict_examples}
+    sentences = sentences.first(limits[name])
     if name == "train":
       self.words = "edges" if sentences.texts is None else "basic"
     labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)

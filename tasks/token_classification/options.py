@@ -6,10 +6,11 @@ from common.errors import UserError
 from common.options import Options, option
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
-from tasks.options import FineTuningOptions, HeadDropoutOptions
+from tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 
 AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
+COMBINATIONS = ("concat", "sum", "weighted_sum")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,24 @@ class TaggedFileOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenClassificationOptions(TaggedFileOptions, HeadDropoutOptions, FineTuningOptions):
+class FeatureOptions(Options):
+  """A BiLSTM on fixed activations, with --feature_based; learning rate and epochs are then 1e-3 and 15 if not given."""
+
+  feature_based: bool = option(
+      False, "Leave the encoder as it is and train a BiLSTM on its activations, which are computed once and kept in "
+      "--output_dir.")
+  layers: tuple[str, ...] = option(
+      ("-4", "-3", "-2", "-1"), "Whose activations: numbers of layers from 1, -1 is the last one, 0 the embeddings. "
+      "all: the six rows of table 7 of the paper, one after the other.")
+  combine: str = option("concat", "How several layers become one vector.", choices=COMBINATIONS)
+  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1)
+  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1)
+  activation_precision: str = option("float16", "Of the activations that are kept.", choices=("float16", "float32"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutOptions, DevelopmentSetOptions,
+                                 FineTuningOptions):
   """Tags of words, such as named entities."""
 
   label_scheme: str = option("iob2", "What the model learns chunks in.", choices=CHUNK_SCHEMES)
@@ -56,7 +74,6 @@ class TokenClassificationOptions(TaggedFileOptions, HeadDropoutOptions, FineTuni
       None, "Most sentences that a window of training scores; 1 is a sentence an example, as in the paper.", minimum=1,
       default_text="as many as fit beside their context")
   votes: int = option(4, "With --context=vote: windows begin every 1/votes of their length.", minimum=2)
-  do_eval: bool = option(False, "Evaluate on the development set at the end.")
   worst_sentences: int = option(
       50, "How many of the sentences with the most errors are shown in TensorBoard and in worst_sentences.txt.",
       minimum=0)
@@ -65,5 +82,14 @@ class TokenClassificationOptions(TaggedFileOptions, HeadDropoutOptions, FineTuni
     super().check()
     if not (self.do_train or self.do_eval or self.do_predict):
       raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
+    if self.feature_based:
+      if not self.do_train:
+        raise UserError("--feature_based trains a BiLSTM: give --do_train; a finished run is not trained again")
+      if self.context == VOTE:
+        raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
+      if others := [f"--{name}" for name in self.sweep if name != "seed"]:
+        raise UserError(f"{', '.join(others)}: with --feature_based only --seed takes several values")
+      if not self.init_checkpoint:
+        raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
     if self.label_names and len(set(self.label_names)) < len(self.label_names):
       raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")

@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from common import files
 from evaluation import confusion, conlleval, entities
-from evaluation.classification import is_degenerate
 from modeling.token_classification import (
   BertForTokenClassification,
   token_classification_counts,
@@ -20,6 +19,7 @@ from modeling.token_classification import (
   token_classification_sums,
 )
 from tasks import run as driver
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.run import Run
 from tasks.task import FineTuningTask
@@ -32,6 +32,10 @@ from training.step import Objective
 
 def run(options: TokenClassificationOptions) -> int:
   """What `run_ner.py` does; see `tasks/run.py`."""
+  if options.feature_based:
+    from tasks.token_classification import feature_based
+
+    return feature_based.run(options)
   return driver.run(TokenClassificationTask, options)
 
 
@@ -56,6 +60,7 @@ class TokenClassificationTask(FineTuningTask):
 
   options: TokenClassificationOptions
   token_outputs = ("probabilities",)
+  evaluation_state = ("_tagged",)
 
   def __init__(self, options: TokenClassificationOptions):
     super().__init__(options)
@@ -67,8 +72,8 @@ class TokenClassificationTask(FineTuningTask):
     self.description = self.data.description
     self.head_mismatch = check_head(self.checkpoint, self.data)
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
-    # Of the last evaluation.
-    self._tagged: Tagged | None = None
+    # Of the last evaluation: development set → what was found.
+    self._tagged: dict[str, Tagged] = {}
 
   @property
   def max_seq_length(self) -> int:
@@ -89,27 +94,35 @@ class TokenClassificationTask(FineTuningTask):
     return {"probabilities": tf.nn.softmax(model(features))}
 
   def evaluate(self, run: Run) -> dict[str, float]:
-    self._tagged = self._tag(run, self.data.dev)
-    return score(self._tagged)
+    """Metrics of all development sets; those of --eval_files have their name in front."""
+    self._tagged = {"dev": self._tag(run, self.data.dev)}
+    metrics = score(self._tagged["dev"])
+    for name, split in self.data.others.items():
+      self._tagged[name] = self._tag(run, split)
+      metrics |= {f"{name}_{metric}": value for metric, value in score(self._tagged[name]).items()}
+    return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(self._tagged.guess)
+  def predictions(self) -> dict[str, Predicted]:
+    return {name: Predicted(tagged.guess_tags, tagged.gold_tags, "words") for name, tagged in self._tagged.items()}
 
   def show_evaluation(self, run: Run) -> None:
-    if self._tagged.counts is None:
+    tagged = self._tagged["dev"]
+    if tagged.counts is None:
       return
-    tf.summary.image("confusion", confusion.confusion_picture(*self._confusion())[None])
-    worst = results.worst_sentences(self._tagged, self.options.worst_sentences)
-    tf.summary.text("worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
+    tf.summary.image("eval/confusion", confusion.confusion_picture(*_confusion(tagged))[None])
+    worst = results.worst_sentences(tagged, self.options.worst_sentences)
+    tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    directory = self.options.output_dir
+    directory, tagged = self.options.output_dir, self._tagged["dev"]
     write_eval_results(directory, run.weights_step, {f"eval_{name}": value for name, value in metrics.items()})
     run.log(describe_evaluation(directory, len(self.data.dev), metrics))
-    results.write_predictions(os.path.join(directory, "dev_predictions.txt"), self._tagged)
-    paths = results.write_reports(directory, self._tagged, self.options.worst_sentences)
+    results.write_predictions(os.path.join(directory, "dev_predictions.txt"), tagged)
+    for name in self.data.others:
+      results.write_predictions(os.path.join(directory, f"dev_predictions_{name}.txt"), self._tagged[name])
+    paths = results.write_reports(directory, tagged, self.options.worst_sentences)
     if paths:
-      run.log(f"{conlleval.report(self._tagged.counts)}\n{confusion.confusion_text(*self._confusion())}")
+      run.log(f"{conlleval.report(tagged.counts)}\n{confusion.confusion_text(*_confusion(tagged))}")
       run.log(f"reports: {', '.join(paths)}")
 
   def predict(self, run: Run) -> None:
@@ -133,5 +146,6 @@ class TokenClassificationTask(FineTuningTask):
   def _tag(self, run: Run, split: Split) -> Tagged:
     return tag_split(self.data, split, split.windows.of_words(run.predict(split.examples)["probabilities"]))
 
-  def _confusion(self) -> tuple[np.ndarray, list[str]]:
-    return entities.type_confusion(self._tagged.split.chunks, self._tagged.guess_chunks)
+
+def _confusion(tagged: Tagged) -> tuple[np.ndarray, list[str]]:
+  return entities.type_confusion(tagged.split.chunks, tagged.guess_chunks)

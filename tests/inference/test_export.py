@@ -246,7 +246,7 @@ def test_bad_input(tmp_path):
   refused(tmp_path, "it can be used for squad, features", span, "fill_mask")
   refused(tmp_path, "it can be used for features", encoder, "squad")
   refused(tmp_path, "give --vocab_file", bare, "features")
-  refused(tmp_path, "--task=tagging is unknown: use one of classifier, squad, ", encoder, "tagging")
+  refused(tmp_path, "--task=tagging is unknown: use one of classifier, multiple_choice, squad, ner", encoder, "tagging")
   refused(tmp_path, "has no pooler", flat, "classifier")
   refused(tmp_path, "task.json must name 3 different classes", wrong, "classifier")
   refused(tmp_path, "--check_file: ", encoder, "features", check_file=str(tmp_path / "no.txt"))

@@ -8,7 +8,7 @@ from modeling.checkpoints.weights import raw_variables
 from modeling.pretraining import BertForPreTraining
 from tests.modeling.common import golden_model
 from tests.training.common import TINY
-from training.optimization import AdamWeightDecay
+from training.optimization import AdamWeightDecay, layerwise_factors
 
 
 def decay_lists(model):
@@ -79,3 +79,17 @@ def test_a_gradient_that_is_not_finite_changes_nothing_where_it_is_skipped():
   assert not np.isfinite(float(norm))
   for value, old in zip((variable, *optimizer.m, *optimizer.v), before, strict=True):
     np.testing.assert_array_equal(value.numpy(), old)
+
+
+def test_learning_rates_that_fall_from_layer_to_layer():
+  names = ["bert/embeddings/word_embeddings", "bert/encoder/layer_0/output/dense/bias",
+           "bert/encoder/layer_11/output/dense/bias", "bert/pooler/dense/kernel", "cls/tagging/output_weights"]
+  assert layerwise_factors(names, 0.5) == [0.5**13, 0.5**12, 0.5, 1.0, 1.0]
+  assert layerwise_factors(names, 1.0) == [1.0] * 5
+  variables = {name: tf.Variable([2.0]) for name in names}
+  optimizer = AdamWeightDecay(variables, rate_factors=layerwise_factors(names, 0.5))
+  plain = AdamWeightDecay({name: tf.Variable([2.0]) for name in names})
+  for one in (optimizer, plain):
+    one.update([tf.constant([0.1])] * 5, tf.constant(0.1), tf.constant(0, tf.int64))
+  for factor, changed, expected in zip(optimizer.rate_factors, optimizer.variables, plain.variables, strict=True):
+    assert 2.0 - float(changed[0]) == pytest.approx(factor * (2.0 - float(expected[0])), abs=1e-6)

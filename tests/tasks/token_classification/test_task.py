@@ -80,13 +80,14 @@ def test_a_run_directory_tells_what_it_is_for(trained):
 def test_texts_become_entities_with_offsets(trained):
   predictor = Predictor.from_checkpoint(str(trained))
   text = "we saw  Bob Smith (then Rome)."
-  (result, empty, long, words) = predictor([text, " ", "in oslo. " * 30, {"tokens": ["ann", "left", "\x00"]}])
+  tokens = ["we", "saw", "bob", "smith", "\x00", "."]
+  (result, empty, long, words) = predictor([text, " ", "in oslo. " * 30, {"tokens": tokens}])
   assert [(one["text"], one["label"]) for one in result["entities"]] == [("Bob Smith", "PER"), ("Rome", "LOC")]
   assert all(text[one["start"]:one["end"]] == one["text"] and 0 < one["score"] <= 1 for one in result["entities"])
   assert empty == {"entities": []}
   assert [one["start"] for one in long["entities"]] == [3 + 9 * number for number in range(30)]
-  assert words["tags"][0] == "B-PER" and len(words["tags"]) == 3
-  assert (words["entities"][0]["start"], words["entities"][0]["end"]) == (0, 1)
+  assert words["tags"][2:4] == ["B-PER", "I-PER"] and len(words["tags"]) == 6
+  assert [words["entities"][0][name] for name in ("start", "end", "text")] == [2, 4, "bob smith"]
   with pytest.raises(UserError, match='input 0: "tokens" must be a list of words'):
     predictor([{"tokens": "ann"}])
 
@@ -103,6 +104,11 @@ def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, t
 
 
 def test_evaluation_of_a_trained_model_with_other_windows_scores_every_word(folder, trained, tmp_path):
+  limited = TokenClassificationTask(options(
+      folder, tmp_path / "x", init_checkpoint=str(trained), do_train=True, do_eval=True, max_train_examples=5,
+      max_eval_examples=3, eval_files=(f"more:{folder}/eng.testb",)))
+  assert [len(limited.data.train), len(limited.data.dev), len(limited.data.others["more"])] == [5, 3, 3]
+  assert limited.data.dev.windows.num_words == limited.data.dev.sentences.row_lengths.sum()
   for length, context in ((5, "sentence"), (12, "vote")):
     task = TokenClassificationTask(options(
         folder, tmp_path / "x", init_checkpoint=str(trained), do_eval=True, max_seq_length=length, context=context))

@@ -1,0 +1,104 @@
+"""Activations of a frozen encoder at the words of a file, computed once and kept in a file that is mapped into memory.
+
+Input: windows of a split and an encoder. Output: `<split>.npy`, [W, N, H] of N layers, 0 being the embeddings; and
+beside it `<split>.json`, which says of what they are and how many windows are done. An interrupted computation resumes
+where it stopped, a file of something else is computed again.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from common.progress import Progress
+from data_gen.labelled.word_windows import WordWindows
+from modeling.encoder import BertEncoder
+from tasks.token_classification.data import window_examples
+from training.devices import Devices
+from training.examples import Examples, lengths_for
+from training.prediction import Prediction
+
+# Windows between two notes of how far it is.
+_WINDOWS_AT_ONCE = 256
+
+
+def encoder_states(outputs: dict, layers: tuple[int, ...]) -> list:
+  """The outputs of layers, 0 the embeddings, 1 the first; [B, S, H] each."""
+  return [outputs["embedding_output"] if layer == 0 else outputs[f"encoder_layer_{layer - 1}"] for layer in layers]
+
+
+def stored_activations(directory: str, name: str, windows: WordWindows, encoder: BertEncoder, layers: tuple[int, ...],
+                       precision: str, weights: str, batch_size: int, max_seq_length: int, devices: Devices,
+                       log: Callable[[str], None], check_stop: Callable[[], None]) -> np.ndarray:
+  """The activations of a split, mapped into memory; computed as far as they are not there.
+
+  Args:
+    directory: for the files; local.
+    name: of the split.
+    windows: in which every word stands once.
+    encoder: with its weights.
+    layers: numbers, 0 for the embeddings.
+    precision: "float16" or "float32", of the file.
+    weights: what tells the weights of the encoder from others.
+    batch_size: windows of a batch.
+    max_seq_length: most tokens of a window.
+    devices: what to compute on.
+    log: takes lines for the user.
+    check_stop: called between batches; may raise to break off.
+
+  Returns:
+    [W, layers, H], read only.
+
+  Raises:
+    UserError: the directory is not local.
+  """
+  if files.is_remote(directory):
+    raise UserError(f"--output_dir={directory}: activations are mapped into memory, which needs a local disk")
+  path, record = os.path.join(directory, f"{name}.npy"), os.path.join(directory, f"{name}.json")
+  shape = (windows.num_words, len(layers), encoder.config.hidden_size)
+  what = {"of": _fingerprint(windows, weights), "layers": list(layers), "precision": precision, "shape": list(shape)}
+  state = files.read_json(record) if files.exists(record) and files.exists(path) else {}
+  done = state.get("windows", 0) if {key: state.get(key) for key in what} == what else 0
+  if done < len(windows):
+    os.makedirs(directory, exist_ok=True)
+    array = (np.lib.format.open_memmap(path, mode="r+") if done else
+             np.lib.format.open_memmap(path, mode="w+", dtype=precision, shape=shape))
+    log(f"{name}: activations of {shape[0]:,} words, {array.nbytes / 2**20:,.0f} MiB"
+        f"{f'; {done:,} of {len(windows):,} windows are done' if done else ''}")
+
+    def outputs(features: dict) -> dict:
+      found = encoder_states(encoder(features["input_ids"], features["input_mask"], features["segment_ids"]), layers)
+      return {"states": tf.cast(tf.stack(found, axis=2), precision)}
+
+    predict = Prediction(outputs, batch_size, lengths_for(max_seq_length, devices.jit_compile), devices.strategy,
+                         devices.jit_compile, ("states",), check_stop)
+    starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+    with Progress(f"{name} activations", len(windows), "window", done) as progress:
+      while done < len(windows):
+        last = min(done + _WINDOWS_AT_ONCE, len(windows))
+        states = predict(_part(windows, starts, done, last))["states"]
+        scored = slice(*np.searchsorted(windows.positions, [starts[done], starts[last]]))
+        array[windows.words[scored]] = states[windows.positions[scored] - starts[done]]
+        array.flush()
+        progress.advance(last - done)
+        done = last
+        files.write_json(record, {**what, "windows": done})
+    del array
+  return np.load(path, mmap_mode="r")
+
+
+def _part(windows: WordWindows, starts: np.ndarray, first: int, last: int) -> Examples:
+  whole = window_examples(windows)
+  return Examples({name: values[starts[first]:starts[last]] for name, values in whole.tokens.items()},
+                  windows.row_lengths[first:last])
+
+
+def _fingerprint(windows: WordWindows, weights: str) -> str:
+  digest = hashlib.sha256(weights.encode())
+  for array in (windows.input_ids, windows.row_lengths, windows.positions, windows.words):
+    digest.update(np.ascontiguousarray(array).tobytes())
+  return digest.hexdigest()

@@ -1,0 +1,109 @@
+"""A BiLSTM on fixed activations: all rows of table 7, resuming, and what is kept."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from common import files
+from common.errors import UserError
+from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.weights import original_names
+from modeling.checkpoints.write import write_checkpoint
+from modeling.encoder import BertEncoder
+from modeling.feature_tagger import FeatureTagger
+from tasks.token_classification.feature_based import make_choices
+from tasks.token_classification.options import TokenClassificationOptions
+from tasks.token_classification.task import run
+from tests.tasks.token_classification.toy_names import CONFIG, TOKENS, make_documents, write_conll
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("features")
+  (folder / "words.txt").write_text("\n".join(TOKENS) + "\n")
+  (folder / "model").mkdir()
+  weights = {name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}
+  write_checkpoint("native", str(folder / "model"), weights, CONFIG, str(folder / "words.txt"), True)
+  for name, count, seed in (("train", 60, 1), ("dev", 15, 2), ("test", 15, 3)):
+    write_conll(folder / f"{name}.conll", make_documents(count, seed))
+  return folder
+
+
+def options(folder, output_dir, **changes) -> TokenClassificationOptions:
+  given = dict(data_dir=str(folder), output_dir=str(output_dir), init_checkpoint=f"{folder}/model", do_train=True,
+               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=20,
+               learning_rate=0.02, train_batch_size=16, seed=1)
+  given |= changes
+  return TokenClassificationOptions(**given, given=frozenset(given))
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+  directory = tmp_path_factory.mktemp("run")
+  assert run(options(folder, directory, layers=("1", "-1"), combine="weighted_sum")) == 0
+  return directory
+
+
+def test_it_learns_from_activations_that_are_kept(folder, trained):
+  (row,) = files.read_json(str(trained / "feature_based.json"))["rows"]
+  assert row["layers"] == [1, 2]
+  assert row["runs"][0]["dev"]["f1"] > 0.5
+  assert (trained / "weighted_sum_1_2_seed1" / "test_predictions.txt").exists()
+  stored = np.load(trained / "activations" / "dev.npy", mmap_mode="r")
+  assert (stored.dtype, stored.shape[1:]) == (np.float16, (2, CONFIG.hidden_size))
+  # The first sentence's words, all of one sub-token, as the encoder sees them in the window of their document.
+  opened = open_checkpoint(f"{folder}/model")
+  encoder = BertEncoder(opened.config)
+  load_weights(encoder, opened.source)
+  document = (folder / "dev.conll").read_text().split("-DOCSTART-")[1]
+  words = [line.split()[0] for line in document.splitlines()[1:] if line]
+  ids = tf.constant([[TOKENS.index(word) for word in ["[CLS]", *words, "[SEP]"]]])
+  outputs = encoder(ids)
+  for column in (0, 1):
+    np.testing.assert_allclose(stored[:len(words), column], outputs[f"encoder_layer_{column}"][0, 1:-1], atol=2e-3)
+
+
+def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
+  changes = dict(layers=("1", "-1"), combine="weighted_sum")
+  run(options(folder, tmp_path, num_train_epochs=1, **changes))
+  (tmp_path / "weighted_sum_1_2_seed1" / "result.json").unlink()
+  record = tmp_path / "activations" / "train.json"
+  state = files.read_json(str(record))
+  files.write_json(str(record), {**state, "windows": state["windows"] // 2})
+  run(options(folder, tmp_path, **changes))
+  results = [files.read_json(str(path / "weighted_sum_1_2_seed1" / "result.json")) for path in (trained, tmp_path)]
+  assert results[0]["dev"] == results[1]["dev"] and results[0]["epoch"] == results[1]["epoch"]
+  np.testing.assert_array_equal(np.load(trained / "activations" / "train.npy"),
+                                np.load(tmp_path / "activations" / "train.npy"))
+
+
+def test_the_rows_of_table_7(folder):
+  rows = make_choices(options(folder, "x", layers=("all",)), CONFIG)
+  # This model has two layers: the rows of the last four are left out.
+  assert [(row.layers, row.combine, row.paper_f1) for row in rows] == [
+      ((0,), "concat", 91.0), ((1,), "concat", 95.6), ((2,), "concat", 94.9), ((1, 2), "weighted_sum", 95.5)]
+  with pytest.raises(UserError, match="there is no layer 3"):
+    make_choices(options(folder, "x", layers=("3",)), CONFIG)
+
+
+def test_ways_of_combining_layers():
+  vectors = tf.constant(np.random.default_rng(1).normal(size=(2, 3, 4, 5)), tf.float32)
+  mask = tf.constant([[True, True, True], [True, False, False]])
+  for combine, width in (("concat", 20), ("sum", 5), ("weighted_sum", 5)):
+    model = FeatureTagger(3, 4, combine, units=2, seed=1)
+    assert model(vectors, mask).shape == (2, 3, 3)
+    assert model.lstms[0].forward_layer.cell.kernel.shape[0] == width
+    # What stands behind a sentence does not matter.
+    changed = tf.concat([vectors[:, :1], vectors[:, 1:] + 7.0], 1)
+    np.testing.assert_allclose(model(changed, mask)[1, 0], model(vectors, mask)[1, 0], atol=1e-6)
+  with pytest.raises(ValueError, match="none of concat"):
+    FeatureTagger(3, 4, "mean")
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"do_train": False}, "give --do_train"), ({"context": "vote"}, "--context=vote is for fine-tuned models"),
+    ({"init_checkpoint": None}, "give --init_checkpoint"),
+    ({"sweep": {"learning_rate": (1.0, 2.0)}}, "--learning_rate: with --feature_based only --seed takes several")])
+def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
+  with pytest.raises(UserError, match=message):
+    run(options(folder, tmp_path, **changes))
