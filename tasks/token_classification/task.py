@@ -98,9 +98,9 @@ class TokenClassificationTask(FineTuningTask):
   def show_evaluation(self, run: Run) -> None:
     if self._tagged.counts is None:
       return
-    tf.summary.image("confusion", confusion.confusion_picture(*self._confusion())[None])
+    tf.summary.image("quality/confusion", confusion.confusion_picture(*self._confusion())[None])
     worst = results.worst_sentences(self._tagged, self.options.worst_sentences)
-    tf.summary.text("worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
+    tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     directory = self.options.output_dir
