@@ -1,10 +1,11 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests
+# make pages  runs the commands of README, small
 # make env    only the environment (.venv)
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: env demo test lint clean
+.PHONY: env demo test pages lint clean
 
 env: .venv/.complete
 
@@ -25,6 +26,10 @@ test: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# All commands of README, at small sizes.
+pages: env
+	$(BIN)/python -m pytest -q -m pages tests/test_readme.py
 
 lint: env
 	$(BIN)/python -m ruff check .

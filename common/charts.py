@@ -7,6 +7,8 @@ is that of the page Custom Scalars.
 import dataclasses
 from collections.abc import Iterable
 
+METRICS_FILE = "metrics.jsonl"
+
 # The important ones first.
 GROUPS = LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
 

@@ -333,7 +333,7 @@ def take_the_place_of(source: str, target: str) -> None:
   with contextlib.suppress(FileNotFoundError):
     status = os.stat(target)
     mode = stat.S_IMODE(status.st_mode) & 0o777
-    with contextlib.suppress(PermissionError):
+    with contextlib.suppress(OSError):
       os.chown(source, status.st_uid, status.st_gid)
   os.chmod(source, mode)
   os.replace(source, target)

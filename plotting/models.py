@@ -43,7 +43,9 @@ def plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   """Principal components: float [N, 2] coordinates, and the share of the variance in each of the two, of [N, H]."""
   centred = np.asarray(vectors, np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
   left, scales, _ = np.linalg.svd(centred, full_matrices=False)
-  return left[:, :2] * scales[:2], scales[:2]**2 / max(np.sum(scales**2), 1e-300)
+  # The signs of singular vectors are arbitrary: the token that is farthest out is on the positive side.
+  farthest = np.take_along_axis(left, np.abs(left).argmax(axis=0)[None], axis=0)[:, :2]
+  return left[:, :2] * scales[:2] * np.sign(farthest), scales[:2]**2 / max(np.sum(scales**2), 1e-300)
 
 
 def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray) -> None:
@@ -122,7 +124,7 @@ def write_projector(options: PlotOptions, directory: str) -> list[str]:
 
   Args:
     options: the checkpoint, and how many tokens.
-    directory: TensorBoard's, or one of its runs; made where it is not there, and what is in it stays.
+    directory: for `tensorboard --logdir`; made where it is not there.
 
   Returns:
     the files' paths.

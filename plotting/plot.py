@@ -66,13 +66,9 @@ def _directory(options: PlotOptions) -> str:
 
 
 def _write_projector(options: PlotOptions, directory: str) -> None:
-  """Beside the events of the training, where TensorBoard looks; else in --output_dir."""
   from plotting.models import write_projector
 
-  training = os.path.join(_directory(options), "train")
-  if options.output_dir is None and files.is_directory(training):
-    directory, shown = training, _directory(options)
-  else:
-    shown = directory
+  # Away from checkpoints: TensorBoard would list all their matrices, the optimizer's included, before the embeddings.
+  directory = os.path.join(directory, _PROJECTOR)
   print("\n".join(write_projector(options, directory)))
-  print(f"tensorboard --logdir={shown}, page Projector")
+  print(f"tensorboard --logdir={directory}, page Projector")

@@ -8,11 +8,11 @@ import numpy as np
 from common import files
 from common.errors import UserError
 from evaluation.calibration import draw_reliability, reliability
+from evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from plotting.options import PlotOptions
 from plotting.picture import Picture, line_style, names_of
-from plotting.reading import read_lines
 
-NULL_ODDS, NBEST, TASK_FILE, FLAGS_FILE = "null_odds.json", "nbest_predictions.json", "task.json", "flags.json"
+TASK_FILE, FLAGS_FILE = "task.json", "flags.json"
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"
 
 
@@ -43,7 +43,7 @@ def _f1_by_threshold(directory: str, gold: str) -> tuple[np.ndarray, np.ndarray]
   from evaluation.squad_scores import f1_by_threshold
 
   odds = files.read_json_object(os.path.join(directory, NULL_ODDS))
-  nbest = files.read_json_object(os.path.join(directory, NBEST))
+  nbest = files.read_json_object(os.path.join(directory, NBEST_PREDICTIONS))
   data = read_squad(gold, "predict_file")
   missing = [question.id for question in data.questions if question.id not in odds or question.id not in nbest]
   if missing:
@@ -79,7 +79,8 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
         if b'"probabilities"' not in lines.readline():
           # A regression's.
           continue
-      lines = read_lines(file, {"label": str, "probabilities": dict, "true_label": str})
+      fields = {"label": str, "probabilities": dict[str, float], "true_label": str}
+      lines = files.read_json_objects(file, fields)
       confidence = np.array([line["probabilities"][line["label"]] for line in lines])
       correct = np.array([line["label"] == line["true_label"] for line in lines])
       suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl")

@@ -9,9 +9,8 @@ from common import charts, files
 from common.errors import UserError
 from plotting.options import PlotOptions
 from plotting.picture import Picture, line_style, marker_style, names_of
-from plotting.reading import read_lines
 
-METRICS_FILE, SELECTION_FILE = "metrics.jsonl", "selection.json"
+SELECTION_FILE = "selection.json"
 _MOST_PANELS = 8
 _HELD_OUT = "evaluation"
 
@@ -25,7 +24,7 @@ def curves(options: PlotOptions) -> list[Picture]:
   runs = {}
   names = names_of(options.sources)
   for path, name in zip(options.sources, names, strict=True):
-    lines = read_lines(os.path.join(path, METRICS_FILE), {"step": int, "split": str})
+    lines = files.read_json_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
       runs[name] = lines
   if not runs:
@@ -33,7 +32,7 @@ def curves(options: PlotOptions) -> list[Picture]:
   there = dict.fromkeys(name for lines in runs.values() for line in lines for name in line)
   unknown = [name for name in options.metrics if name not in there or name in ("step", "split")]
   if unknown:
-    raise UserError(f"--metrics: there is no {unknown[0]} in {METRICS_FILE}; there are "
+    raise UserError(f"--metrics: there is no {unknown[0]} in {charts.METRICS_FILE}; there are "
                     f"{', '.join(sorted(set(there) - {'step', 'split'}))}")
   chosen = list(options.metrics) or _shown(there)
   rows = math.ceil(len(chosen) / 2)
@@ -85,8 +84,10 @@ def selection(options: PlotOptions) -> list[Picture]:
   found = []
   for path, name in zip(options.sources, names_of(options.sources), strict=True):
     file = os.path.join(path, SELECTION_FILE)
-    content = files.read_json_object(file)
-    if content.get("runs"):
+    if not files.exists(file):
+      continue
+    content = files.read_json_object(file, {"main_metric": str, "best": dict, "runs": list[dict]})
+    if content["runs"]:
       suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
       found.append(Picture(f"selection{suffix}", functools.partial(_draw_selection, content=content), (7, 4.5)))
   return found

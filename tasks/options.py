@@ -21,7 +21,7 @@ class CheckpointOptions(Options):
 
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-      "Hugging Face directory or .safetensors file, or a checkpoint of the Model Garden.")
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.")
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
   vocab_file: str | None = option(

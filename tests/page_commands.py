@@ -28,19 +28,23 @@ def commands(block: str) -> list[list[str]]:
   return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
-def run_page(page: str, sizes: dict[str, str], heading: str | None = None) -> list[str]:
-  """Runs all blocks of a page in the current directory.
+def run_page(page: str, sizes: dict[str, str], heading: str | None = None,
+             languages: tuple[str, ...] = ("bash", "python")) -> list[str]:
+  """Runs the blocks of a page in the current directory.
 
   Args:
     page: path below the project.
     sizes: flag → value in place of the page's own, wherever the flag is given.
     heading: of the only section that is run.
+    languages: of the blocks that are run.
 
   Returns:
     the commands that were run, as they stand on the page.
   """
   done = []
   for language, content in blocks(page, heading):
+    if language not in languages:
+      continue
     if language == "python":
       exec(compile(content, page, "exec"), {"__name__": "__main__"})
       continue
@@ -72,7 +76,7 @@ def _resized(word: str, sizes: dict[str, str]) -> str:
 def _run_script(path: str, arguments: list[str], given: str) -> str:
   """The script as Python runs it, without a process of its own: importing TensorFlow takes seconds."""
   known, before = set(flags.FLAGS), (sys.argv, sys.stdin)
-  printed = io.StringIO()
+  printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
   sys.argv, sys.stdin = [path, *arguments], io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
   try:
     with contextlib.redirect_stdout(printed):
@@ -84,4 +88,4 @@ def _run_script(path: str, arguments: list[str], given: str) -> str:
     for name in set(flags.FLAGS) - known:
       delattr(flags.FLAGS, name)
     flags.FLAGS.unparse_flags()
-  return printed.getvalue()
+  return printed.buffer.getvalue().decode()

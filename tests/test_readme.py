@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from common import cli
 from tests.page_commands import PROJECT, blocks, commands, run_page
 from tests.tiny import CONFIG, write_tiny
 
@@ -27,8 +28,8 @@ def folder(tmp_path_factory):
   for path in (PROJECT / "samples").iterdir():
     if path.suffix == ".gz":
       sections = gzip.decompress(path.read_bytes()).decode().split("\n\n")
-      # All of them, for some are put aside; their first paragraph each.
-      text = "\n\n".join(section.split("\n")[0] for section in sections)
+      # All of them, for some are put aside; their first two paragraphs each.
+      text = "\n\n".join("\n".join(section.split("\n")[:2]) for section in sections)
       (samples / path.name).write_bytes(gzip.compress(text.encode()))
     elif path.suffix == ".csv":
       (samples / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
@@ -57,16 +58,20 @@ def _released_weights(folder: pathlib.Path) -> None:
             {"id": "2", "question": "a b ?", "is_impossible": True, "answers": []}]}]}]}))
 
 
+@pytest.mark.pages
 def test_the_samples(folder, monkeypatch):
   monkeypatch.chdir(folder)
   done = run_page("README.md", SIZES, SAMPLES)
   assert len(done) == len(commands("".join(content for language, content in blocks("README.md", SAMPLES)
                                            if language == "bash")))
-  for path in ("pretrained/checkpoint", "reviews/test_results.tsv", "served/reviews/1/saved_model.pb",
-               "questions/predictions.json", "vectors.npz", "classifier.keras"):
+  run_page("docs/python_api.md", SIZES)
+  run_page("docs/tutorial.md", SIZES, languages=("python",))
+  for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv",
+               "served/reviews/1/saved_model.pb", "questions/predictions.json", "vectors.npz", "classifier.keras"):
     assert (folder / "output" / path).exists(), path
 
 
+@pytest.mark.pages
 def test_released_weights_glue_and_squad(folder, monkeypatch):
   monkeypatch.chdir(folder)
   if not (folder / "output/corpus.txt").exists():
@@ -75,6 +80,28 @@ def test_released_weights_glue_and_squad(folder, monkeypatch):
   run_page("README.md", SIZES, RELEASED)
   for path in ("mrpc/MRPC.tsv", "squad/predictions.json", "for_transformers/model.safetensors"):
     assert (folder / "output" / path).exists(), path
+
+
+@pytest.mark.parametrize("heading", [SAMPLES, RELEASED])
+def test_the_flags_of_all_commands(heading, tmp_path, monkeypatch):
+  """Up to where a script would begin to work; `make pages` lets them work."""
+  monkeypatch.chdir(tmp_path)
+  begun = []
+  monkeypatch.setattr(cli.importlib, "import_module", lambda module: begun.append(module) or _Nothing)
+  done = run_page("README.md", {}, heading, languages=("bash",))
+  assert len(begun) == len(done) > 3
+
+
+class _Nothing:
+  """In place of the module with the work."""
+
+  run = main = staticmethod(lambda options: 0)
+
+
+def test_the_tutorial_has_the_same_commands():
+  readme, tutorial = (["".join(words) for language, content in blocks(page) if language == "bash"
+                       for words in commands(content)] for page in ("README.md", "docs/tutorial.md"))
+  assert len(tutorial) == 8 and not set(tutorial) - set(readme)
 
 
 def test_commands_can_be_typed_as_they_are():

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from tests.processes import Script, curve, tensors
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
-from training.run_directory import read_metrics
 
 STEPS = 300
 
@@ -77,20 +76,6 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   assert len(same) > len(by_step) / 2
   assert [line for line in same if line["split"] == "eval"] == [
       line for line in by_step.values() if line["split"] == "eval"]
-
-
-def test_on_one_core_waiting_for_input_is_not_confused_with_work(arguments, tmp_path):
-  cores = os.sched_getaffinity(0)
-  os.sched_setaffinity(0, {min(cores)})
-  try:
-    script = Script("run_pretraining.py", tmp_path / "log", *arguments, f"--output_dir={tmp_path}/run",
-                    "--num_train_steps=100", "--iterations_per_loop=50", "--nodo_eval", "--eval_steps=0")
-  finally:
-    os.sched_setaffinity(0, cores)
-  status, _, errors = script.end()
-  assert status == 0, errors
-  last = read_metrics(str(tmp_path / "run"))[-1]
-  assert last["step"] == 100 and last["input_wait_share"] < 0.6
 
 
 def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, tmp_path):

@@ -31,6 +31,7 @@ from modeling.checkpoints.tensorflow_files import (
 )
 from modeling.checkpoints.weights import native_path
 from training.optimization import AdamWeightDecay
+from training.run_directory import EVAL, read_metrics
 from training.step import TrainingState
 
 # What writers that were killed leave: TensorFlow's (also of earlier versions) and our own.
@@ -152,7 +153,7 @@ class BestCheckpoint:
     complete: adds to metrics that an earlier version noted those that have been added since.
 
   Raises:
-    UserError: the record of an earlier evaluation is damaged.
+    UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
 
   def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
@@ -164,6 +165,12 @@ class BestCheckpoint:
     self._checkpoint = checkpoint_of({**weight_variables(model), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
     self._record = files.read_json_object(self._record_file, BEST_FIELDS) or None
+    there = saved_steps(self.directory)
+    reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
+    # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
+    if self._record is None and there and there[-1] in reported:
+      raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
+                      f"{self.directory} away")
     if self._record is not None:
       self._record["metrics"] = complete(self._record["metrics"])
 

@@ -17,6 +17,7 @@ import os
 from collections.abc import Mapping
 
 from common import files, locks
+from common.charts import METRICS_FILE
 from common.errors import UserError
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
@@ -24,7 +25,6 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
 FLAGS_FILE = "flags.json"
-METRICS_FILE = "metrics.jsonl"
 # TensorBoard's directories.
 TRAIN, EVAL = "train", "eval"
 
@@ -81,9 +81,9 @@ def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
 
 
 def _plain(value: object) -> object:
-  """A flag's value for comparisons: lists of one value, which older runs wrote as text, are that value."""
-  if isinstance(value, list) and len(value) == 1:
-    value = value[0]
+  """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
+  if isinstance(value, list):
+    return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
   if isinstance(value, str):
     with contextlib.suppress(ValueError):
       return float(value)

@@ -278,7 +278,8 @@ def read_field(parent: object, key: str, kind: type, path: str, where: str) -> o
     where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
 
   Raises:
-    UserError: the field is missing, of another type, or text that can't be written as UTF-8.
+    UserError: the field is missing, of another type, a number of more than 64 bits, or text that can't be written as
+      UTF-8.
   """
   if type(parent) is not dict:
     raise UserError(f"{path}: {where or 'the whole'} must be an object, not {kind_of(parent)}")
@@ -288,6 +289,8 @@ def read_field(parent: object, key: str, kind: type, path: str, where: str) -> o
   value = parent[key]
   if type(value) is not kind:
     raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {kind_of(value)}")
+  if kind is int and value.bit_length() > 63:
+    raise UserError(f"{path}: {place} is a number of {value.bit_length()} bits, which can't be meant")
   if kind is str and not value.isascii():
     try:
       value.encode()

@@ -30,7 +30,7 @@ from modeling.config import BertConfig
 class ConvertOptions(Options):
   """Conversion of a checkpoint"""
 
-  input: str = option(None, "The checkpoint: a directory, a prefix or a .safetensors file.", required=True)
+  input: str = option(None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True)
   output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True)
   bert_config_file: str | None = option(

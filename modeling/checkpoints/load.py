@@ -129,8 +129,8 @@ def read_checkpoint(path: str) -> Checkpoint:
   if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
   refuse_pickle(path)
-  raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
-                  "is expected")
+  raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
+                  "one, is expected")
 
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,

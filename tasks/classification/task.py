@@ -5,7 +5,6 @@ and predictions (`tasks/classification/results.py`).
 """
 
 import functools
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -103,7 +102,7 @@ class ClassificationTask(FineTuningTask):
   def evaluate(self, run: Run) -> dict[str, float]:
     """Metrics of all development sets; those of the second and further ones have its name in front."""
     metrics: dict[str, float] = {}
-    self._predictions = {}
+    self._predictions, self._values = {}, {}
     for number, (name, split) in enumerate(self.data.dev.items()):
       logits = self._logits(run, split)
       prefix = f"{name.removeprefix('dev_')}_" if number else ""
@@ -112,16 +111,15 @@ class ClassificationTask(FineTuningTask):
     return metrics
 
   def predictions(self) -> dict[str, Predicted]:
-    return {name: Predicted(self._named(values), [str(label) for label in self.data.dev[name].texts.labels.tolist()])
+    return {name: Predicted(list(map(self._named, values)), list(map(self._named, self.data.dev[name].texts.labels)))
             for name, values in self._predictions.items()}
 
-  def _named(self, predictions: np.ndarray) -> list:
-    """Predictions as messages name them."""
+  def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
+    """A class, the classes that apply, or a score."""
     if self.data.regression:
-      return predictions.tolist()
-    if self.data.multi_label:
-      return [", ".join(itertools.compress(self.data.labels, row)) or "no label" for row in predictions]
-    return [self.data.labels[value] for value in predictions]
+      return float(value)
+    names = self.data.labels
+    return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
 
   def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
     if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:

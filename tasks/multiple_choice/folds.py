@@ -3,27 +3,25 @@
 Input: options without a fold. Output: a run directory for each fold, `folds.json` and a table.
 """
 
-import gc
 import os
 from collections.abc import Callable, Mapping
 
-import keras
 import numpy as np
 
 from common import files
 from common.errors import UserError
-from tasks import run as driver
 from tasks.multiple_choice.data import check_folds
 from tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
 
 FOLDS_FILE = "folds.json"
 
 
-def run_folds(make_task: Callable, options: MultipleChoiceOptions) -> int:
+def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], options: MultipleChoiceOptions) -> int:
   """Trains, evaluates and predicts every fold; one that was finished before is not run again.
 
   Args:
-    make_task: options → a task with `scores`.
+    run_fold: options of one fold → "dev_accuracy" and "test_accuracy", as far as asked for; fewer where it was
+      interrupted, and has said so.
     options: of the runs; --output_dir gets a directory for each.
 
   Raises:
@@ -42,23 +40,11 @@ def run_folds(make_task: Callable, options: MultipleChoiceOptions) -> int:
       print(f"fold {fold}: finished already")
       continue
     print(f"\nfold {fold} of 0 to {NUM_FOLDS - 1}")
-    tasks = []
-
-    def make(one: MultipleChoiceOptions, tasks: list = tasks):
-      tasks.append(make_task(one))
-      return tasks[-1]
-
-    directory = os.path.join(options.output_dir, f"fold_{fold}")
-    driver.run(make, options.replace(fold=fold, output_dir=directory))
-    scores = tasks[-1].scores.get(directory, {})
+    scores = run_fold(options.replace(fold=fold, output_dir=os.path.join(options.output_dir, f"fold_{fold}")))
     if not expected <= set(scores):
-      # It was interrupted, and has said so.
       return 0
     finished[fold] = dict(scores)
     files.write_json(path, _summary(finished))
-    del tasks
-    keras.backend.clear_session()
-    gc.collect()
   print(f"\n{table(finished)}\n({path})")
   return 0
 

@@ -4,17 +4,20 @@ Input: questions with choices (`tasks/multiple_choice/data.py`). Output: a run d
 metrics and predictions (`tasks/multiple_choice/results.py`).
 """
 
+import gc
 import math
 from collections.abc import Mapping
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from data_gen.labelled.multiple_choice import ChoiceQuestions
-from evaluation.classification import is_degenerate, softmax
+from evaluation.classification import softmax
 from modeling.losses import example_weights
 from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
 from tasks import run as driver
+from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation
 from tasks.multiple_choice import results
 from tasks.multiple_choice.data import MultipleChoiceData, Split, check_head, read_data
@@ -30,8 +33,24 @@ def run(options: MultipleChoiceOptions) -> int:
   """What `run_swag.py` does; see `tasks/run.py`."""
   options.check()
   if options.all_folds:
-    return run_folds(MultipleChoiceTask, options)
+    return run_folds(run_fold, options)
   return driver.run(MultipleChoiceTask, options)
+
+
+def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
+  """A run, and what it scored: see `MultipleChoiceTask.scores`; nothing where it was interrupted."""
+  tasks = []
+
+  def make_task(one: MultipleChoiceOptions) -> MultipleChoiceTask:
+    tasks.append(MultipleChoiceTask(one))
+    return tasks[-1]
+
+  driver.run(make_task, options)
+  scores = tasks[-1].scores.get(options.output_dir, {})
+  tasks.clear()
+  keras.backend.clear_session()
+  gc.collect()
+  return scores
 
 
 def make_objective(model: BertForMultipleChoice, skip_missing: bool = True) -> Objective:
@@ -56,6 +75,7 @@ class MultipleChoiceTask(FineTuningTask):
   """
 
   options: MultipleChoiceOptions
+  evaluation_state = ("_probabilities",)
 
   def __init__(self, options: MultipleChoiceOptions):
     super().__init__(options)
@@ -111,8 +131,10 @@ class MultipleChoiceTask(FineTuningTask):
       metrics |= {f"{name}_{metric}" if number else metric: value for metric, value in scores.items()}
     return metrics
 
-  def is_degenerate(self) -> bool:
-    return is_degenerate(next(iter(self._probabilities.values())).argmax(axis=-1))
+  def predictions(self) -> dict[str, Predicted]:
+    return {name: Predicted([f"choice {choice}" for choice in probabilities.argmax(axis=-1)],
+                            self.data.dev[name].questions.labels.tolist(), "questions")
+            for name, probabilities in self._probabilities.items()}
 
   def show_evaluation(self, run: Run) -> None:
     if self.options.hardest_questions:

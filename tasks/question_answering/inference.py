@@ -59,7 +59,7 @@ class AnswerInference(TaskInference):
     data, contexts, windows = self._windows(inputs)
     self.truncated += windows.num_truncated_questions + windows.num_cut_contexts
     if len(windows) > _MANY_WINDOWS:
-      self.log(f"{len(inputs):,} questions about contexts of {len(contexts.ids):,} tokens are looked for in "
+      self.log(f"questions about contexts of {len(contexts.ids):,} tokens are looked for in "
                f"{len(windows):,} windows{'' if self.settings.max_windows else ' (--max_windows would limit them)'}")
     logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
     if len(windows):

@@ -90,7 +90,7 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
         ending = _ending(command, options, target, positional)
       noise = [line for line in log.read_text("utf-8", errors="replace").splitlines()
                if any(part in line for part in _NOISE)]
-      if ending.kind == REFUSED and ("\n" in ending.text or len(ending.text) > _LONGEST_MESSAGE):
+      if len(ending.text) > _LONGEST_MESSAGE and ending.kind == REFUSED:
         return Ending(NOISE, ending.text)
       return Ending(NOISE, "\n".join([ending.text, *noise])) if ending.kind in GOOD and noise else ending
     finally:

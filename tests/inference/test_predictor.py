@@ -1,4 +1,5 @@
 import dataclasses
+import gzip
 import io
 import itertools
 import json
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
+from inference import predictor
 from inference.fill_mask import load_mask_filler
 from inference.options import FillMaskOptions, PredictOptions
 from inference.predictor import Predictor, run, serve
@@ -263,6 +265,47 @@ def test_lines_are_answered_as_they_come(classifier):
   assert results.pop(4)["line"] == 5
   for result, expected in zip(results, classifier(["the", "array", "", "{", "list", "a"]), strict=True):
     assert result["label"] == expected["label"] and result["probabilities"] == pytest.approx(expected["probabilities"])
+
+
+def test_a_line_without_end_is_an_error_and_takes_no_memory(classifier, monkeypatch):
+  monkeypatch.setattr(predictor, "_LONGEST_LINE_BYTES", 10)
+  written = []
+  source = Pieces(b"the\n", b"a" * 10, b"\nlist" + b"s" * 7, *[b"x" * 1000] * 5, b"x\na\n" + b"b" * 11, b"b\nis\n",
+                  b"c" * 11)
+  done = serve(classifier, source, written.append)
+  results = [json.loads(line) for line in b"".join(written).splitlines()]
+  too_long = [result["line"] for result in results if "error" in result]
+  assert (done.lines, done.errors, too_long) == (7, 3, [3, 5, 7])
+  assert done.first_error == "line 3: longer than 0 MiB: a line an input is expected"
+  assert len(results) == 7
+
+
+def test_input_may_be_gzipped(write, tmp_path):
+  checkpoint = write("classifier")
+  results = []
+  for name, data in (("plain", b"the array\nlists"), ("zipped", gzip.compress(b"the array\nlists"))):
+    (tmp_path / name).write_bytes(data)
+    run(PredictOptions(init_checkpoint=checkpoint, input_file=str(tmp_path / name), output_file=str(tmp_path / "out")))
+    results.append((tmp_path / "out").read_text())
+  assert results[0] == results[1] and results[0].count("\n") == 2
+  (tmp_path / "cut").write_bytes(gzip.compress(b"the array\n" * 1000)[:-20])
+  with pytest.raises(UserError, match="the input can't be read"):
+    run(PredictOptions(init_checkpoint=checkpoint, input_file=str(tmp_path / "cut"), output_file=str(tmp_path / "out")))
+
+
+def test_how_many_windows_a_context_makes_is_said_and_can_be_limited(write, monkeypatch):
+  monkeypatch.setattr("tasks.question_answering.inference._MANY_WINDOWS", 3)
+  checkpoint, lines = write("span", task=SQUAD), []
+  whole = Predictor.from_checkpoint(checkpoint)
+  whole.inference.log = lines.append
+  whole([("who", "a list " * 20)])
+  assert lines == [
+      "questions about contexts of 40 tokens are looked for in 8 windows (--max_windows would limit them)"]
+  limited = Predictor.from_checkpoint(checkpoint, max_windows=2)
+  (found,) = limited([("who", "a list " * 20)])
+  # Two windows of 12 tokens of context that begin 4 tokens apart: what stands behind them is not read.
+  assert limited.inference.truncated == 1
+  assert all(candidate["end"] is None or candidate["end"] <= len("a list " * 8) for candidate in found["nbest"])
 
 
 def test_settings_of_answers_win_over_the_fine_tuned_run(write):

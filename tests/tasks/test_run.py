@@ -143,25 +143,19 @@ class Scripted(ClassificationTask):
 
 
 def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_killed(folder, tmp_path, capsys):
-  options = fine_tuning(folder, tmp_path / "whole", num_train_epochs=1, eval_steps=1, iterations_per_loop=1,
-                        save_checkpoints_steps=3, early_stopping_patience=2)
-  assert driver.run(Scripted, options) == 0
-  assert "early stopping at step 4 of 5: accuracy was best at step 2" in capsys.readouterr().out
-  killed = options.replace(output_dir=str(tmp_path / "killed"))
-  for step in (2, 4):
-    with pytest.raises(KeyboardInterrupt):
-      driver.run(type("Killed", (Scripted,), {"killed_at": step}), killed)
-  # A finished run stays finished; one with more patience goes on.
-  for _ in range(2):
-    assert driver.run(Scripted, killed) == 0
-  assert "training is finished" in capsys.readouterr().out
-  for name in ("metrics.jsonl", "best/best.json"):
-    found, expected = ((tmp_path / one / name).read_text() for one in ("killed", "whole"))
-    if name == "metrics.jsonl":
-      found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
-    assert found == expected
-  assert driver.run(Scripted, killed.replace(early_stopping_patience=3)) == 0
-  assert files.read_json(str(tmp_path / "killed" / "best" / "best.json"))["step"] == 5
+  options = fine_tuning(folder, tmp_path, num_train_epochs=1, eval_steps=1, iterations_per_loop=1,
+                        early_stopping_patience=2)
+  # There is no checkpoint yet: the run begins again, below the step of its best weights.
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(type("Killed", (Scripted,), {"killed_at": 4}), options)
+  assert files.read_json(str(tmp_path / "best" / "best.json"))["step"] == 2
+  for what in ("trained to step 4", "training is finished: "):
+    assert driver.run(Scripted, options) == 0
+    output = capsys.readouterr().out
+    assert what in output and "early stopping at step 4 of 5: accuracy was best at step 2" in output
+  evaluations = [(line["step"], line["accuracy"]) for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
+  assert evaluations == [(step, Scripted.scores[step]) for step in (1, 2, 3, 4)]
+  assert files.read_json(str(tmp_path / "best" / "best.json"))["step"] == 2
 
 
 def test_early_stopping_without_a_development_set(folder, tmp_path):

@@ -21,8 +21,11 @@ tf.config.set_logical_device_configuration(
 
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
+from modeling.multiple_choice import BertForMultipleChoice
 from modeling.optimizer import WarmupDecay
 from tasks.classification import task as classification
+from tasks.multiple_choice import task as multiple_choice
+from tasks.multiple_choice.examples import ChoiceExamples
 from tests.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
 from training.devices import set_up
 from training.examples import Examples, padded_lengths, training_dataset
@@ -41,7 +44,26 @@ def main(result_path: str) -> None:
     assert strategy.num_replicas_in_sync == (1 if name == "none" else 2)
     for jit_compile in (False, True)[:strategy.num_replicas_in_sync]:
       results |= {f"{name}-{jit_compile} {key}": value for key, value in fine_tune(strategy, jit_compile).items()}
+    results |= {f"{name} {key}": value for key, value in choose(strategy).items()}
   np.savez(result_path, **results)
+
+
+def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
+  """Final weights and "loss" [STEPS] of multiple choice, with questions of 1 to 4 choices."""
+  counts = np.random.default_rng(1).integers(1, 5, EXAMPLES)
+  rows = make_examples(counts.sum())
+  examples = ChoiceExamples(rows.tokens, rows.row_lengths, {"label_ids": np.zeros(EXAMPLES, np.int32)},
+                            num_choices=counts)
+  with strategy.scope():
+    model = BertForMultipleChoice(ONE_LAYER)
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  training_step = TrainingStep(
+      multiple_choice.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
+      StepOptions(jit_compile=False, seed=3))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
+      lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
+  losses = [report["loss"] for report in train(trainer, STEPS)]
+  return {**{f"choices {key}": value for key, value in weights(model).items()}, "choices loss": np.array(losses)}
 
 
 def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np.ndarray]:
@@ -66,14 +88,14 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
   return {**weights(model), "loss": np.array(losses), **predict(examples)}
 
 
-def make_examples() -> Examples:
+def make_examples(count: int = EXAMPLES) -> Examples:
   """Of lengths from 3 to `LENGTH`."""
   rng = np.random.default_rng(0)
-  row_lengths = rng.integers(3, LENGTH + 1, EXAMPLES)
+  row_lengths = rng.integers(3, LENGTH + 1, count)
   tokens = row_lengths.sum()
   return Examples({"input_ids": rng.integers(0, VOCAB, tokens, np.int32),
                    "segment_ids": rng.integers(0, 2, tokens, np.int32)},
-                  row_lengths, {"label_ids": rng.integers(0, 3, EXAMPLES, np.int32)})
+                  row_lengths, {"label_ids": rng.integers(0, 3, count, np.int32)})
 
 
 if __name__ == "__main__":

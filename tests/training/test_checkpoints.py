@@ -388,6 +388,15 @@ def test_an_interruption_between_weights_and_record_is_made_up_for(tmp_path):
   assert_best(tmp_path, 4)
 
 
+def test_the_best_weights_are_not_written_over_where_their_record_is_lost(tmp_path):
+  BestRun(tmp_path).evaluate_at(2, 0.5)
+  (tmp_path / "best/best.json").unlink()
+  BestRun(tmp_path)
+  run_directory.MetricsLog(str(tmp_path), 0).append(2, "eval", {"f1": 0.5})
+  with pytest.raises(UserError, match=r"best.json is missing, ckpt-2 is there: restore it, or move .*/best away"):
+    BestRun(tmp_path)
+
+
 def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
   for name, step in (("a", 2), ("b", 4)):
     BestRun(tmp_path / name).evaluate_at(step, 0.5)

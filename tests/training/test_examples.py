@@ -219,5 +219,5 @@ def test_shapes_that_are_known_before_anything_is_read():
   assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
   assert {name: (spec.shape.as_list(), spec.dtype) for name, spec in dataset.element_spec.items()} == {
       "input_ids": ([2, None], tf.int32), "segment_ids": ([2, None], tf.int32), "input_mask": ([2, None], tf.int32),
-      "label_ids": ([2], tf.int32), "score": ([2], tf.float32), "example_index": ([2], tf.int32),
-      "is_real_example": ([2], tf.int32)}
+      "label_ids": ([2], tf.int32), "labels": ([2, 2], tf.int32), "score": ([2], tf.float32),
+      "example_index": ([2], tf.int32), "is_real_example": ([2], tf.int32)}

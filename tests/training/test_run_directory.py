@@ -37,6 +37,10 @@ def test_the_description_of_a_run(tmp_path):
   written = json.loads((tmp_path / "flags.json").read_text())
   assert written["flags"] == flags and written["script"] == "run.py" and "tensorflow" in written["versions"]
   assert run_directory.changed_flags(str(tmp_path), {**flags, "seed": 2, "new": 1}) == ["seed: 1 → 2"]
+  older = {"num_train_epochs": ["3"], "learning_rate": ["5e-5", "3e-5"]}
+  run_directory.write_description(str(tmp_path), "run.py", older, TINY, str(vocabulary), False)
+  newer = {"num_train_epochs": 3.0, "learning_rate": [5e-5, 3e-5]}
+  assert run_directory.changed_flags(str(tmp_path), newer) == []
   # A run that goes on from its own vocabulary.
   run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
   assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()

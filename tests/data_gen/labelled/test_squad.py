@@ -1,5 +1,6 @@
 """SQuAD files: what is read, and what is refused where; training data: what is repaired, skipped, refused."""
 
+import gzip
 import json
 
 import pytest
@@ -44,6 +45,16 @@ def test_version_1(write):
     Question("q1", "When did they leave?", 0, (Answer("before noon", 23),), False),
     Question("q2", "Who?", 0, (Answer("boats", 4), Answer("The boats", 0)), False),
     Question("q3", "When did they leave?", 2, (), False)], has_answers=True, has_impossible=False)
+
+
+def test_a_gzipped_file(write, tmp_path):
+  path = write(squad(entry()))
+  zipped = tmp_path / "squad.json.gz"
+  zipped.write_bytes(gzip.compress((tmp_path / "squad.json").read_bytes()))
+  assert read_squad(str(zipped), "train_file").questions == read_squad(path, "train_file").questions
+  zipped.write_bytes(zipped.read_bytes()[:-9])
+  with pytest.raises(UserError, match="squad.json.gz: damaged or cut off"):
+    read_squad(str(zipped), "train_file")
 
 
 def test_version_2(write):
@@ -93,6 +104,7 @@ def test_the_official_files(real_data):
   (squad(entry(answers=[{"text": "noon"}])), r"qas\[0\].answers\[0\].answer_start is missing"),
   (squad(entry(answers=[{"text": "noon", "answer_start": True}])), "answer_start must be a whole number, not true or"),
   (squad(entry(answers=[{"text": "noon", "answer_start": 3.0}])), "answer_start must be a whole number, not a n"),
+  (squad(entry(answers=[{"text": "noon", "answer_start": 10**30}])), "answer_start is a number of 100 bits, which can"),
   (squad(entry(is_impossible="no")), r"qas\[0\].is_impossible must be true or false, not text"),
   (squad(entry("same"), entry("same")), r"qas\[1\] has the id 'same' of data\[0\].paragraphs\[0\].qas\[0\]"),
   (squad(context="ab \ud83d"), r"paragraphs\[0\].context holds half a surrogate pair \(\\ud83d\) at character 3"),

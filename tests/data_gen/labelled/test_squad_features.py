@@ -208,6 +208,17 @@ def test_what_is_counted():
   assert not windows.start_positions[windows.question_index > 0].any()
 
 
+def test_no_more_windows_than_are_wanted():
+  data = one_context("the " * 50, "the", 160)
+  lengths = {"max_seq_length": 20, "doc_stride": 5, "max_query_length": 5, "training": True}
+  _, every = make_windows(data, TOKENIZERS[True], **lengths)
+  _, some = make_windows(data, TOKENIZERS[True], **lengths, max_windows=3)
+  assert (len(every), every.num_cut_contexts, every.num_unanswerable_questions) == (8, 0, 0)
+  assert (len(some), some.num_cut_contexts, some.num_unanswerable_questions) == (3, 1, 1)
+  np.testing.assert_array_equal(some.input_ids, every.input_ids[:len(some.input_ids)])
+  assert some.max_context().sum() == some.first_context_token[-1] + some.num_context_tokens[-1]
+
+
 def test_no_window_at_all():
   contexts, windows = make_windows(one_context(""), TOKENIZERS[True], max_seq_length=20, doc_stride=5,
                                    max_query_length=5, training=True)

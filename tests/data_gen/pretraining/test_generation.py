@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
+from common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate
@@ -25,6 +26,17 @@ GOLDEN_SETTINGS = {
     "len512_pred80": {"max_seq_length": 512, "max_predictions_per_seq": 80},
     "len512_pred80_wwm": {"max_seq_length": 512, "max_predictions_per_seq": 80, "do_whole_word_mask": True},
 }
+
+
+def test_a_casing_that_contradicts_what_stands_beside_the_vocabulary_is_refused(tmp_path):
+  (tmp_path / "cased").mkdir()
+  vocabulary = tmp_path / "cased/vocab.txt"
+  vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\n")
+  (tmp_path / "text.txt").write_text("A A.\n")
+  with pytest.raises(UserError, match="give --do_lower_case=false"):
+    generate(PretrainingDataOptions(input_file=str(tmp_path / "text.txt"), output_file=str(tmp_path / "records"),
+                                    vocab_file=str(vocabulary)))
+  assert sorted(path.name for path in tmp_path.iterdir()) == ["cased", "text.txt"]
 
 
 def _columns(path) -> dict[str, np.ndarray]:

@@ -262,10 +262,9 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
   options = own_task(
       folder, tmp_path / "run", train_file=f"{tmp_path}/train.jsonl", dev_file=f"{tmp_path}/dev.jsonl",
       test_file=f"{tmp_path}/dev.jsonl", eval_files=(f"again:{tmp_path}/dev.jsonl",), label_column="tags",
-      multi_label=True, class_weights="balanced", long_texts="windows", max_seq_length=10, lr_schedule="cosine",
-      weight_decay=0.0, max_grad_norm=0.0, hidden_dropout_prob=0.0, classifier_dropout=0.0, learning_rate=0.02,
-      max_train_examples=150, max_eval_examples=30, max_predict_examples=12, num_train_epochs=2, do_train=True,
-      do_eval=True, do_predict=True)
+      multi_label=True, class_weights="balanced", long_texts="windows", max_seq_length=14, lr_schedule="cosine",
+      weight_decay=0.0, hidden_dropout_prob=0.0, classifier_dropout=0.0, learning_rate=0.01, max_eval_examples=30,
+      max_predict_examples=12, do_train=True, do_eval=True, do_predict=True)
   assert run(options) == 0
   results = files.read_json(str(tmp_path / "run" / "eval_results.json"))
   assert results["eval_micro_f1"] == results["eval_again_micro_f1"] > 0.7
@@ -279,7 +278,7 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
     assert result["probabilities"] == pytest.approx(line["probabilities"], abs=1e-5)
   # Later nothing but the file need be told.
   again = own_task(folder, tmp_path / "run", train_file=None, dev_file=None, test_file=f"{tmp_path}/dev.jsonl",
-                   label_column=None, bert_config_file=None, max_seq_length=10, max_predict_examples=12,
+                   label_column=None, bert_config_file=None, max_seq_length=14, max_predict_examples=12,
                    do_predict=True)
   before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
   assert run(again) == 0 and (tmp_path / "run" / "predictions.jsonl").read_bytes() == before

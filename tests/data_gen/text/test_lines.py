@@ -1,0 +1,35 @@
+import gzip
+import io
+
+import pytest
+
+from common.errors import UserError
+from data_gen.text import lines
+from data_gen.text.lines import input_lines, read_text
+
+
+def test_lines_of_inputs():
+  assert list(input_lines(io.BytesIO("a\r\n\nü b\x85\u2028c".encode()), "x")) == ["a", "", "ü b\x85\u2028c"]
+  assert list(input_lines(io.BytesIO(b""), "x")) == []
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    (b"a\n\xff\n", "x:2: not UTF-8 at byte 1 of the line"),
+    (b"a\n" + b"b" * 11, "x:2: longer than 0 MiB: a line an input is expected"),
+    (gzip.compress(b"a\n" * 100, mtime=0)[:-9], "x: damaged or cut off")])
+def test_lines_that_can_not_be_inputs(monkeypatch, data, message):
+  monkeypatch.setattr(lines, "_LONGEST_INPUT_BYTES", 10)
+  file = io.BytesIO(data)
+  with pytest.raises(UserError, match=message):
+    list(input_lines(gzip.GzipFile(fileobj=file) if data.startswith(b"\x1f\x8b") else file, "x"))
+
+
+def test_a_text_as_a_whole(tmp_path):
+  path = tmp_path / "text"
+  for data in ("ü\r\n".encode(), gzip.compress("ü\r\n".encode())):
+    path.write_bytes(data)
+    assert read_text(str(path)) == "ü\r\n"
+  for data, message in ((b"a\xff", "is not UTF-8 .byte 1."), (gzip.compress(b"abc")[:-3], "damaged or cut off")):
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=message):
+      read_text(str(path))

@@ -1,0 +1,43 @@
+"""A few of the runs with wrong input, in this process; `inputs.py` says how to run many."""
+
+import pathlib
+
+import pytest
+
+from tests.fuzz.inputs import ACCEPTED, GOOD, TRACEBACK, run_case
+from tests.fuzz.mutations import Case, make_case
+from tests.fuzz.workspace import COMMANDS, make_workspace
+
+# Those that need no graph.
+_QUICK = tuple(one for one in COMMANDS if one.script.startswith(("data_gen", "make_glue", "convert_")))
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory) -> pathlib.Path:
+  folder = tmp_path_factory.mktemp("workspace")
+  make_workspace(folder)
+  return folder
+
+
+def test_the_commands_are_right_as_they_are(workspace):
+  for command in _QUICK:
+    assert run_case(Case(command, "", lambda folder: None), workspace).kind == ACCEPTED, command.script
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_wrong_input_is_accepted_or_refused_in_one_line(workspace, number):
+  case = make_case(_QUICK, 5, number)
+  ending = run_case(case, workspace)
+  assert ending.kind in GOOD, f"{case.command.script}, {case.change}: {ending.text}"
+
+
+def test_a_case_follows_from_its_number():
+  first, again = make_case(COMMANDS, 1, 7), make_case(COMMANDS, 1, 7)
+  assert (first.command, first.change) == (again.command, again.change)
+  assert len({make_case(COMMANDS, 1, number).change for number in range(100)}) > 60
+
+
+def test_a_traceback_is_a_finding(workspace, monkeypatch):
+  monkeypatch.setattr("data_gen.text.corpus_preparation.run", lambda options: 1 / 0)
+  ending = run_case(Case(_QUICK[0], "", lambda folder: None), workspace)
+  assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
