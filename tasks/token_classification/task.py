@@ -109,7 +109,7 @@ class TokenClassificationTask(FineTuningTask):
     tagged = self._tagged["dev"]
     if tagged.counts is None:
       return
-    tf.summary.image("eval/confusion", confusion.confusion_picture(*_confusion(tagged))[None])
+    tf.summary.image("quality/confusion", confusion.confusion_picture(*_confusion(tagged))[None])
     worst = results.worst_sentences(tagged, self.options.worst_sentences)
     tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 
