@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.finetuning_examples import VOCAB_SIZE
 from benchmarks.finetuning_programs import random_epoch, runner, train_ours
-from training.examples import Examples, epoch_batches, lengths_for, sorted_batches
+from training.examples import Examples, epoch_batches, lengths_for
 
 CLASSES = 9
 # Of WNUT-17's training set, with the published uncased vocabulary: a logarithmic normal distribution of tokens.
@@ -43,18 +43,22 @@ def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[i
 
 
 def ours_predict(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """This project's evaluation: probabilities of whole passes' batches, the longest first."""
+  """This project's evaluation: the probabilities of a turn's sentences, the longest first."""
   import tensorflow as tf
 
   from modeling.token_classification import BertForTokenClassification
   from training.prediction import Prediction
 
   model = BertForTokenClassification(config, CLASSES)
-  predict = Prediction(lambda features: {"probabilities": tf.nn.softmax(model(features))}, batch_size,
-                       lengths_for(limit, jit_compile=False), tf.distribute.get_strategy(), False, ("probabilities",))
-  batches = itertools.cycle(_parts(examples, batch_size))
-  for _ in range(3):
-    predict(next(batches))
+  lengths = lengths_for(limit, jit_compile=False)
+  predict = Prediction(lambda features: {"probabilities": tf.nn.softmax(model(features))}, batch_size, lengths,
+                       tf.distribute.get_strategy(), False, ("probabilities",))
+  # One batch of every length there is comes first.
+  for row in np.unique(np.searchsorted(lengths, examples.row_lengths), return_index=True)[1]:
+    predict(_chosen(examples, np.repeat(row, batch_size)))
+  # Batches of all lengths in every turn, as the other programs have them.
+  parts = [_chosen(examples, rows) for rows in epoch_batches(examples.row_lengths, batch_size, 0, 0)]
+  batches = itertools.cycle(parts)
 
   def run(steps: int) -> None:
     predict(_together([next(batches) for _ in range(steps)]))
@@ -173,11 +177,6 @@ def _garden_features(batch: dict) -> dict:
 def known_labels(batch: dict) -> np.ndarray:
   """Without the zeros that batches are padded with."""
   return np.where(batch["input_mask"] == 1, batch["label_ids"], -1)
-
-
-def _parts(examples: Examples, batch_size: int) -> list[Examples]:
-  """Batches of similar length."""
-  return [_chosen(examples, rows) for rows in sorted_batches(examples.row_lengths, batch_size)]
 
 
 def _chosen(examples: Examples, rows: np.ndarray) -> Examples:
