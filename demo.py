@@ -34,6 +34,7 @@ SENTENCES = (
     "Returns a new [MASK] with the same shape as the input.",
     "If [MASK] is true, the result is a list of strings.",
 )
+ATTENDED = "Returns a new array with the same shape as the input. ||| The default is None."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,9 @@ def main(options: DemoOptions) -> None:
   at_mask = files.read_json(f"{run}/eval_results.json")["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
+  step("7. Pictures of the records, of word embeddings, and of what every head attends to",
+       "plot.py", run, "--what=records,embeddings,attention", f"--output_dir={directory}/plots",
+       f"--sentence={ATTENDED}")
   report(directory, text, vocab, run, time.perf_counter() - began)
 
 
@@ -101,7 +105,6 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 def affordable_steps(config_file: str) -> int:
   """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   from modeling.config import BertConfig
   from training.throughput import matmul_rate, training_flops
 

@@ -1,11 +1,14 @@
 """What the metrics of `metrics.jsonl` mean, and where TensorBoard and `plot.py` show them: one table for all tasks.
 
-TensorBoard's tags are `<group>/<name of the metric>`. Within a group the names are sorted, groups are too.
+TensorBoard's tags are `<group>/<name of the metric>`. Its pages sort groups and tags by name; the order of this module
+is that of the page Custom Scalars.
 """
 
 import dataclasses
+from collections.abc import Iterable
 
-LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
+# The important ones first.
+GROUPS = LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "speed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +18,7 @@ class Chart:
   Attributes:
     group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
     description: whole sentences.
-    unit: of the values; "" where they are shares, correlations or have none.
+    unit: of the values, for an axis; "" where the name says it.
   """
 
   group: str | None
@@ -23,28 +26,29 @@ class Chart:
   unit: str = ""
 
 
-_NATS, _PERCENT = "nats", "%"
+_NATS, _PERCENT, _SHARE, _CORRELATION = "nats", "%", "share", "correlation"
 CHARTS = {
     "loss": Chart(LOSS, "What is minimised, the sum of all parts.", _NATS),
     "masked_lm_loss": Chart(LOSS, "Mean cross-entropy of the masked tokens.", _NATS),
     "next_sentence_loss": Chart(LOSS, "Mean cross-entropy of \"is B the text after A?\".", _NATS),
-    "accuracy": Chart(QUALITY, "Share of examples that are classified right."),
+    "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
         QUALITY, "Share of the masked-LM predictions that are right. Where a token was left as it was, copying it is "
-        "enough."),
+        "enough.", _SHARE),
     "masked_lm_accuracy_at_mask": Chart(
-        QUALITY, "The same of the tokens hidden by [MASK], where there is nothing to copy."),
-    "next_sentence_accuracy": Chart(QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5."),
+        QUALITY, "Share of right predictions where the token is hidden behind [MASK].", _SHARE),
+    "next_sentence_accuracy": Chart(
+        QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),
     "f1_accuracy_mean": Chart(QUALITY, "Mean of F1 and accuracy, which chooses the best weights of MRPC and QQP."),
     "macro_f1": Chart(QUALITY, "Mean of the classes' F1."),
-    "micro_f1": Chart(QUALITY, "F1 over all pairs of example and label, where there may be several labels."),
-    "micro_precision": Chart(QUALITY, "Share of the predicted labels that are right."),
-    "micro_recall": Chart(QUALITY, "Share of the true labels that are predicted."),
-    "subset_accuracy": Chart(QUALITY, "Share of examples whose labels are all right."),
-    "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing."),
-    "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores."),
-    "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores."),
+    "micro_f1": Chart(QUALITY, "F1 over all pairs of example and label, where there may be several labels.", _SHARE),
+    "micro_precision": Chart(QUALITY, "Share of the predicted labels that are right.", _SHARE),
+    "micro_recall": Chart(QUALITY, "Share of the true labels that are predicted.", _SHARE),
+    "subset_accuracy": Chart(QUALITY, "Share of examples whose labels are all right.", _SHARE),
+    "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing.", _CORRELATION),
+    "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores.", _CORRELATION),
+    "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores.", _CORRELATION),
     "mean_absolute_error": Chart(QUALITY, "Mean distance of predicted and true scores."),
     "exact": Chart(QUALITY, "Questions answered with exactly a right answer.", _PERCENT),
     "best_exact": Chart(QUALITY, "Exact match under the threshold that is best for it.", _PERCENT),
@@ -59,7 +63,7 @@ CHARTS = {
     "tokens_per_second": Chart(SPEED, "Of all devices together, padding included.", "1/s"),
     # examples_per_second in another unit.
     "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
-    "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data."),
+    "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data.", _SHARE),
 }
 
 
@@ -84,3 +88,11 @@ def tag(name: str) -> str | None:
   """TensorBoard's tag of a metric; None where it has no chart."""
   group = find(name).group
   return None if group is None else f"{group}/{name}"
+
+
+def by_importance(names: Iterable[str]) -> dict[str, list[str]]:
+  """The tags of metrics in the order of the table, group by group; groups without any are left out."""
+  order = {name: number for number, name in enumerate(CHARTS)}
+  tags = [tag(name) for name in sorted(names, key=lambda name: (order.get(name, len(order)), name))]
+  groups = {group: [one for one in tags if one is not None and one.startswith(f"{group}/")] for group in GROUPS}
+  return {group: tags for group, tags in groups.items() if tags}

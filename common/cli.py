@@ -40,8 +40,6 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
   """
-  # TensorFlow logs a dozen lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
-  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   if isinstance(sys.stdout, io.TextIOWrapper):
     # Texts and names that the terminal's encoding has no characters for.
     sys.stdout.reconfigure(errors="backslashreplace")

@@ -10,35 +10,30 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
+import stat
 import tempfile
+import types
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO
 
+from common import locks
 from common.errors import UserError
+from common.json_objects import check_object
+from common.remote_files import RemoteFile, gfile_of
 
 # What every gzip file begins with.
 GZIP_MAGIC = b"\x1f\x8b"
 _COPY_BYTES = 1 << 20
+# Names of the files that this process has open already.
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 
 
 def is_remote(path: str) -> bool:
   """Whether only TensorFlow knows the file system of `path`."""
   return "://" in path
-
-
-@contextlib.contextmanager
-def _remote(path: str) -> Iterator:
-  """`tf.io.gfile`, whose errors become `OSError`s."""
-  import tensorflow as tf
-
-  try:
-    yield tf.io.gfile
-  except tf.errors.NotFoundError as error:
-    raise FileNotFoundError(2, "No such file or directory", path) from error
-  except tf.errors.OpError as error:
-    raise OSError(5, " ".join(error.message.split())[:200], path) from error
 
 
 @contextlib.contextmanager
@@ -48,59 +43,6 @@ def _user_error(what: str) -> Iterator[None]:
     yield
   except OSError as error:
     raise UserError(f"{what}: {error.strerror}") from None
-
-
-class _RemoteFile(io.RawIOBase):
-  """A `GFile` as one of Python's own files."""
-
-  def __init__(self, path: str, mode: str):
-    self._path, self._mode = path, mode
-    with _remote(path) as gfile:
-      self._file = gfile.GFile(path, mode)
-      # Opened lazily: as with `open`, a missing file must be an error here, and an empty one must be made.
-      if mode == "rb":
-        self._file.size()
-      else:
-        self._file.write(b"")
-
-  def readable(self) -> bool:
-    return self._mode == "rb"
-
-  def writable(self) -> bool:
-    return self._mode != "rb"
-
-  def seekable(self) -> bool:
-    return self._mode == "rb"
-
-  def readinto(self, buffer) -> int:
-    with _remote(self._path):
-      data = self._file.read(len(buffer))
-    buffer[:len(data)] = data
-    return len(data)
-
-  def write(self, data) -> int:
-    with _remote(self._path):
-      self._file.write(bytes(data))
-    return len(data)
-
-  def seek(self, offset: int, whence: int = 0) -> int:
-    with _remote(self._path):
-      if whence == 2:
-        offset += self._file.size()
-      elif whence == 1:
-        offset += self._file.tell()
-      self._file.seek(offset)
-    return offset
-
-  def tell(self) -> int:
-    with _remote(self._path):
-      return self._file.tell()
-
-  def close(self) -> None:
-    if not self.closed:
-      with _remote(self._path):
-        self._file.close()
-      super().close()
 
 
 def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> IO:
@@ -113,7 +55,7 @@ def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", new
   """
   if not is_remote(path):
     return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
-  raw = _RemoteFile(path, mode.replace("b", "") + "b")
+  raw = RemoteFile(path, mode.replace("b", "") + "b")
   binary = io.BufferedReader(raw, _COPY_BYTES) if raw.readable() else io.BufferedWriter(raw, _COPY_BYTES)
   return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
 
@@ -122,7 +64,7 @@ def exists(path: str) -> bool:
   """`os.path.exists`."""
   if not is_remote(path):
     return os.path.exists(path)
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     return gfile.exists(path)
 
 
@@ -130,7 +72,7 @@ def is_directory(path: str) -> bool:
   """`os.path.isdir`."""
   if not is_remote(path):
     return os.path.isdir(path)
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     return gfile.isdir(path)
 
 
@@ -143,7 +85,7 @@ def list_directory(path: str) -> list[str]:
   """`os.listdir`, sorted."""
   if not is_remote(path):
     return sorted(os.listdir(path))
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     return sorted({name.rstrip("/") for name in gfile.listdir(path)})
 
 
@@ -152,7 +94,7 @@ def glob_files(pattern: str) -> list[str]:
   if not is_remote(pattern):
     return sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
   try:
-    with _remote(pattern) as gfile:
+    with gfile_of(pattern) as gfile:
       return sorted(gfile.glob(pattern))
   except FileNotFoundError:
     return []
@@ -176,7 +118,7 @@ def make_directories(path: str) -> None:
   if not is_remote(path):
     os.makedirs(path, exist_ok=True)
     return
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     gfile.makedirs(path)
 
 
@@ -185,7 +127,7 @@ def remove(path: str) -> None:
   if not is_remote(path):
     os.remove(path)
     return
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     gfile.remove(path)
 
 
@@ -194,7 +136,7 @@ def remove_tree(path: str) -> None:
   if not is_remote(path):
     shutil.rmtree(path, ignore_errors=True)
     return
-  with contextlib.suppress(FileNotFoundError), _remote(path) as gfile:
+  with contextlib.suppress(FileNotFoundError), gfile_of(path) as gfile:
     gfile.rmtree(path)
 
 
@@ -203,7 +145,7 @@ def rename(source: str, target: str) -> None:
   if not is_remote(source) and not is_remote(target):
     os.replace(source, target)
     return
-  with _remote(source) as gfile:
+  with gfile_of(source) as gfile:
     gfile.rename(source, target, overwrite=True)
 
 
@@ -211,7 +153,7 @@ def file_size(path: str) -> int:
   """`os.path.getsize`, bytes."""
   if not is_remote(path):
     return os.path.getsize(path)
-  with _remote(path) as gfile:
+  with gfile_of(path) as gfile:
     return gfile.stat(path).length
 
 
@@ -304,35 +246,78 @@ def make_output_directory(path: str, flag: str) -> str:
   return path
 
 
+def is_special(path: str) -> bool:
+  """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
+  if is_remote(path):
+    return False
+  return _DESCRIPTOR.fullmatch(path) is not None or (
+      os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
+  """Returns `path` if a result may take its place.
+
+  Args:
+    path: of the output.
+    flag: its flag, for errors.
+    inputs: flag → what is read, which must stay as it is.
+
+  Raises:
+    UserError: it is a directory, or one of the inputs.
+  """
+  with _user_error(f"--{flag}: can't write {path}"):
+    if is_directory(path):
+      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
+    for name, paths in inputs.items():
+      if not is_special(path) and any(same_file(path, one) for one in paths):
+        raise UserError(f"--{flag}: {path} is also --{name}, which would be lost: give it another name")
+  return path
+
+
+def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
+  """`check_output_file`, and makes the directory of the output where it is missing.
+
+  Raises:
+    UserError: as `check_output_file` and `make_output_directory`.
+  """
+  if not is_special(check_output_file(path, flag, inputs)):
+    make_output_directory(parent_directory(path), flag)
+
+
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   """A file that appears under its name only when it is complete.
 
-  Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises.
+  Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
+  process that was killed has left of the same file is removed. A device, a pipe or `/dev/stdout` is written at once.
 
   Args:
-    path: final name; an existing file of that name is replaced in one step.
+    path: final name; an existing file of that name is replaced in one step, by one with the same permissions. Of a
+      symbolic link the link is replaced, never what it points to.
     mode: "w" (UTF-8 text, newlines as given) or "wb".
 
   Raises:
     UserError: the disk is full or the directory can't be written.
   """
   temporary = None
+  text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
   try:
     if is_remote(path):
       temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
       with open_file(temporary, mode, newline="") as file:
         yield file
+      rename(temporary, path)
+    elif is_special(path):
+      with os.fdopen(_open_special(path), mode, **text) as file:
+        yield file
     else:
-      descriptor, temporary = tempfile.mkstemp(
-          prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=parent_directory(path))
-      text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+      descriptor, temporary = locks.temporary_beside(path)
       with os.fdopen(descriptor, mode, **text) as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
-      os.chmod(temporary, 0o666 & ~current_umask())
-    rename(temporary, path)
+        # Before it is closed, which ends its lock.
+        take_the_place_of(temporary, path)
   except BaseException as error:
     if temporary is not None:
       with contextlib.suppress(OSError):
@@ -340,6 +325,25 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     if isinstance(error, OSError):
       raise UserError(f"can't write {path}: {error.strerror}") from None
     raise
+
+
+def take_the_place_of(source: str, target: str) -> None:
+  """Moves a local file to `target`; a file that was there hands down its permissions and its owner."""
+  mode = 0o666 & ~current_umask()
+  with contextlib.suppress(FileNotFoundError):
+    status = os.stat(target)
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    with contextlib.suppress(PermissionError):
+      os.chown(source, status.st_uid, status.st_gid)
+  os.chmod(source, mode)
+  os.replace(source, target)
+
+
+def _open_special(path: str) -> int:
+  match = _DESCRIPTOR.fullmatch(path)
+  if match is None:
+    return os.open(path, os.O_WRONLY)
+  return os.dup(int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
 
 
 @contextlib.contextmanager
@@ -359,9 +363,13 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   path = path.rstrip("/") or path
   refuse_existing(path, flag)
   parent = make_output_directory(parent_directory(path), flag)
-  temporary = tempfile.mkdtemp(
-      prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+  name, lock = os.path.basename(path), None
+  if not is_remote(path):
+    with _user_error(f"--{flag}: can't write {path}"):
+      locks.remove_abandoned(parent, locks.temporary_names(name))
+  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
   try:
+    lock = locks.take(temporary)
     with _user_error(f"--{flag}: can't write {path}"):
       yield temporary
       os.chmod(temporary, 0o777 & ~current_umask())
@@ -372,6 +380,8 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
         os.rename(temporary, path)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+    if lock is not None:
+      os.close(lock)
 
 
 def _copy_whole(source: str, target: str) -> None:
@@ -431,19 +441,49 @@ def read_json(path: str) -> object:
                     ) from None
 
 
-def read_json_object(path: str) -> dict:
+def read_json_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
   """Reads a JSON file that must hold an object; an empty one where there is no file.
 
+  Args:
+    path: of the file.
+    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
+      `T | None` where the key may be missing. Other keys are ignored.
+
   Raises:
-    UserError: as for `read_json`, or it holds something else.
+    UserError: as for `read_json`, it holds something else than an object, or a value is missing or of another type.
   """
   with _user_error(f"can't read {path}"):
     if not exists(path):
       return {}
   value = read_json(path)
-  if not isinstance(value, dict):
-    raise UserError(f"{path}: a JSON object is expected")
+  check_object(value, fields, path)
   return value
+
+
+def read_json_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
+  """Reads a file with a JSON object a line; an incomplete last line, as a kill leaves it, is left out.
+
+  Args:
+    path: of the file; none is the same as an empty one.
+    fields: as for `read_json_object`.
+
+  Raises:
+    UserError: it can't be read, or a line is no such object; names the line.
+  """
+  with _user_error(f"can't read {path}"):
+    if not exists(path):
+      return []
+    with open_file(path, "rb") as file:
+      lines = file.read().split(b"\n")[:-1]
+  found = []
+  for number, line in enumerate(lines, 1):
+    try:
+      value = json.loads(line)
+    except (ValueError, RecursionError):
+      raise UserError(f"{path}:{number}: not JSON: remove the line, or move the file away") from None
+    check_object(value, fields, f"{path}:{number}")
+    found.append(value)
+  return found
 
 
 def current_umask() -> int:

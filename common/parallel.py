@@ -3,11 +3,13 @@
 Small items go to the workers in portions: as many items as are worth sending to a process.
 """
 
+import ctypes
 import multiprocessing
 import multiprocessing.connection
 import os
 import queue
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +24,8 @@ Result = TypeVar("Result")
 _ITEMS_PER_WORKER = 2
 # Items started ahead of the first result that is still missing, per worker.
 _WINDOW_PER_WORKER = 4
+# Of prctl(2): the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
 # How long a worker may outlive a parent that was killed.
 _SECONDS_WITHOUT_PARENT = 1.0
 
@@ -145,6 +149,7 @@ def _killed() -> UserError:
 
 
 def _work(function: Callable, connection: multiprocessing.connection.Connection, parent: int) -> None:
+  _end_with_parent(parent)
   # Ctrl-C reaches the whole process group; the parent alone decides what happens then.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   # A thread takes what comes at once: a parent that waits to hand over an item can't take a result.
@@ -158,6 +163,14 @@ def _work(function: Callable, connection: multiprocessing.connection.Connection,
       error.add_note(f"in a worker process:\n{traceback.format_exc()}")
       outcome = (False, error)
     connection.send((number, *outcome))
+
+
+def _end_with_parent(parent: int) -> None:
+  """Lets Linux kill this process when its parent has gone; elsewhere `_take` finds that out within a second."""
+  if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+      os._exit(1)
 
 
 def _take(connection: multiprocessing.connection.Connection, parent: int, items: queue.SimpleQueue) -> None:

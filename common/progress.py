@@ -40,9 +40,16 @@ class Progress:
     if not self._terminal and time.monotonic() >= self._next_line:
       self._print_line()
 
-  def restart_clock(self) -> None:
-    """Leaves the time since the last `advance` out of the rate: that of compiling, say."""
+  def restart_clock(self, amount: float) -> None:
+    """Leaves what was done since the last `advance`, and its time, out of the rate: that of compiling, say.
+
+    Args:
+      amount: what was done.
+    """
     self._bar.unpause()
+    self._bar.initial += amount
+    self._bar.n += amount
+    self._bar.last_print_n = self._bar.n
 
   def write(self, line: str) -> None:
     """Prints a line of its own without breaking the bar."""

@@ -128,7 +128,7 @@ def run(options: SubmissionOptions) -> None:
   Raises:
     UserError: see `make_submission`; or the zip file can't be written.
   """
-  files.make_output_directory(files.parent_directory(options.output_file), "output_file")
+  files.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
   entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
   print(describe_submission(entries))
   missing = [entry.name for entry in entries if not entry.predictions]

@@ -75,21 +75,42 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
   Raises:
     UserError: there is no question.
   """
-  spans = [result.best_span for result in results]
-  as_answered = f1_by_question(data, {result.id: span.text if span else ""
-                               for result, span in zip(results, spans, strict=True)})
-  as_null = f1_by_question(data, dict.fromkeys((result.id for result in results), ""))
-  odds = np.array([result.null_odds for result in results])
-  # A question without any span is not answered under any threshold, which its gain of 0 says.
-  gains = np.array([as_answered[result.id] - as_null[result.id] for result in results])
-  values, group = np.unique(odds, return_inverse=True)
-  # Entry n: the n lowest odds are answered.
-  gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])
+  spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
+  values, _, gains = _gains(data, spans, {result.id: result.null_odds for result in results})
   best = int(np.argmax(gains))
   edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
   below, above = edges[best:best + 2]
   middle = (below + above) / 2
   return float(middle if middle < above else below)
+
+
+def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]
+                    ) -> tuple[np.ndarray, np.ndarray]:
+  """F1 under every threshold that makes a difference.
+
+  Args:
+    data: questions with their right answers.
+    spans: id → the best answer that is a part of the context; "" where there is none.
+    null_odds: id → score of "no answer" - score of that answer.
+
+  Returns:
+    values: float [n], the null odds, ascending.
+    f1: float [n + 1], in percent: entry k with the k lowest of them answered, that is under a threshold from
+      values[k - 1] up to values[k].
+  """
+  values, unanswered, gains = _gains(data, spans, null_odds)
+  return values, 100.0 * (unanswered + gains) / len(data.questions)
+
+
+def _gains(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> tuple[np.ndarray, float, np.ndarray]:
+  """Null odds, ascending [n]; the sum of F1 with no answer at all; what answering the k lowest adds to it, [n + 1]."""
+  as_answered = f1_by_question(data, spans)
+  as_null = f1_by_question(data, dict.fromkeys(spans, ""))
+  # A question without any span is not answered under any threshold, which its gain of 0 says.
+  gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
+  values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)
+  gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])
+  return values, sum(as_null.values()), gains
 
 
 def _score_version_1(data: SquadData, answers: dict[str, str]) -> dict[str, float]:

@@ -119,7 +119,7 @@ def save(task: TaskInference, directory: str) -> None:
   Raises:
     tf.errors.OpError: it can't be written.
   """
-  strings = {name: tf.TensorSpec([None], tf.string, name) for name in task.text_inputs}
+  strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
   ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
          for name in ("input_ids", "input_mask", "segment_ids")}
 
@@ -170,14 +170,14 @@ def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:
              for name, value in outputs.items() if value.dtype == tf.float32)
 
 
-def _checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list[str]], list]:
+def _checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, list], list]:
   """Inputs that the task takes, as strings for `serve_texts` and as `task.check` returns them.
 
   The first text of each input is followed by those that come after it.
   """
   rows, inputs = [], []
   for number in range(len(texts)):
-    row = tuple(texts[(number + offset) % len(texts)] for offset in range(len(task.text_inputs)))
+    row = task.sample_input(texts[number:] + texts[:number])
     try:
       inputs.append(task.check(row))
     except UserError:

@@ -113,7 +113,8 @@ def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled:
   if path.endswith(".npz"):
     with files.atomic_write(path, "wb") as file, contextlib.ExitStack() as stack:
       # Beside the output, where there is room for it; what is written over a network is collected on this machine.
-      directory = None if files.is_remote(path) else os.path.dirname(os.path.abspath(path))
+      is_elsewhere = files.is_remote(path) or files.is_special(path)
+      directory = None if is_elsewhere else os.path.dirname(os.path.abspath(path))
       writer = _NpzWriter(stack, directory, layers, hidden_size, pooled)
       yield writer
       writer.finish(file)

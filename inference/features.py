@@ -6,7 +6,6 @@ and computed in batches of similar length; the vectors are written in the order 
 """
 
 import dataclasses
-import os
 import sys
 from collections.abc import Callable, Iterator
 
@@ -123,7 +122,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
   if options.batch_size % replicas:
     raise UserError(f"--batch_size={options.batch_size} must be a multiple of the number of devices, {replicas}")
   if not files.is_remote(options.output_file):
-    files.make_output_directory(os.path.dirname(os.path.abspath(options.output_file)), "output_file")
+    files.prepare_output_file(options.output_file, "output_file", {})
   loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                            vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
   config, tokenizer = loaded.config, loaded.tokenizer

@@ -3,13 +3,15 @@
 Input: texts with masks. Output: for each mask the most probable tokens.
 """
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from common import terminal
 from common.errors import UserError
 from data_gen.text.lines import input_lines
 from inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
@@ -18,6 +20,8 @@ from modeling.pretraining import BertForPreTraining
 from tasks.inference import TaskInference, to_json
 from training.examples import Examples
 
+# A mask, and behind it what it hides, as create_pretraining_data.py shows it.
+_HIDDEN = re.compile(rf"{re.escape(MASK)}(?:\{{([^{{}}\s]+)\}})?")
 # Masks whose scores of the whole vocabulary are in memory together.
 _MASKS_AT_ONCE = 128
 
@@ -87,6 +91,13 @@ class MaskInference(TaskInference):
     self._config.check_sequence_length(len(ids), "the text's number of tokens")
     return self._fill(self.examples([(text, ids)]))[0]
 
+  def token_of(self, word: str) -> str | None:
+    """The token of a word, or of a piece that is written with its ##; None where it is several, or unknown."""
+    if word in self.vocabulary:
+      return word
+    ids = self.tokenizer.encode(word)
+    return self.vocabulary.token_of(int(ids[0])) if len(ids) == 1 and ids[0] != self.vocabulary.unk_id else None
+
   def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
     """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
     probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
@@ -145,31 +156,65 @@ def run(options: FillMaskOptions) -> None:
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.
   """
-  texts = options.sentences or [
+  given = options.sentences or [
       line.strip() for line in input_lines(sys.stdin.buffer, "standard input") if line.strip()]
-  if not texts:
+  if not given:
     raise UserError('no sentence: give one, e.g. "Paris is the [MASK] of France."')
-  for text in texts:
+  for text in given:
     check_masks(text)
   filler = load_mask_filler(options)
-  for number, text in enumerate(texts):
-    masks = filler.fill(text)
+  for number, text in enumerate(given):
     if number:
       print()
-    print(text)
-    for index, candidates in enumerate(masks):
-      if len(masks) > 1:
-        print(f"  mask {index + 1}")
-      for candidate in candidates:
-        print(f"  {candidate.probability:7.1%}  {candidate.token}")
-    print(f"  → {filled(text, [candidates[0].token for candidates in masks])}")
+    print("\n".join(_describe(filler, *take_hidden(text))))
 
 
-def filled(text: str, tokens: Sequence[str]) -> str:
-  """The text with its masks replaced, a ## piece joined to the word before it."""
-  for token in tokens:
-    if token.startswith("##") and f" {MASK}" in text:
-      text = text.replace(f" {MASK}", token.removeprefix("##"), 1)
+def take_hidden(text: str) -> tuple[str, list[str | None]]:
+  """`The [MASK]{cat} is [MASK].` → `The [MASK] is [MASK].` and what is known to be hidden: ["cat", None]."""
+  hidden = [word or None for word in _HIDDEN.findall(text)]
+  return _HIDDEN.sub(MASK, text), hidden
+
+
+def _describe(filler: MaskInference, text: str, hidden: Sequence[str | None]) -> Iterator[str]:
+  """Lines: the candidates for every mask, and the text with the best ones; what is right and wrong is marked.
+
+  Args:
+    hidden: of each mask, what is right; None where that is not known.
+  """
+  paint = terminal.painter(sys.stdout)
+  masks = filler.fill(text)
+  styles = []
+  yield text
+  for index, (candidates, word) in enumerate(zip(masks, hidden, strict=True)):
+    if len(masks) > 1:
+      yield f"  mask {index + 1}"
+    right = None if word is None else filler.token_of(word)
+    for candidate in candidates:
+      line = f"  {candidate.probability:7.1%}  {candidate.token}"
+      yield paint(f"{line}  ✓", terminal.RIGHT) if candidate.token == right else line
+    if word is None:
+      styles.append(terminal.MARKED)
     else:
-      text = text.replace(MASK, token, 1)
+      styles.append(terminal.RIGHT if candidates[0].token == right else terminal.WRONG)
+      if right is None:
+        yield paint(f"  ✗ {word} is no single token of the vocabulary", terminal.WRONG)
+      elif right not in [candidate.token for candidate in candidates]:
+        yield paint(f"  ✗ {right} is not among the first {len(candidates)}", terminal.WRONG)
+  yield f"  → {filled(text, [candidates[0].token for candidates in masks], styles, paint)}"
+
+
+def filled(text: str, tokens: Sequence[str], styles: Sequence[str] | None = None,
+           paint: Callable[[str, str], str] = lambda text, style: text) -> str:
+  """The text with its masks replaced, a ## piece joined to the word before it.
+
+  Args:
+    tokens: for each mask.
+    styles: of each token, for `paint` (`common/terminal.py`).
+  """
+  for number, token in enumerate(tokens):
+    style = styles[number] if styles else terminal.MARKED
+    if token.startswith("##") and f" {MASK}" in text:
+      text = text.replace(f" {MASK}", paint(token.removeprefix("##"), style), 1)
+    else:
+      text = text.replace(MASK, paint(token, style), 1)
   return text

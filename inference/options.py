@@ -10,6 +10,7 @@ from common import files
 from common.errors import UserError
 from common.options import Options, declared_options, option
 from inference.tasks import TASKS
+from modeling.checkpoints.companion_files import is_checkpoint_file
 from tasks.options import CheckpointOptions, DeviceOptions
 from tasks.question_answering.settings import SquadSettings
 
@@ -70,7 +71,7 @@ class PredictOptions(TrainedModelOptions, InferenceSettings):
     super().check()
     if self.input_file != "-":
       files.check_readable(self.input_file, "input_file")
-    _refuse_directory(self.output_file)
+    _check_output(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ class ExtractOptions(TrainedModelOptions, DeviceOptions):
     super().check()
     if self.input_file != "-":
       files.check_readable(self.input_file, "input_file")
-    _refuse_directory(self.output_file)
+    _check_output(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,8 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    sentences: with masks; those of standard input where there are none.
+    sentences: with masks, behind which may stand what is right: `[MASK]{word}`; those of standard input where there are
+      none.
   """
 
   sentences: tuple[str, ...] = ()
@@ -143,6 +145,13 @@ def check_masks(text: str) -> None:
     raise UserError(f"there is no {MASK} in {text!r}")
 
 
-def _refuse_directory(output_file: str) -> None:
-  if output_file != "-" and files.is_directory(output_file):
-    raise UserError(f"--output_file: {output_file} is a directory, a file is expected")
+def _check_output(options: "PredictOptions | ExtractOptions") -> None:
+  """Refuses an output that would take the place of something that is read, or of a part of a checkpoint."""
+  if options.output_file == "-":
+    return
+  files.check_output_file(options.output_file, "output_file", {
+      name: [path] for name in ("input_file", "vocab_file", "bert_config_file", "init_checkpoint")
+      if (path := getattr(options, name)) not in (None, "-")})
+  if is_checkpoint_file(options.output_file) and files.exists(options.output_file):
+    raise UserError(f"--output_file: {options.output_file} is a part of a checkpoint, which would be lost: give it "
+                    "another name")

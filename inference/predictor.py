@@ -37,7 +37,7 @@ class Predictor:
   """A model, ready to predict again and again.
 
   Attributes:
-    task: "classifier", "squad", "fill_mask" or "features".
+    task: "classifier", "multiple_choice", "squad", "fill_mask" or "features".
     inference: see `TaskInference`; its `load_report` tells of the weights, `truncated` of inputs that were too long.
   """
 
@@ -72,8 +72,8 @@ class Predictor:
     """Results in the order of the inputs.
 
     Args:
-      inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"} or {"question", "context"}, with an
-        "id" if that is to be in the result.
+      inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question", "context"} or {"context",
+        "choices"}, with an "id" if that is to be in the result.
 
     Returns:
       a dict for each input, see the classes of the tasks.

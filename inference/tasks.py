@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
     "classifier": "tasks.classification.inference:ClassifierInference",
+    "multiple_choice": "tasks.multiple_choice.inference:ChoiceInference",
     "squad": "tasks.question_answering.inference:AnswerInference",
     "ner": "tasks.token_classification.inference:TokenInference",
     "fill_mask": "inference.fill_mask:MaskInference",

@@ -23,6 +23,8 @@ its outputs under any of them; exact dropout, checkpoints and tokenizing layers 
 import importlib
 import os
 
+import common  # noqa: F401  (tells TensorFlow to be quiet)
+
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 # Public name → module it is in.

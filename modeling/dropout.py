@@ -88,13 +88,12 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
   The probability is a multiple of 2^-16: 0.1 becomes 0.100006, and the scale is exact for it.
 
   Args:
-    x: float [B, ...]; B of static size.
+    x: float [B, ...].
     rate, site: as in `Dropout`.
     stream: of the step.
 
   Raises:
     NotImplementedError: Keras does not run on TensorFlow.
-    ValueError: the size of the batch is not known while the graph is made.
   """
   threshold = round(rate * 65536)
   if threshold == 0:
@@ -109,14 +108,12 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
 def _random_uint16(x, site: int, stream: DropoutStream):
   """Random bits of the shape of x, [B, ...], that are the rows `first_example`... of the same call for a larger batch.
 
-  Only B need be known while the graph is made: batches of different lengths run through one graph.
+  No size need be known while the graph is made: batches of different lengths run through one graph.
   """
   import tensorflow as tf
 
-  batch = x.shape[0]
-  if batch is None:
-    raise ValueError("dropout needs a static batch size: batch the examples with drop_remainder=True")
-  is_static = None not in x.shape
+  batch = tf.shape(x, tf.int64)[0] if x.shape[0] is None else x.shape[0]
+  is_static = None not in x.shape[1:]
   row = math.prod(x.shape[1:]) if is_static else tf.reduce_prod(tf.shape(x, tf.int64)[1:])
   blocks = -(-row // _DECISIONS_PER_BLOCK)
   counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(site, tf.uint64)])

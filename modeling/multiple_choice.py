@@ -1,6 +1,7 @@
 """Which of several endings continues a text best (section 4.4 of the paper): the model, its head and its sums.
 
-Input: ids [B, K, S] of every text with each of its K endings; output: logits [B, K].
+Input: ids [B, K, S] of every text with each of its K endings; output: logits [B, K]. Where questions have different
+numbers of choices, nothing is computed for those that are not there.
 """
 
 import dataclasses
@@ -15,6 +16,12 @@ from modeling.encoder import encoder_inputs
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
+
+# The logit of a choice that is not there: its probability is 0, and so is its gradient.
+MISSING = -1e9
+# In training the number of sequences is rounded up to one of so many values: the functions that XLA fuses
+# (`modeling/layers.py`) are compiled for each of them.
+_SIZES = 16
 
 
 @register
@@ -54,19 +61,27 @@ class BertForMultipleChoice(BertTaskModel):
   def heads(self) -> dict[str, keras.layers.Layer]:
     return {"multiple_choice": self.multiple_choice}
 
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None,
+           skip_missing: bool = True):
     """Scores the choices of a batch.
 
     Args:
       features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an example is its text with
-        ending k. K must be known while a graph is made.
+        ending k. K must be known while a graph is made. Where examples have different numbers of choices, also
+        "num_choices" int [B], each at least 1: those behind so many do not exist, whatever their ids are. With it
+        `dropout` needs "first_choice" int [B], the number of choices of the examples before in the global batch.
       dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
       training: as in `BertEncoder.call`.
+      skip_missing: leave out the choices that do not exist; false where XLA compiles the model, which needs to know all
+        sizes. The logits are the same.
 
     Returns:
-      float32 logits [B, K].
+      float32 logits [B, K]; `MISSING` for choices that do not exist.
     """
     inputs = {name: value for name, value in encoder_inputs(features).items() if value is not None}
+    num_choices = features.get("num_choices") if isinstance(features, Mapping) else None
+    if num_choices is not None and skip_missing:
+      return self._score_existing(inputs, num_choices, features.get("first_choice"), dropout, training)
     choices, length = ops.shape(inputs["input_ids"])[1:]
     batch = inputs["input_ids"].shape[0]
     rows = -1 if batch is None else batch * choices
@@ -74,7 +89,38 @@ class BertForMultipleChoice(BertTaskModel):
     if dropout is not None:
       dropout = dataclasses.replace(dropout, first_example=dropout.first_example * choices)
     pooled = self.encode(flat, dropout, training)["pooled_output"]
-    return self.multiple_choice(pooled, choices=choices, dropout=dropout, training=training)
+    logits = self.multiple_choice(pooled, choices=choices, dropout=dropout, training=training)
+    if num_choices is None:
+      return logits
+    return ops.where(ops.arange(choices) < ops.cast(num_choices, "int32")[:, None], logits, MISSING)
+
+  def scores(self, features):
+    """Scores of choices one by one: features [N, S] as for `BertForClassification` → float32 [N].
+
+    The softmax of those of an example gives the probabilities of its choices.
+    """
+    return self.multiple_choice(self.encode(features)["pooled_output"], choices=1)[:, 0]
+
+  def _score_existing(self, inputs: dict, num_choices, first_choice, dropout: DropoutStream | None,
+                      training: bool | None):
+    """The logits, of sequences that are taken out of [B, K, S] first; needs Keras' TensorFlow backend."""
+    import tensorflow as tf
+
+    batch, choices, length = tf.unstack(tf.shape(inputs["input_ids"]))
+    is_there = tf.range(choices) < tf.cast(num_choices, tf.int32)[:, None]  # [B, K]
+    places = tf.where(is_there)  # [N, 2]
+    rows = tf.cast(places[:, 0], tf.int32) * choices + tf.cast(places[:, 1], tf.int32)
+    count = tf.shape(rows)[0]
+    if dropout is not None or training:
+      step = -(-batch * choices // _SIZES)
+      rows = tf.concat([rows, tf.zeros([-count % step], tf.int32)], 0)
+    if dropout is not None:
+      dropout = dataclasses.replace(dropout, first_example=tf.cast(first_choice[0], tf.int64))
+    flat = {name: tf.gather(tf.reshape(value, [-1, length]), rows) for name, value in inputs.items()}
+    pooled = self.encode(flat, dropout, training)["pooled_output"]
+    scores = self.multiple_choice(pooled, choices=1, dropout=dropout, training=training)[:count, 0]
+    logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
+    return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
 
   def compile_defaults(self) -> dict:
     """Cross-entropy over the choices; y int [B] is the number of the right one."""
@@ -90,7 +136,7 @@ def multiple_choice_sums(logits, features: dict) -> dict:
   """Sums of cross-entropy and correct predictions over a batch.
 
   Args:
-    logits: float32 [B, K].
+    logits: float32 [B, K], `MISSING` for choices that do not exist.
     features: "label_ids" int [B], the right choices, and optionally "is_real_example" [B], 0 for padding examples.
 
   Returns:

@@ -26,5 +26,7 @@ def add_degenerate(directory: str, step: int, warning: str) -> None:
 
 def describe_evaluation(directory: str, num_examples: int, metrics: Mapping[str, float]) -> str:
   """The results as a table, and where they are."""
-  lines = [f"evaluation on {num_examples:,} examples ({directory}/eval_results.txt)"]
-  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))])
+  # The original's files have the loss of a classifier twice.
+  shown = {name: value for name, value in metrics.items() if f"eval_{name}" not in metrics}
+  lines = [f"evaluation on {num_examples:,} examples ({os.path.join(directory, 'eval_results.txt')})"]
+  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(shown.items()))])

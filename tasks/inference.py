@@ -14,6 +14,7 @@ import abc
 import functools
 import json
 import math
+import types
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -60,6 +61,7 @@ class TaskInference(abc.ABC):
     layouts: keys of an input that is an object, e.g. ("text_a", "text_b"); a text is what has one key, a pair what has
       two.
     text_inputs: names of the strings that `serve_texts` takes.
+    text_shapes: of those of them that are not [B], None for a size that may vary.
     token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
@@ -77,6 +79,7 @@ class TaskInference(abc.ABC):
   default_length = 512
   layouts: tuple[tuple[str, ...], ...] = (("text",), ("text_a", "text_b"), ("text_a",))
   text_inputs: tuple[str, ...] = ("text",)
+  text_shapes: Mapping[str, tuple[int | None, ...]] = types.MappingProxyType({})
   token_ids_shape: tuple[int | None, ...] = (None, None)
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
@@ -163,6 +166,10 @@ class TaskInference(abc.ABC):
     """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order of the examples."""
     self.prepare()
     return self._prediction(examples)
+
+  def sample_input(self, texts: list[str]) -> tuple:
+    """An input made of the first of some texts, a value for each of `text_inputs`: an export is tried on it."""
+    return tuple(texts[:len(self.text_inputs)])
 
   def serve_texts(self, *texts) -> dict:
     """The signature "serving_default" of an export: string [B] for each of `text_inputs` → outputs, [B, ...] each."""

@@ -3,6 +3,7 @@
 Input: a task (`tasks/task.py`) and its options. Output: a run directory. `training/loop.py` has the steps in between.
 """
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 from common.options import flags_table
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
@@ -22,7 +23,7 @@ from tasks.degenerate import describe_degenerate
 from tasks.eval_results import add_degenerate
 from tasks.options import DeviceOptions, TrainingOptions
 from tasks.task import Task, count_parameters
-from training import run_directory
+from training import checkpoints, run_directory
 from training.devices import Devices, TpuOptions, set_up
 from training.examples import Examples
 from training.loop import train
@@ -44,7 +45,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
     the process's exit status: 0, also when it was interrupted and can be resumed.
 
   Raises:
-    UserError: see the task and `training`.
+    UserError: see the task and `training`; another process writes in the output directory.
   """
   options.check()
   combinations = options.combinations()
@@ -62,11 +63,15 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   log = printer(devices.is_chief)
   for note in task.notes:
     log(note)
+  # The chief writes for all processes of a cluster.
+  lock = (run_directory.lock(options.output_dir) if devices.is_chief and not task.prints_only else
+          contextlib.nullcontext())
   try:
-    if len(tasks) == 1:
-      run_once(tasks[0], devices, log)
-    else:
-      selection.select(make_task, task, tasks, devices, log, run_once)
+    with lock:
+      if len(tasks) == 1:
+        run_once(tasks[0], devices, log)
+      else:
+        selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
   except (tf.errors.OpError, UnicodeDecodeError) as error:
@@ -129,6 +134,8 @@ class Run:
     self.stop = StopSignal()
     self.metrics: dict[str, float] | None = None
     self._evaluated_step: int | None = None
+    # (step, metrics, what the task keeps) of the best evaluation of this process.
+    self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
     self._state = TrainingState()
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
     self._note = (lambda line: None) if task.prints_only else log
@@ -181,7 +188,7 @@ class Run:
     task, options, devices = self.task, self.task.options, self.devices
     loop_options = task.loop_options()
     if task.main_metric is not None:
-      self._best = run_directory.BestCheckpoint(
+      self._best = checkpoints.BestCheckpoint(
           options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics)
     schedule = task.schedule()
     training_step = TrainingStep(
@@ -223,7 +230,11 @@ class Run:
     if self.devices.is_chief:
       if self._best is not None:
         self._best.update(self.metrics)
-      with self.reports.writer(EVAL).as_default(self.step):
+        # Several processes must all evaluate or none, and only this one knows which was the best.
+        if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
+          kept = {name: getattr(self.task, name) for name in self.task.evaluation_state}
+          self._best_evaluation = self.step, self.metrics, kept
+      with self.reports.showing(EVAL, self.step):
         self.task.show_evaluation(self)
     self.reports.evaluation(self.step, self.metrics)
     warning = describe_degenerate(self.task)
@@ -277,8 +288,10 @@ class Run:
     self._optimizer = AdamWeightDecay(
         trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
         bias_correction=options.optimizer_bias_correction)
-    self._checkpoints = run_directory.CheckpointManager(
-        run_directory.checkpoint_of(self.model, self._state, self._optimizer), options.output_dir, self._state.step,
+    if self.devices.is_chief:
+      checkpoints.remove_leftovers(options.output_dir)
+    self._checkpoints = checkpoints.CheckpointManager(
+        checkpoints.variables_of(self.model, self._state, self._optimizer), options.output_dir, self._state.step,
         options.save_checkpoints_steps, options.keep_checkpoint_max)
     return self._checkpoints.restore_or_initialize()
 
@@ -300,7 +313,7 @@ class Run:
 
   def _load_best(self) -> None:
     directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
-    record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+    record = files.read_json_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
     if not record:
       return
     if record["step"] != self.step:
@@ -308,6 +321,10 @@ class Run:
         load_weights(self.model, read_checkpoint(directory))
     self.weights_step = record["step"]
     self.task.best_loaded(self)
+    if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:
+      self._evaluated_step, self.metrics, kept = self._best_evaluation
+      for name, value in kept.items():
+        setattr(self.task, name, value)
     self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
              f"{directory}")
 

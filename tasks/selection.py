@@ -13,6 +13,7 @@ import gc
 import math
 import os
 import time
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ import numpy as np
 from common import charts, files
 from common.errors import UserError
 from tasks.task import Task
-from training import run_directory
+from training import checkpoints, run_directory
 from training.devices import Devices
 
 if TYPE_CHECKING:
@@ -122,13 +123,16 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     log(f"\nrun {number} of {len(tasks)}: {os.path.basename(directory)}")
     result_file = os.path.join(directory, _RESULT_FILE)
     if files.exists(result_file):
-      result = RunResult(**files.read_json_object(result_file))
+      fields = typing.get_type_hints(RunResult)
+      written = files.read_json_object(result_file, fields)
+      result = RunResult(**{name: written[name] for name in fields})
       result = dataclasses.replace(result, metrics=one.complete_metrics(result.metrics))
       changes = run_directory.changed_flags(directory, one.options.values())
       log(f"finished already{', with other flags: ' + ', '.join(changes) if changes else ''}")
     else:
       files.make_output_directory(directory, "output_dir")
-      result = _measure(one, tuple(options.sweep), devices, log, run_once)
+      with run_directory.lock(directory) if devices.is_chief else contextlib.nullcontext():
+        result = _measure(one, tuple(options.sweep), devices, log, run_once)
       if devices.is_chief:
         files.write_json(result_file, dataclasses.asdict(result))
       keras.backend.clear_session()
@@ -139,7 +143,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
   if devices.is_chief:
     write_json(options.output_dir, results, best, task.main_metric)
     write_hparams(options.output_dir, results, task.main_metric)
-    run_directory.copy_best(best.directory, options.output_dir)
+    checkpoints.copy_best(best.directory, options.output_dir)
   if options.do_eval or options.do_predict:
     chosen = next(one.options for one in tasks if one.options.output_dir == best.directory)
     run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)

@@ -49,6 +49,7 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
@@ -65,6 +66,7 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
+  evaluation_state: tuple[str, ...] = ()
   reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
@@ -234,7 +236,7 @@ class FineTuningTask(Task):
         num_train_steps=options.num_train_steps(self.num_train_examples),
         save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=float(examples.row_lengths.mean()), profile_steps=options.profile_steps,
+        tokens_per_example=examples.tokens_per_example, profile_steps=options.profile_steps,
         shown_metric=self.shown_metric)
 
   def training_data(self, run: "Run") -> Callable:
@@ -243,6 +245,11 @@ class FineTuningTask(Task):
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
         self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context,
         options.original_batches))
+
+  def describe_examples(self) -> str:
+    """How many there are to train on, and how long, for the user."""
+    lengths = self.train_examples.row_lengths
+    return f"{len(lengths):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}"
 
   def padded_lengths(self, devices: Devices) -> np.ndarray:
     """What batches are padded to, see `examples.padded_lengths`."""
@@ -262,15 +269,13 @@ class FineTuningTask(Task):
                       "on the TPU VM itself, with --tpu_name=local")
 
   def plan(self, run: "Run") -> str:
-    options, devices, examples = self.options, run.devices, self.train_examples
-    lengths, padded_to = examples.row_lengths, self.padded_lengths(devices)
+    options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
     similar = "batches, each" if options.original_batches else "batches of similar length,"
     padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
         f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",
-        f"examples     {len(examples):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}; {padding} "
-        f"{padded_to[-1]}",
+        f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
         f"TensorBoard  tensorboard --logdir={options.output_dir}",

@@ -1,9 +1,11 @@
-"""The environment that `make env` makes: its programs start and work together."""
+"""The environment that `make env` makes: its programs start and work together, and it knows the project's packages."""
 
 import gzip
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +21,30 @@ def _get(url: str):
   with urllib.request.urlopen(url, timeout=60) as answer:
     content = answer.read()
   return json.loads(gzip.decompress(content) if answer.headers["Content-Encoding"] == "gzip" else content)
+
+
+def test_the_packages_are_found_from_any_directory(tmp_path):
+  program = "from modeling import BertConfig, BertEncoder; BertEncoder(BertConfig(vocab_size=30))"
+  ours = ("PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL")
+  environment = {name: value for name, value in os.environ.items() if name not in ours}
+  done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False,
+                        env=environment)
+  assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_make_env_writes_where_the_project_is(tmp_path):
+  """The recipe, run with a Python and a pip that only look like such."""
+  project = pathlib.Path(__file__).resolve().parent.parent
+  clone = tmp_path / "a clone"
+  (clone / ".venv/bin").mkdir(parents=True)
+  for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock"):
+    shutil.copyfile(project / name, clone / name)
+  python = clone / ".venv/bin/python"
+  python.write_text(f'#!/bin/sh\nif [ "$1" = -c ]; then echo "{clone}/packages"; fi\n')
+  python.chmod(0o755)
+  (clone / "packages").mkdir()
+  subprocess.run(["make", "--silent", "env", "PYTHON=true"], cwd=clone, check=True)
+  assert (clone / "packages/bert.pth").read_text() == f"{clone}\n"
 
 
 def test_tensorboard_serves_a_run_and_its_profile(tmp_path):

@@ -10,8 +10,8 @@ import tomllib
 import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
-_PACKAGES = ("common", "data_gen", "modeling", "training", "evaluation", "tasks", "inference", "vocab", "benchmarks",
-             "experiments")
+_PACKAGES = ("common", "data_gen", "modeling", "training", "evaluation", "tasks", "inference", "vocab", "plotting",
+             "benchmarks", "experiments")
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
     if '\nif __name__ == "__main__":' in path.read_text("utf-8"))

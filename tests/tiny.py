@@ -21,6 +21,7 @@ HEADS = {
     "span": {"cls/squad/output_weights": (2, _HIDDEN)},
     "masked_lm": {"cls/predictions/output_bias": (CONFIG.vocab_size,)},
     "tagging": {"cls/tagging/output_weights": (5, _HIDDEN)},
+    "multiple_choice": {"cls/multiple_choice/output_weights": (1, _HIDDEN)},
 }
 
 

@@ -31,6 +31,9 @@ _LENGTHS, _LENGTHS_COMPILED = 32, 4
 class Examples:
   """E examples with T tokens in all, concatenated.
 
+  A subclass whose examples have several sequences each overrides `__len__`, `lengths`, `select`, `sequence_axes` and
+  `value_types`: nothing else is read to make batches.
+
   Attributes:
     tokens: name → [T], one value a token: "input_ids" int32, "segment_ids" of any integer type.
     row_lengths: int64 [E], tokens of each example.
@@ -46,8 +49,46 @@ class Examples:
 
   @functools.cached_property
   def row_starts(self) -> np.ndarray:
-    """int64 [E]."""
+    """int64 [number of sequences]."""
     return np.cumsum(self.row_lengths) - self.row_lengths
+
+  @property
+  def lengths(self) -> np.ndarray:
+    """int64 [E], tokens of the longest sequence of each example: what its batch is padded to at least."""
+    return self.row_lengths
+
+  @property
+  def tokens_per_example(self) -> float:
+    """The mean."""
+    return float(self.row_lengths.sum() / len(self))
+
+  @property
+  def sequence_axes(self) -> tuple[int, ...]:
+    """Sizes of the axes between that of the examples and that of the tokens in a batch; none for one sequence each."""
+    return ()
+
+  @property
+  def value_types(self) -> dict[str, np.dtype]:
+    """Name → dtype of what `select` gives for each example."""
+    return {name: _batch_type(values) for name, values in self.values.items()}
+
+  @property
+  def value_shapes(self) -> dict[str, tuple[int, ...]]:
+    """Name → shape of what `select` gives for each example."""
+    return {name: values.shape[1:] for name, values in self.values.items()}
+
+  def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """What a batch is made of.
+
+    Args:
+      chosen: int64 [B], numbers of the examples.
+      num_real: those behind so many only fill the batch.
+
+    Returns:
+      int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
+    """
+    return self.row_starts[chosen], self.row_lengths[chosen], {
+        name: values[chosen] for name, values in self.values.items()}
 
 
 def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
@@ -125,17 +166,17 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
 
   Returns:
     tokens int32 [B, S] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
-    [B]; "is_real_example" int32 [B], 0 for the copies.
+    [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
   """
   rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
-  row_lengths = examples.row_lengths[rows]
+  starts, row_lengths, values = examples.select(rows, len(chosen))
+  values = {name: value.astype(examples.value_types[name]) for name, value in values.items()}
   length = lengths[np.searchsorted(lengths, row_lengths.max())]
   positions = np.arange(length)
-  mask = positions < row_lengths[:, None]  # [B, S]
-  places = np.where(mask, examples.row_starts[rows][:, None] + positions, 0)
+  mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
+  places = np.where(mask, starts[..., None] + positions, 0)
   batch = {name: np.where(mask, values[places], 0).astype(np.int32) for name, values in examples.tokens.items()}
-  batch |= {name: values[rows].astype(_batch_type(values)) for name, values in examples.values.items()}
-  return {**batch, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
+  return {**batch, **values, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
           "is_real_example": (np.arange(batch_size) < len(chosen)).astype(np.int32)}
 
 
@@ -154,7 +195,7 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
   """
   steps_per_epoch = -(-len(examples) // batch_size)
   plan = functools.lru_cache(maxsize=2)(
-      lambda epoch: epoch_batches(examples.row_lengths, batch_size, seed, epoch))
+      lambda epoch: epoch_batches(examples.lengths, batch_size, seed, epoch))
 
   def batch_of_step(step: int) -> dict[str, np.ndarray]:
     if consecutive:
@@ -170,7 +211,7 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
 def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
                        context: tf.distribute.InputContext) -> tf.data.Dataset:
   """Every example once, the longest first; the last batch is filled up ("is_real_example" 0)."""
-  batches = sorted_batches(examples.row_lengths, batch_size)
+  batches = sorted_batches(examples.lengths, batch_size)
   return _dataset(lambda step: assemble(examples, batches[int(step)], batch_size, lengths), examples, batch_size,
                   0, len(batches), context)
 
@@ -186,9 +227,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
   replicas = context.num_replicas_in_sync // context.num_input_pipelines
   first = context.input_pipeline_id * replicas * size
   sequences = (*examples.tokens, "input_mask")
-  types = {**dict.fromkeys(sequences, np.int32),
-           **{name: _batch_type(values) for name, values in examples.values.items()},
-           "example_index": np.int32, "is_real_example": np.int32}
+  types = {**dict.fromkeys(sequences, np.int32), **examples.value_types, "example_index": np.int32,
+           "is_real_example": np.int32}
 
   def of_step(step):
     def arrays(number):
@@ -197,9 +237,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
               for name in types]
 
     tensors = tf.numpy_function(arrays, [step], [tf.as_dtype(dtype) for dtype in types.values()], stateful=False)
-    further = {**dict.fromkeys(sequences, [None]),
-               **{name: values.shape[1:] for name, values in examples.values.items()}}
-    return {name: tf.ensure_shape(tensor, [replicas, size, *further.get(name, ())])
+    shapes = {**dict.fromkeys(sequences, (*examples.sequence_axes, None)), **examples.value_shapes}
+    return {name: tf.ensure_shape(tensor, [replicas, size, *shapes.get(name, ())])
             for name, tensor in zip(types, tensors, strict=True)}
 
   dataset = tf.data.Dataset.range(start, stop).map(of_step, num_parallel_calls=1, deterministic=True)

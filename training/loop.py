@@ -1,7 +1,7 @@
 """The training loop: inner loops of steps, reports, checkpoints, evaluations, interruption, in the order they happen.
 
 Input: a `TrainingStep` (`training/step.py`) and a stream of batches. Output: checkpoints, `metrics.jsonl` and
-TensorBoard in a run directory (`training/run_directory.py`, `training/reports.py`).
+TensorBoard in a run directory (`training/checkpoints.py`, `training/reports.py`).
 """
 
 import dataclasses
@@ -11,9 +11,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from common.errors import UserError
+from training.checkpoints import CheckpointManager
 from training.devices import Devices
 from training.reports import Reports
-from training.run_directory import CheckpointManager
 from training.signals import Interrupted, StopSignal
 from training.step import TrainingState, TrainingStep
 
@@ -99,14 +99,13 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
         report["tokens_per_second"] = report["examples_per_second"] * options.tokens_per_example
         seconds_per_step = agreement.mean_seconds(1.0 / report["steps_per_second"], stop)
         if is_first_loop:
-          # It contains tracing and compilation.
-          is_first_loop = False
-          reports.restart_clock()
           reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
                       "with tracing and compiling")
         else:
           length.adapt(seconds_per_step)
-        reports.training(step, steps, report, options.shown_metric)
+        # The first loop contains tracing and compilation.
+        reports.training(step, steps, report, options.shown_metric, compiled=is_first_loop)
+        is_first_loop = False
         profiler.at(step)
 
         # 3. Checkpoint.

@@ -149,7 +149,7 @@ class LocalPrediction:
   def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
     """Runs over all examples, at least one; returns what `Prediction` does."""
     results: dict[str, np.ndarray] = {}
-    for rows in sorted_batches(examples.row_lengths, self._batch_size):
+    for rows in sorted_batches(examples.lengths, self._batch_size):
       batch = assemble(examples, rows, len(rows), self._lengths)
       outputs = self._model({name: batch[name] for name in _SEQUENCES})
       for name, value in outputs.items():

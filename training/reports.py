@@ -5,15 +5,15 @@ One `Reports` for each run directory and process; in processes that are not the 
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
 from common import charts, markdown
+from common.errors import UserError
 from common.progress import Progress
-from training.run_directory import MetricsLog, read_metrics
-
-TRAIN, EVAL = "train", "eval"
+from training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics
 
 
 class Reports:
@@ -24,16 +24,22 @@ class Reports:
     is_chief: whether this process writes.
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
     log: prints a line.
+
+  Raises:
+    UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
   """
 
   def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None]):
     self.directory = directory
     self._is_chief = is_chief
     self._log = log
+    check_places(directory)
     self._metrics = MetricsLog(directory, step) if is_chief else None
     self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
+    # Split → metrics that TensorBoard's layout has.
+    self._shown: dict[str, set[str]] = {}
 
   def log(self, line: str) -> None:
     """Prints a line of its own, also while there is a progress bar."""
@@ -44,17 +50,24 @@ class Reports:
 
   def text(self, split: str, name: str, markdown: str, step: int) -> None:
     """Shows a text in TensorBoard."""
-    if self._is_chief:
-      with self.writer(split).as_default(step):
-        tf.summary.text(name, markdown)
+    with self.showing(split, step):
+      tf.summary.text(name, markdown)
 
-  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str) -> None:
-    """The report of an inner loop of `steps` steps that ended at `step`."""
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
+               ) -> None:
+    """The report of an inner loop of `steps` steps that ended at `step`.
+
+    Args:
+      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    """
     self._write(TRAIN, step, metrics)
+    speed = {} if compiled else {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+                                 "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+    if compiled:
+      self._progress.restart_clock(steps)
     self._progress.advance(
-        steps, loss=f"{metrics['loss']:.4f}",
-        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"},
-        examples_per_s=f"{metrics['examples_per_second']:.1f}", tokens_per_s=f"{metrics['tokens_per_second']:.0f}")
+        0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
+        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation; made when everything that belongs to it is written."""
@@ -72,13 +85,24 @@ class Reports:
     """How many evaluations of later steps were reported, by this or an earlier process."""
     return sum(one > step for one in self._evaluated)
 
-  def writer(self, split: str) -> tf.summary.SummaryWriter:
-    """The TensorBoard writer of `TRAIN` or `EVAL`."""
+  @contextlib.contextmanager
+  def showing(self, split: str, step: int) -> Iterator[None]:
+    """What `tf.summary` is told in the block goes to TensorBoard, of `TRAIN` or `EVAL`, when the block ends.
+
+    Raises:
+      UserError: it can't be written.
+    """
     if not self._is_chief:
-      return tf.summary.create_noop_writer()
-    if split not in self._writers:
-      self._writers[split] = tf.summary.create_file_writer(os.path.join(self.directory, split))
-    return self._writers[split]
+      with tf.summary.create_noop_writer().as_default(step):
+        yield
+      return
+    path = os.path.join(self.directory, split)
+    with _writing(path):
+      if split not in self._writers:
+        self._writers[split] = tf.summary.create_file_writer(path)
+      # Written to the disk where the block ends.
+      with self._writers[split].as_default(step):
+        yield
 
   @contextlib.contextmanager
   def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
@@ -91,22 +115,45 @@ class Reports:
       if self._progress is not None:
         self._progress.close()
         self._progress = None
-      for writer in self._writers.values():
-        writer.flush()
-
-  def restart_clock(self) -> None:
-    """Leaves the time since the last report out of the rate."""
-    self._progress.restart_clock()
 
   def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
     if not self._is_chief:
       return
-    with self.writer(split).as_default(step):
+    with self.showing(split, step):
+      self._lay_out(split, metrics)
       for name, value in metrics.items():
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
-    self.writer(split).flush()
     self._metrics.append(step, split, metrics)
+
+  def _lay_out(self, split: str, metrics: Mapping[str, float]) -> None:
+    """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""
+    from tensorboard.plugins.custom_scalar import layout_pb2, summary
+
+    known = self._shown.setdefault(split, set())
+    if known >= metrics.keys():
+      return
+    known.update(metrics)
+    categories = [layout_pb2.Category(title=group, chart=[
+        layout_pb2.Chart(title=tag, multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(tag)}$"]))
+        for tag in tags]) for group, tags in charts.by_importance(known).items()]
+    message = summary.pb(layout_pb2.Layout(category=categories))
+    tf.summary.experimental.write_raw_pb(message.SerializeToString())
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+  try:
+    yield
+  except tf.errors.OpError as error:
+    if "Summary" not in error.message:
+      # Of what is to be shown, not of showing it.
+      raise
+    # The operation comes first, then the file and the reason, then more lines of the same.
+    reason = error.message.partition("}} ")[2] or error.message
+    reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
+    raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
+                    "command again to resume") from None
 
 
 def printer(is_chief: bool) -> Callable[[str], None]:

@@ -1,42 +1,59 @@
-"""The directory of a run: what it is made of, what a resumed run must agree with, and its checkpoints.
+"""The directory of a run: what it is made of, who writes in it, what a resumed run must agree with, its reports.
 
-  ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
-  checkpoint                    which of them are kept, the newest first to be restored
+  ckpt-N.*  checkpoint  best/   see training/checkpoints.py
   bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
   task.json                     what a fine-tuned model is for: kind, labels, lengths
   flags.json                    the effective configuration
   metrics.jsonl                 one line for each report of training or evaluation
   train/  eval/                 TensorBoard
-  best/                         of fine-tuning: a directory like this one, with the best weights only
 
-Used by `training/loop.py`, `training/reports.py` and the tasks.
+Used by `training/reports.py` and the tasks.
 """
 
 import contextlib
 import importlib.metadata
 import json
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-import tensorflow as tf
-
-from common import files
+from common import files, locks
 from common.errors import UserError
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, CONFIG_FILE, TASK_FILE, VOCAB_FILE
-from modeling.checkpoints.native import weights_tree
-from modeling.checkpoints.tensorflow_files import attach, latest_checkpoint
-from modeling.checkpoints.weights import native_path
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
-from training.optimization import AdamWeightDecay
-from training.step import TrainingState
 
 FLAGS_FILE = "flags.json"
 METRICS_FILE = "metrics.jsonl"
+# TensorBoard's directories.
+TRAIN, EVAL = "train", "eval"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
+
+
+def lock(directory: str) -> contextlib.AbstractContextManager[None]:
+  """Holds a run directory for the only process that writes there.
+
+  On a local disk only, see `common/locks.py`.
+
+  Raises:
+    UserError: another process has it.
+  """
+  return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
+                              "it, or choose another directory")
+
+
+def check_places(directory: str) -> None:
+  """Finds out before training what would keep a report or a checkpoint from being written hours later.
+
+  Raises:
+    UserError: there is a file where a directory must be.
+  """
+  for name in (TRAIN, EVAL, BEST_DIRECTORY):
+    path = os.path.join(directory, name)
+    if files.exists(path) and not files.is_directory(path):
+      raise UserError(f"--output_dir={directory}: {path} is a file, a directory must be there: move it away")
 
 
 def check_same_model(directory: str, config: BertConfig) -> None:
@@ -58,7 +75,7 @@ def check_same_model(directory: str, config: BertConfig) -> None:
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
-  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE)).get("flags", {})
+  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
   return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
           if name in earlier and _plain(earlier[name]) != _plain(value)]
 
@@ -97,152 +114,6 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
   files.write_json(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
 
 
-class BestCheckpoint:
-  """The best weights of a run, in `best/`, which is a run directory by itself.
-
-  Args:
-    directory: of the run.
-    model: its weights are saved.
-    state: counters; the step is saved.
-    metric: what is compared; higher is better.
-    describe: writes into a directory what `write_description` does.
-    complete: adds to metrics that an earlier version noted those that have been added since.
-  """
-
-  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
-               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict):
-    self.directory = os.path.join(directory, BEST_DIRECTORY)
-    self._metric = metric
-    self._describe = describe
-    self._step = state.step
-    tree = weights_tree(model)
-    self._checkpoint = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=state.step)
-    self._record_file = os.path.join(self.directory, BEST_RECORD)
-    self._record = files.read_json_object(self._record_file) or None
-    if self._record is not None:
-      self._record["metrics"] = complete(self._record["metrics"])
-
-  @property
-  def record(self) -> dict | None:
-    """{"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first."""
-    return self._record
-
-  def update(self, metrics: Mapping[str, float]) -> bool:
-    """Saves the weights if these metrics are the best so far; of equal ones the first is kept.
-
-    Raises:
-      UserError: the checkpoint could not be written.
-    """
-    step = int(self._step.numpy())
-    # A step that is computed again after an interruption gives the same value and changes nothing.
-    if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
-      return False
-    files.make_output_directory(self.directory, "output_dir")
-    self._describe(self.directory)
-    CheckpointManager(self._checkpoint, self.directory, self._step, interval=1, keep=1).save(check_interval=False)
-    self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
-    files.write_json(self._record_file, self._record)
-    return True
-
-
-def copy_best(source: str, directory: str) -> None:
-  """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
-  target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
-  if files.is_remote(target):
-    files.remove_tree(target)
-    files.copy_tree(best, target)
-    return
-  with tempfile.TemporaryDirectory(prefix=".best.", dir=directory) as temporary:
-    copy = os.path.join(temporary, "new")
-    files.copy_tree(best, copy)
-    if os.path.exists(target):
-      os.rename(target, os.path.join(temporary, "old"))
-    os.rename(copy, target)
-
-
-def checkpoint_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None) -> tf.train.Checkpoint:
-  """The object graph of a checkpoint: encoder/..., heads/..., optimizer/{m,v}/..., step, examples.
-
-  Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
-  """
-  tree = weights_tree(model)
-  parts = {"encoder": tree.encoder, "heads": tree.heads, "step": state.step, "examples": state.examples,
-           "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
-  if optimizer is not None:
-    root = tf.Module()
-    for slot, variables in optimizer.slots().items():
-      for name, variable in variables.items():
-        attach(root, f"{slot}/{native_path(name)}", variable)
-    parts["optimizer"] = root
-  return tf.train.Checkpoint(**parts)
-
-
-class CheckpointManager(tf.train.CheckpointManager):
-  """Saves at multiples of the interval, keeps the newest, and survives a full disk.
-
-  Args:
-    checkpoint: see `checkpoint_of`.
-    directory: the run directory.
-    step: the training step.
-    interval: steps between checkpoints.
-    keep: how many of the newest stay; 0 keeps all.
-  """
-
-  def __init__(self, checkpoint: tf.train.Checkpoint, directory: str, step: tf.Variable, interval: int, keep: int):
-    super().__init__(checkpoint, directory, max_to_keep=keep or None, step_counter=step,
-                     checkpoint_interval=interval, checkpoint_name="ckpt")
-    self._step = step
-    self._interval = interval
-    self._saved_step: int | None = None
-
-  def restore_or_initialize(self) -> str | None:
-    """Restores the newest checkpoint, whole.
-
-    Returns:
-      its prefix, or None if there is none.
-
-    Raises:
-      UserError: it can't be read or does not fit.
-    """
-    prefix = self.latest_checkpoint
-    if prefix is None or self._saved_step is not None:
-      return prefix
-    try:
-      self.checkpoint.restore(prefix).assert_existing_objects_matched()
-    except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
-      # TensorFlow's reader raises Python's own errors for some kinds of damage.
-      earlier = ", ".join(os.path.basename(path) for path in self.checkpoints if path != prefix) or "none"
-      raise UserError(f"checkpoint {prefix} can't be restored: {_first_line(error)}; to resume from an earlier one "
-                      f"({earlier}), set model_checkpoint_path to it in {self.directory}/checkpoint") from None
-    self._saved_step = int(self._step.numpy())
-    return prefix
-
-  def save(self, checkpoint_number=None, check_interval=True, options=None) -> str | None:
-    """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
-
-    Raises:
-      UserError: it could not be written; the checkpoints that were there still are.
-    """
-    step = int(self._step.numpy())
-    if step == self._saved_step or (check_interval and step % self._interval):
-      return None
-    try:
-      prefix = super().save(checkpoint_number=step, check_interval=False, options=options)
-    except (tf.errors.OpError, OSError) as error:
-      self._remove_partial(os.path.join(self.directory, f"ckpt-{step}"))
-      kept = f"the last good one is {self.latest_checkpoint}" if self.latest_checkpoint else "there is none yet"
-      raise UserError(f"checkpoint ckpt-{step} could not be saved in {self.directory}: {_first_line(error)}; {kept}; "
-                      "free some space and run the same command again") from None
-    self._saved_step = step
-    return prefix
-
-  def _remove_partial(self, prefix: str) -> None:
-    pattern = files.escape_pattern(prefix)
-    for path in files.glob_files(f"{pattern}.*") + files.glob_files(f"{pattern}_temp*"):
-      with contextlib.suppress(OSError):
-        files.remove_tree(path) if files.is_directory(path) else files.remove(path)
-
-
 class MetricsLog:
   """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
 
@@ -268,13 +139,9 @@ class MetricsLog:
 
 
 def read_metrics(directory: str) -> list[dict]:
-  """The lines of `metrics.jsonl`; an incomplete last line is left out."""
-  path = os.path.join(directory, METRICS_FILE)
-  if not files.exists(path):
-    return []
-  with files.open_file(path) as file:
-    return [json.loads(line) for line in file if line.endswith("}\n")]
+  """The lines of `metrics.jsonl`; an incomplete last line is left out.
 
-
-def _first_line(error: Exception) -> str:
-  return " ".join(str(getattr(error, "message", None) or error).split())[:300]
+  Raises:
+    UserError: another line is no report.
+  """
+  return files.read_json_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})

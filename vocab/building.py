@@ -23,6 +23,8 @@ from vocab.word_counts import CorpusCounts, count_words, total_size
 
 # So many different words are kept while counting: about 600 MB.
 _MAX_COUNTED_WORDS = 5_000_000
+# A token that a model is to learn should occur so often; the rarest of `english_uncased` do.
+_ENOUGH_OCCURRENCES = 8
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,10 @@ def run(options: VocabularyOptions) -> None:
     UserError: an input can't be read or has no words, the output can't be written, or the size is too small.
   """
   files.make_output_directory(options.output_dir, "output_dir")
+  inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
+            if (given := getattr(options, name))}
+  for name in WRITTEN:
+    files.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs)
   held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
   start = time.monotonic()
   counts = _count(options, "input_file", 0.0 if held_out is not None else options.held_out_fraction)
@@ -76,7 +82,22 @@ def run(options: VocabularyOptions) -> None:
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
   if len(tokens) < options.vocab_size:
     print(f"warning: the text does not hold {options.vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and "
-          "bert_config.json says so")
+          f"bert_config.json says so. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for "
+          f"its characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+
+
+def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
+  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt.
+
+  Args:
+    words: word → occurrences.
+    tokens: a vocabulary that holds every piece of the text.
+
+  Returns:
+    the number of special tokens and characters, and of words that occur `_ENOUGH_OCCURRENCES` times.
+  """
+  always = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens)
+  return always + sum(count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in words.items())
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
@@ -102,6 +123,10 @@ def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequ
   rare, share = left_out_characters(counts, options.max_characters)
   if rare:
     print(f"note: {rare:,} rare characters, {share:.4%} of the text, are left out (--max_characters)")
+
+
+# The files of a vocabulary.
+WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:

@@ -176,12 +176,27 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
   return chosen
 
 
-def _read_columns(path: str, flag: str, columns: Columns, file_format: str, asked_by: str | None = None) -> Table:
-  named = [(name, asked_by or name_of_flag) for name, name_of_flag in columns.named()]
+def read_named_columns(path: str, flag: str, named: list[tuple[str, str]], file_format: str = "auto") -> Table:
+  """The columns of a TSV, CSV or JSON-lines file, as `read_labelled_file` finds them.
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    named: (name of a column, name of the flag that names it).
+    file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+
+  Raises:
+    UserError: see `tables.py`; or a column that is not there, or there twice.
+  """
   file_format = format_of(path, flag, file_format)
   if file_format == "jsonl":
     return read_json_lines(path, flag, named)
   return read_table(path, flag, file_format, lambda first_row: _locate(path, first_row, named))
+
+
+def _read_columns(path: str, flag: str, columns: Columns, file_format: str, asked_by: str | None = None) -> Table:
+  return read_named_columns(path, flag, [(name, asked_by or name_of_flag) for name, name_of_flag in columns.named()],
+                            file_format)
 
 
 def _locate(path: str, first_row: list[str], named: list[tuple[str, str]]) -> tuple[list[int], bool]:

@@ -19,6 +19,9 @@ _PORTION = 10_000
 # With fewer examples, one process is done before others have started.
 _WORTH_WORKERS = 100_000
 
+# Which tokens of a text that is too long are lost.
+END, MIDDLE, START_OF_A = "end", "middle", "start_of_a"
+
 
 class PairFeatures(NamedTuple):
   """Sequences of E examples, T tokens in all, concatenated.
@@ -27,17 +30,22 @@ class PairFeatures(NamedTuple):
     input_ids: int32 [T], [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text.
     segment_ids: uint8 [T], 0 up to the first [SEP], 1 behind it.
     row_lengths: int64 [E], number of tokens of each example.
-    truncated: number of examples that lost tokens.
+    is_truncated: bool [E], whether an example lost tokens.
   """
 
   input_ids: np.ndarray
   segment_ids: np.ndarray
   row_lengths: np.ndarray
-  truncated: int
+  is_truncated: np.ndarray
+
+  @property
+  def truncated(self) -> int:
+    """Number of examples that lost tokens."""
+    return int(np.count_nonzero(self.is_truncated))
 
 
 def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[str] | None, max_seq_length: int,
-                 num_workers: int = 1, head_tail: bool = False) -> PairFeatures:
+                 num_workers: int = 1, lose: str = END) -> PairFeatures:
   """The sequences of examples, in order. A second text without any token counts as none.
 
   Args:
@@ -47,8 +55,9 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     max_seq_length: longer examples are truncated: the longer of the two texts loses its last token until they fit, the
       second if they are equally long. At least 3.
     num_workers: processes for large inputs. They are forked: 1 is the choice in a process that runs TensorFlow.
-    head_tail: of a text that is truncated keep the first quarter of its tokens and the last three, in place of the
-      first ones ("How to fine-tune BERT for text classification?", arXiv 1905.05583: 128 and 382 of 510).
+    lose: which tokens a text that is truncated loses: its last ones (END, as in the original); those in the MIDDLE, so
+      that the first quarter of what is kept is its beginning and the rest its end ("How to fine-tune BERT for text
+      classification?", arXiv 1905.05583: 128 and 382 of 510); or START_OF_A: a first text loses its first tokens.
 
   Raises:
     ValueError: max_seq_length is below 3, or the lists differ in length.
@@ -57,19 +66,26 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     raise ValueError(f"max_seq_length is {max_seq_length}: [CLS] a [SEP] alone are 3 tokens")
   if text_b is not None and len(text_a) != len(text_b):
     raise ValueError(f"{len(text_a)} first texts, but {len(text_b)} second ones")
-  encode = functools.partial(_encode_portion, tokenizer, max_seq_length, head_tail)
+  encode = functools.partial(_encode_portion, tokenizer, max_seq_length, lose)
   workers = num_workers if len(text_a) >= _WORTH_WORKERS else 1
   parts = list(parallel.ordered_map(encode, _portions(text_a, text_b), workers))
   return PairFeatures(
     np.concatenate([np.zeros(0, np.int32), *(part.input_ids for part in parts)]),
     np.concatenate([np.zeros(0, np.uint8), *(part.segment_ids for part in parts)]),
     np.concatenate([np.zeros(0, np.int64), *(part.row_lengths for part in parts)]),
-    sum(part.truncated for part in parts))
+    np.concatenate([np.zeros(0, bool), *(part.is_truncated for part in parts)]))
 
 
-def head_length(kept):
-  """How many of the `kept` tokens of a truncated text are its first ones, under `head_tail`: int, array or tensor."""
-  return (kept + 3) // 4
+def head_length(kept, lose: str, is_first: bool = True):
+  """How many of the `kept` tokens of a truncated text come from its beginning: int, array or tensor, as `kept`.
+
+  Args:
+    lose: as for `encode_pairs`.
+    is_first: whether it is the first text of a pair.
+  """
+  if lose == MIDDLE:
+    return (kept + 3) // 4
+  return kept * 0 if lose == START_OF_A and is_first else kept
 
 
 def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
@@ -93,7 +109,7 @@ def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[t
     yield text_a[start:end], None if text_b is None else text_b[start:end]
 
 
-def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, head_tail: bool,
+def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, lose: str,
                     texts: tuple[list[str], list[str] | None]) -> PairFeatures:
   text_a, text_b = texts
   a_ids, a_length, _ = tokenizer.encode_batch(text_a)
@@ -108,16 +124,15 @@ def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, head_tail: bool,
   vocabulary = tokenizer.vocabulary
   input_ids = np.full(len(parts), vocabulary.sep_id, np.int32)
   input_ids[parts == 0] = vocabulary.cls_id
-  input_ids[parts == 1] = _kept_of_rows(a_ids, a_length, a_kept, head_tail)
-  input_ids[parts == 3] = _kept_of_rows(b_ids, b_length, b_kept, head_tail)
-  truncated = np.count_nonzero((a_kept < a_length) | (b_kept < b_length))
-  return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1), int(truncated))
+  input_ids[parts == 1] = _kept_of_rows(a_ids, a_length, a_kept, head_length(a_kept, lose))
+  input_ids[parts == 3] = _kept_of_rows(b_ids, b_length, b_kept, head_length(b_kept, lose, is_first=False))
+  return PairFeatures(input_ids, (parts >= 3).astype(np.uint8), sizes.sum(axis=1),
+                      (a_kept < a_length) | (b_kept < b_length))
 
 
-def _kept_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, head_tail: bool) -> np.ndarray:
-  """The first `kept` [E] ids of each row; or so many of its beginning and end."""
+def _kept_of_rows(ids: np.ndarray, row_lengths: np.ndarray, kept: np.ndarray, head: np.ndarray) -> np.ndarray:
+  """`kept` [E] ids of each row: the first `head` [E] of them from its beginning, the others from its end."""
   if np.array_equal(row_lengths, kept):
     return ids
-  head = head_length(kept) if head_tail else kept
   sizes = np.stack([head, row_lengths - kept, kept - head], axis=1)
   return ids[np.repeat(np.tile([True, False, True], len(kept)), sizes.ravel())]

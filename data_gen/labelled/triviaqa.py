@@ -67,9 +67,7 @@ def run(options: TriviaQaOptions) -> None:
   qa_file = files.check_readable(options.qa_file, "qa_file")
   if not files.is_directory(options.evidence_dir):
     raise UserError(f"--evidence_dir: {options.evidence_dir} is no directory")
-  if files.is_directory(options.output_file):
-    raise UserError(f"--output_file: {options.output_file} is a directory, a file name is expected")
-  files.make_output_directory(os.path.dirname(options.output_file) or ".", "output_file")
+  files.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
   contents, counts = convert(qa_file, options.evidence_dir, options.max_tokens)
   files.write_json(options.output_file, contents)
   print(counts.report())

@@ -69,9 +69,10 @@ def read_facts(path: str) -> dict | None:
   """What `write_facts` wrote for this path, or None."""
   try:
     with open(f"{path}.json", encoding="utf-8") as file:
-      return json.load(file)
+      facts = json.load(file)
   except (FileNotFoundError, ValueError):
     return None
+  return facts if isinstance(facts, dict) else None
 
 
 def read_complete_run(path: str) -> dict | None:

@@ -31,13 +31,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from common import files, parallel
+from common import files, parallel, terminal
 from common.errors import UserError
 from common.options import declared_options
 from common.progress import Progress
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
-from data_gen.pretraining.work_directory import WorkDirectory
+from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.tokenizer_config import check_beside
@@ -60,9 +60,10 @@ def run(options: PretrainingDataOptions) -> None:
     print(f"note: {note}", file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
+  paint = terminal.painter(sys.stdout)
   print("The first examples; {…} is what was hidden:")
   for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
-    print(f"  {statistics.format_example(example, vocabulary.tokens)}")
+    print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
   print(statistics.format_table(result["counts"], options.next_sentence_prediction))
   job = result["run"]
   print(f"{job['text_bytes'] / 1e6:,.1f} MB of text in {job['seconds']:,.1f} s: "
@@ -91,13 +92,15 @@ def generate(options: PretrainingDataOptions) -> dict:
   for path in input_files:
     files.check_readable(path, "input_file")
   output_files, stats_file = options.output_files()
-  overwritten = set(map(os.path.realpath, output_files)) & set(map(os.path.realpath, input_files))
-  if overwritten:
-    raise UserError(f"--output_file: {min(overwritten)} is also an input: give it another name")
+  for path in (*output_files, stats_file):
+    files.check_output_file(path, "output_file", {"input_file": input_files, "vocab_file": [options.vocab_file]})
+    if files.is_special(path):
+      raise UserError(f"--output_file: {path} is a device or a pipe: records are put together in files")
   for path in output_files:
     files.make_output_directory(os.path.dirname(path) or ".", "output_file")
   identity = _identity(options, input_files, output_files)
   if options.resume and (finished := _read_finished(output_files, stats_file, identity)):
+    remove_finished(output_files[0], identity)
     return finished
   with WorkDirectory(output_files[0], identity, options.resume) as work:
     result = _generate(options, work, identity, input_files, output_files)
@@ -192,7 +195,7 @@ def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict)
   """The result of an earlier call with these arguments that came to its end, or None."""
   if not all(map(os.path.exists, [stats_file, *output_files])):
     return None
-  found = files.read_json(stats_file)
+  found = files.read_json_object(stats_file)
   same = all(found.get(name) == value for name, value in json.loads(json.dumps(identity)).items())
   return found if same else None
 

@@ -1,10 +1,12 @@
 """Statistics of generated pre-training data: added up over portions and shards, checked, printed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from common import terminal
 from data_gen.pretraining.masking import Masked
+from data_gen.tokenization.vocabulary import MASK
 
 # Shares above which the data will disappoint.
 _MOST_RANDOM_NEXT = 0.55
@@ -118,19 +120,23 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
   return "\n".join(f"  {name:<12} {value:>14}   {note}" for name, value, note in lines)
 
 
-def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128) -> str:
+def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128,
+                   paint: Callable[[str, str], str] = lambda text, style: text) -> str:
   """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
 
   Args:
     example: as `records.read_examples` yields it.
     tokens: the vocabulary.
     longest: of a longer sequence only that many tokens are shown.
+    paint: colours a text, see `common/terminal.py`.
   """
   length = int(example["input_mask"].sum())
   shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
   for position, label, weight in zip(example["masked_lm_positions"].tolist(), example["masked_lm_ids"].tolist(),
                                      example["masked_lm_weights"].tolist(), strict=True):
     if weight:
-      shown[position] += f"{{{tokens[label]}}}"
+      word = shown[position]
+      style = terminal.HIDDEN if word == MASK else terminal.RIGHT if word == tokens[label] else terminal.RANDOM
+      shown[position] = paint(f"{word}{{{tokens[label]}}}", style)
   text = " ".join(shown[:longest]) + (" …" if length > longest else "")
   return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}"

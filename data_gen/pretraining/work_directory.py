@@ -6,19 +6,22 @@ bytes have moved into the shard, so that at any moment it is known how many byte
 """
 
 import contextlib
-import fcntl
 import json
 import os
+import re
 import shutil
+import stat
 import sys
 from collections.abc import Sequence
 from typing import IO
 
-from common import files
+from common import files, locks
 from common.errors import UserError
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
+# What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
+_OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\..{8}\.tmp|(run|part|shard|text)-\d+[-.\w]*")
 
 
 class WorkDirectory:
@@ -45,24 +48,30 @@ class WorkDirectory:
     self.resumed = False
     self._identity = json.loads(json.dumps(identity))
     self._resume = resume
-    self._lock: IO | None = None
+    self._lock = contextlib.ExitStack()
     self._keep = True
     self._shard_sizes: dict[int, int] = {}
 
   def __enter__(self) -> "WorkDirectory":
     try:
-      os.makedirs(self.path, exist_ok=True)
-      self._lock = open(os.path.join(self.path, "lock"), "w")  # noqa: SIM115
-      fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-      raise UserError(f"another process is writing this output (it holds {self.path}): wait for it, or stop it"
-                      ) from None
+      with contextlib.suppress(FileExistsError):
+        os.mkdir(self.path)
+      self._check_own()
+      self._lock.enter_context(locks.directory_lock(
+          self.path, f"another process is writing this output (it holds {self.path}): wait for it, or stop it"))
     except OSError as error:
       raise UserError(f"--output_file: can't write in {os.path.dirname(self.path)}: {error.strerror}") from None
+    try:
+      return self._begin()
+    except BaseException:
+      self._lock.close()
+      raise
+
+  def _begin(self) -> "WorkDirectory":
     manifest = os.path.join(self.path, "manifest.json")
     if os.path.exists(manifest):
       if self._resume:
-        self._compare(files.read_json(manifest))
+        self._compare(files.read_json_object(manifest))
         self.resumed = True
         return self
       if self._has_finished_work():
@@ -74,12 +83,11 @@ class WorkDirectory:
 
   def __exit__(self, kind, error, trace) -> None:
     if not self._keep or not self._has_finished_work():
-      shutil.rmtree(self.path)
+      self._remove()
     elif error:
       print(f"What is finished is kept in {self.path}; the same command with --resume continues it.",
             file=sys.stderr)
-    if self._lock:
-      self._lock.close()
+    self._lock.close()
 
   def _has_finished_work(self) -> bool:
     return any(name.startswith("run-") and name.endswith(".json") for name in os.listdir(self.path))
@@ -91,10 +99,29 @@ class WorkDirectory:
         raise UserError(f"--resume: the work in {self.path} was begun with {what}: give the same flags, or delete that "
                         "directory to start again")
 
+  def _check_own(self) -> None:
+    """Refuses what a work directory never is: what is removed with it, or written through it, may be somebody's.
+
+    Raises:
+      UserError: a link, a file, another user's directory, or one with other things in it.
+    """
+    status = os.lstat(self.path)
+    strange = "no directory"
+    if stat.S_ISDIR(status.st_mode):
+      others = [entry.name for entry in os.scandir(self.path) if entry.is_symlink() or not entry.is_file() or
+                not _OWN.fullmatch(entry.name)]
+      strange = f"holds {others[0]}" if others else "another user's" if status.st_uid != os.geteuid() else ""
+    if strange:
+      raise UserError(f"--output_file: {self.path}, where the work is to be done, is there and is no work directory "
+                      f"({strange}): move it away, or choose another output")
+
   def _clear(self) -> None:
     for name in os.listdir(self.path):
-      if name != "lock":
-        os.unlink(os.path.join(self.path, name))
+      os.unlink(os.path.join(self.path, name))
+
+  def _remove(self) -> None:
+    self._clear()
+    os.rmdir(self.path)
 
   def text_path(self, number: int) -> str:
     """Where the text of an input file goes that is gzipped or not on a local disk."""
@@ -200,13 +227,21 @@ class WorkDirectory:
       with open(shard, "ab") as file:
         os.fsync(file.fileno())
       if os.stat(shard).st_dev == os.stat(os.path.dirname(os.path.abspath(path))).st_dev:
-        os.replace(shard, path)
+        files.take_the_place_of(shard, path)
         return
     except OSError as error:
       raise disk_error(shard, error) from None
     with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
       shutil.copyfileobj(source, target, 1 << 20)
     os.unlink(shard)
+
+
+def remove_finished(output_file: str, identity: dict) -> None:
+  """Removes the work directory of an output that is complete, where a kill has left it."""
+  work = WorkDirectory(output_file, identity, resume=True)
+  if os.path.isdir(work.path):
+    with work:
+      work.discard()
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> None:

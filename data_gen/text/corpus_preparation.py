@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import gzip
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
@@ -302,5 +301,5 @@ def check_outputs(input_files: Sequence[str], outputs: dict[str, str]) -> None:
       raise UserError(f"--{flag}: {path} is also named by {owner}: give it another name")
     if path.endswith("/") or files.is_directory(path):
       raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
-    files.make_output_directory(os.path.dirname(path) or ".", flag)
+    files.prepare_output_file(path, flag, {})
     known[path] = f"--{flag}"

@@ -110,9 +110,7 @@ def run(options: DocstringOptions) -> None:
   Raises:
     UserError: a package is not installed, the output can't be written, or no docstring is long enough.
   """
-  if files.is_directory(options.output_file):
-    raise UserError(f"--output_file: {options.output_file} is a directory, a file name is expected")
-  files.make_output_directory(os.path.dirname(options.output_file) or ".", "output_file")
+  files.prepare_output_file(options.output_file, "output_file", {})
   sources = find_source_files(options.packages)
   counts: dict[str, PackageCounts] = defaultdict(PackageCounts)
   with files.atomic_write(options.output_file) as file:

@@ -10,6 +10,7 @@ Input: a directory and what the reader of a format found there. Output: a `Check
 import atexit
 import dataclasses
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,7 +19,12 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from data_gen.tokenization.tokenizer_config import read_casing, read_fingerprint, write_tokenizer_config
+from data_gen.tokenization.tokenizer_config import (
+  TOKENIZER_CONFIG_FILE,
+  read_casing,
+  read_fingerprint,
+  write_tokenizer_config,
+)
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
@@ -30,7 +36,14 @@ TASK_FILE = "task.json"
 # In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
+# What their readers need of them, see `files.read_json_object`.
+BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
+TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,
+               "max_seq_length": int | None}
 
+# What of a checkpoint can't be made again by running a command again.
+_CHECKPOINT_FILE = re.compile(r".*\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5)|checkpoint"
+                              r"|config\.json|tokenizer\.json")
 _TOKENIZER_FILE = "tokenizer.json"
 
 
@@ -43,12 +56,12 @@ class Checkpoint:
   Attributes:
     description: format and path, for messages.
     tensors: name → shape of each weight.
-    read: name → float array of that shape. Raises `UserError` where the file is damaged.
+    read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
     do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
     vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where nothing tells.
-    directory: where the weights are.
+    directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
   """
 
   description: str
@@ -71,11 +84,18 @@ class Checkpoint:
     return shape[0] if shape and not HEADS[head].parts else None
 
 
+def is_checkpoint_file(path: str) -> bool:
+  """Whether a file's name says that it holds weights or what is needed to use them."""
+  name = os.path.basename(path)
+  return name in (CONFIG_FILE, VOCAB_FILE, TASK_FILE, BEST_RECORD, TOKENIZER_CONFIG_FILE) or bool(
+      _CHECKPOINT_FILE.fullmatch(name))
+
+
 def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:
-    UserError: a file is damaged.
+    UserError: a file is damaged. The checkpoint's `read` raises it where a weight is not finite.
   """
   config_file = os.path.join(directory, CONFIG_FILE)
   config = checkpoint.config
@@ -87,8 +107,9 @@ def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
   if not files.exists(vocab_file):
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
-      checkpoint, config=config, vocab_file=vocab_file, directory=directory,
-      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case), vocab_sha256=read_fingerprint(directory))
+      checkpoint, read=lambda name: _finite(name, checkpoint.read(name), checkpoint.description), config=config,
+      vocab_file=vocab_file, directory=directory, do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case),
+      vocab_sha256=read_fingerprint(directory))
 
 
 def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
@@ -101,6 +122,14 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       directory, do_lower_case, fingerprint, model_max_length=config.max_position_embeddings, strip_accents=None,
       tokenize_chinese_chars=True, unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
       mask_token="[MASK]")
+
+
+def _finite(name: str, values: np.ndarray, description: str) -> np.ndarray:
+  """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
+  if not np.isfinite(values).all():
+    raise UserError(f"{description}: {name} holds {np.count_nonzero(~np.isfinite(values)):,} values that are not "
+                    "finite (NaN or infinity): the file is damaged, or training has diverged")
+  return values
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:
@@ -142,6 +171,6 @@ def _is_text(token: str) -> bool:
 
 
 def _json_object(path: str) -> dict:
-  """The object in a file; empty where there is none, or something else is in it."""
+  """The object in a file of another program; empty where there is none, or something else is in it."""
   value = files.read_json(path) if files.exists(path) else {}
   return value if isinstance(value, dict) else {}

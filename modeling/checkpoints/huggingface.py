@@ -1,6 +1,7 @@
 """Checkpoints of Hugging Face's transformers: a directory with `config.json` and `model.safetensors`, or such a file.
 
-Read by the safetensors library alone. `pytorch_model.bin` is a pickle, which can run any code: it is never opened.
+Read by the safetensors library alone; `tf_model.h5`, of transformers' TensorFlow classes, by `tf_transformers.py`.
+`pytorch_model.bin` is a pickle, which can run any code: it is never opened.
 """
 
 import os
@@ -14,6 +15,7 @@ from common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
+from modeling.checkpoints.tf_transformers import TransformersH5File, open_h5
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -42,7 +44,8 @@ _COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.d
 # Numbers 0, 1, 2... and zeros that old versions saved along.
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
-_OTHERS = ("tf_model.h5", "flax_model.msgpack")
+_OTHERS = ("flax_model.msgpack",)
+_File = SafetensorsFile | TransformersH5File
 
 
 def find_safetensors(path: str) -> list[str]:
@@ -75,17 +78,17 @@ def refuse_pickle(path: str) -> None:
 
 
 def read_huggingface(path: str) -> Checkpoint:
-  """The weights of a `.safetensors` file or an index of several.
+  """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
   Args:
-    path: as `find_safetensors` returns it.
+    path: as `find_safetensors` or `h5_files.find_h5` returns it.
 
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in = open_files(path)
+  stored_in = open_h5(path) if path.endswith(".h5") else open_files(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
@@ -195,7 +198,7 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
   return plain
 
 
-def _unique_keys(path: str, stored_in: dict[str, SafetensorsFile]) -> dict[str, str]:
+def _unique_keys(path: str, stored_in: dict[str, _File]) -> dict[str, str]:
   """Plain name → key in the file."""
   keys = _plain_keys(stored_in)
   for name, meaning_it in keys.items():
@@ -204,7 +207,7 @@ def _unique_keys(path: str, stored_in: dict[str, SafetensorsFile]) -> dict[str, 
   return {name: meaning_it[0] for name, meaning_it in keys.items()}
 
 
-def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, SafetensorsFile]) -> None:
+def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, _File]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:
@@ -213,7 +216,7 @@ def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, Safetens
         raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
 
 
-def _original_shape(path: str, row: Weight, key: str, file: SafetensorsFile) -> tuple[int, ...]:
+def _original_shape(path: str, row: Weight, key: str, file: _File) -> tuple[int, ...]:
   file.check_dtype(key)
   shape = file.shapes[key]
   if row.huggingface_transposed and len(shape) != 2:

@@ -15,18 +15,23 @@ from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
+  BEST_FIELDS,
   BEST_RECORD,
   CONFIG_FILE,
+  TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
   Checkpoint,
   with_companion_files,
 )
+from modeling.checkpoints.h5_files import find_h5
 from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.huggingface_config import read_either_config
+from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
+from modeling.checkpoints.releases import download_hint
 from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import HEADS, POOLER, missing_from_encoder, original_names, show_shape, some
@@ -56,9 +61,9 @@ class LoadReport:
     """The report as a user reads it, a line for each kind."""
     lines = [f"loaded {len(self.loaded)} tensors from {self.description}"]
     if self.newly_initialised:
-      lines.append(f"newly initialised, not in the checkpoint: {', '.join(self.newly_initialised)}")
+      lines.append(f"newly initialised, not in the checkpoint: {', '.join(_whole_heads(self.newly_initialised))}")
     if self.unused:
-      lines.append(f"unused, not in this model: {', '.join(self.unused)}")
+      lines.append(f"unused, not in this model: {', '.join(_whole_heads(self.unused))}")
     return "\n".join(lines)
 
 
@@ -96,8 +101,9 @@ def read_checkpoint(path: str) -> Checkpoint:
   Args:
     path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
-      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several. Configuration,
-      vocabulary and casing are looked for beside it. On any file system.
+      Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
+      file of its TensorFlow classes; a preset directory of KerasHub, or its `.weights.h5`. Configuration, vocabulary
+      and casing are looked for beside it. On any file system.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
@@ -114,8 +120,14 @@ def read_checkpoint(path: str) -> Checkpoint:
     return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
   if prefix is not None:
     return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
+  if hub_file := find_keras_hub(path):
+    return read_keras_hub(hub_file)
+  if h5_files := find_h5(path):
+    if len(h5_files) > 1:
+      raise UserError(f"{path} holds several .h5 files: name the one that is meant, e.g. {h5_files[0]}")
+    return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
   if not files.exists(path):
-    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists")
+    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index or a .safetensors file, or the path of one "
                   "is expected")
@@ -222,7 +234,7 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)
-  return files.read_json_object(path) if files.exists(path) else None
+  return files.read_json_object(path, TASK_FIELDS) if files.exists(path) else None
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
@@ -232,12 +244,24 @@ def trained_step(opened: LoadedCheckpoint) -> int:
 
 def step_of(checkpoint: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
-  directory = checkpoint.directory or ""
-  record = files.read_json_object(os.path.join(directory, BEST_RECORD))
+  directory = checkpoint.directory
+  if directory is None:
+    return 0
+  record = files.read_json_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
   if record:
-    return int(record["step"])
+    return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
   return int(number) if number.isdigit() else 0
+
+
+def _whole_heads(names: list[str]) -> list[str]:
+  """Names of weights, those of a whole head as one entry, e.g. "masked-LM head (5 tensors)"."""
+  shown = list(names)
+  for head in HEADS.values():
+    its_names = [weight.original for weight in head.weights]
+    if {*its_names} <= {*shown}:
+      shown = [name for name in shown if name not in its_names] + [f"{head.title} ({len(its_names)} tensors)"]
+  return shown
 
 
 def _read_bundle(prefix: str) -> Checkpoint:

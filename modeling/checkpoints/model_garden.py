@@ -75,7 +75,7 @@ def read_model_garden(bundle: Bundle) -> Checkpoint | None:
     if len(bundle.shapes[key]) != len(rows[name].garden_shape):
       raise UserError(f"{description}: {key} is {show_shape(bundle.shapes[key])}, which has not "
                       f"{len(rows[name].garden_shape)} dimensions")
-  tensors = {name: _original_shape(rows[name], bundle.shapes[key]) for name, key in keys.items()}
+  tensors = {name: original_shape(rows[name], bundle.shapes[key]) for name, key in keys.items()}
   # The encoder's own pooler may be a copy of that of the next-sentence head.
   copies = [key for name, key in encoder_keys.items()
             if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name]))]
@@ -84,7 +84,7 @@ def read_model_garden(bundle: Bundle) -> Checkpoint | None:
             if key not in read_already and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
 
   def read(name: str) -> np.ndarray:
-    return _from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
+    return from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
 
   shapes = {name: bundle.shapes[key] for name, key in keys.items()}
   return Checkpoint(description=description, tensors=tensors | unused, read=read,
@@ -231,7 +231,7 @@ def _head_keys(nodes: _Nodes) -> dict[str, str]:
   return keys
 
 
-def _original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
+def original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
   """The original's shape of a weight, from the one there."""
   if row.garden_transposed:
     return shape[::-1]
@@ -239,13 +239,13 @@ def _original_shape(row: Weight, shape: tuple[int, ...]) -> tuple[int, ...]:
   return shape if first < 0 else (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2:])
 
 
-def _from_garden(row: Weight, values: np.ndarray) -> np.ndarray:
+def from_garden(row: Weight, values: np.ndarray) -> np.ndarray:
   """A weight in the original's shape."""
-  return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(_original_shape(row, values.shape))
+  return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(original_shape(row, values.shape))
 
 
 def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
-  """The inverse of `_from_garden`, for N heads."""
+  """The inverse of `from_garden`, for N heads."""
   if row.garden_transposed:
     return np.ascontiguousarray(values.T)
   first, shape = row.garden_shape.find("ND"), values.shape

@@ -13,45 +13,46 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from common import files
 from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
-from modeling.checkpoints.tensorflow_files import Bundle, attach
-from modeling.checkpoints.weights import WORD_EMBEDDINGS, native_path, original_name, original_names
+from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, attach, write_state
+from modeling.checkpoints.weights import WORD_EMBEDDINGS, native_path, original_name, raw_variables
 from modeling.config import BertConfig
 
-_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+# What TensorFlow appends to the path of a variable.
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ROOTS = ("encoder", "heads")
 # No weight of ours is missing this one, and no other program gives it this name.
-_SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + _SUFFIX
+_SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
-def weights_tree(model) -> tf.Module:
-  """The weights of a model as `tf.train.Checkpoint` takes them.
-
-    tree = weights_tree(model)
-    checkpoint = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=step)
+def weight_variables(model) -> dict[str, tf.Variable]:
+  """The weights of a model by their native paths, as `checkpoint_of` takes them.
 
   Args:
     model: as for `weights.original_names`.
+  """
+  return {native_path(name): variable for name, variable in raw_variables(model).items()}
 
-  Returns:
-    nested modules with the attributes `encoder` and `heads` that hold the TensorFlow variables (also those of
-    `MirroredStrategy`) at their native paths.
+
+def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
+  """What saves variables (also those of `MirroredStrategy`) under fixed names.
+
+  Args:
+    variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.
   """
   root = tf.Module()
-  for name in _ROOTS:
-    setattr(root, name, tf.Module())
-  for name, variable in original_names(model).items():
-    attach(root, native_path(name), variable.value)
-  return root
+  for path, variable in variables.items():
+    attach(root, path, variable)
+  return tf.train.Checkpoint(**{name: getattr(root, name) for name in dict.fromkeys(
+      path.partition("/")[0] for path in variables)})
 
 
 def read_native(bundle: Bundle) -> Checkpoint | None:
   """The weights of one of our checkpoints; None if it is of another kind."""
   if _SIGNATURE_KEY not in bundle.shapes:
     return None
-  keys = {_name(key.removesuffix(_SUFFIX)): key for key in sorted(bundle.shapes)
-          if key.startswith(tuple(f"{root}/" for root in _ROOTS)) and key.endswith(_SUFFIX)}
+  keys = {_name(key.removesuffix(SUFFIX)): key for key in sorted(bundle.shapes)
+          if key.startswith(tuple(f"{root}/" for root in _ROOTS)) and key.endswith(SUFFIX)}
   return Checkpoint(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},
       read=lambda name: bundle.read(keys[name]))
@@ -59,13 +60,9 @@ def read_native(bundle: Bundle) -> Checkpoint | None:
 
 def write_native(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
   """A run directory without optimizer and counters."""
-  root = tf.Module()
-  for name, value in weights.items():
-    attach(root, native_path(name), tf.Variable(value))
-  parts = {name: getattr(root, name) for name in _ROOTS if hasattr(root, name)}
-  tf.train.Checkpoint(**parts).write(os.path.join(directory, "ckpt-0"))
-  with files.atomic_write(os.path.join(directory, "checkpoint")) as file:
-    file.write('model_checkpoint_path: "ckpt-0"\nall_model_checkpoint_paths: "ckpt-0"\n')
+  variables = {native_path(name): tf.Variable(value) for name, value in weights.items()}
+  checkpoint_of(variables).write(os.path.join(directory, f"{CHECKPOINT_NAME}-0"))
+  write_state(directory, [0])
   config.to_file(os.path.join(directory, CONFIG_FILE))
 
 

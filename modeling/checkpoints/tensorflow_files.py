@@ -6,6 +6,8 @@ the keys mean.
 
 import os
 import re
+import tempfile
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +15,17 @@ import tensorflow as tf
 from common import files
 from common.errors import UserError
 
+# Of our own checkpoints, `ckpt-<step>`.
+CHECKPOINT_NAME = "ckpt"
+# Ending of the directory that is there while a checkpoint is written.
+UNFINISHED = "_temp"
+_INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
+_DATA = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.data-\d{5}-of-\d{5}")
+# Which checkpoint is the newest, in the text format of protocol buffers.
+STATE_FILE = "checkpoint"
+_NAMED = re.compile(r'^model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_PATTERN = re.compile(r"[*?\[\\]")
 # TensorFlow's reader raises Python's own errors for some kinds of damage.
 _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
@@ -35,11 +47,15 @@ class Bundle:
   def __init__(self, prefix: str):
     self.prefix = prefix
     _check_shards(prefix)
+    if _PATTERN.search(prefix) and not files.is_remote(prefix):
+      # TensorFlow takes such a path for a pattern, which may match something else.
+      self._link = tempfile.TemporaryDirectory(prefix="checkpoint.")
+      prefix = _linked(prefix, self._link.name)
     try:
       # Not `tf.train.load_checkpoint`, which takes prefixes on ram:// for directories.
       self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
     except _READER_ERRORS as error:
-      raise UserError(f"{prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
+      raise UserError(f"{self.prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
     for key in self.shapes:
       if not key.isprintable():
@@ -57,6 +73,19 @@ class Bundle:
       raise UserError(f"{self.prefix}: {key} is of type {getattr(values, 'dtype', 'string')}, floats are expected")
     return values.astype(np.float32, copy=False)
 
+  def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
+    """The tensor called `key`, which must be of this type.
+
+    Raises:
+      UserError: it is missing or of another type, or the data can't be read or fail their checksum.
+    """
+    if key not in self.shapes:
+      raise UserError(f"{self.prefix}: there is no {key}")
+    values = np.asarray(self._read(key))
+    if values.dtype != dtype:
+      raise UserError(f"{self.prefix}: {key} is of type {values.dtype}, {dtype} is expected")
+    return values
+
   def object_graph(self) -> bytes | None:
     """What ties the keys together in the checkpoints of TensorFlow 2, a `TrackableObjectGraph`; None in others."""
     return self._read(_OBJECT_GRAPH) if _OBJECT_GRAPH in self.shapes else None
@@ -72,8 +101,8 @@ def find_prefix(path: str) -> str | None:
   """The prefix of the checkpoint that `path` means.
 
   Args:
-    path: a prefix, one of its files, or a directory: there the file `checkpoint` tells which one is meant, or else
-      there must be one only.
+    path: a prefix, one of its files, or a directory: there the newest `ckpt-N` is meant; of other names the one that
+      the file `checkpoint` tells, or else there must be one only.
 
   Returns:
     None if `path` holds no TensorFlow checkpoint.
@@ -89,8 +118,87 @@ def find_prefix(path: str) -> str | None:
 
 
 def latest_checkpoint(directory: str) -> str | None:
-  """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none."""
-  return tf.train.latest_checkpoint(directory)
+  """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
+
+  What is there decides. The file `checkpoint` may be missing, old or damaged: it only tells whether files without an
+  index were a whole checkpoint once, and which one is meant where names have no step.
+
+  Raises:
+    UserError: files of a newer checkpoint are missing, so that to resume from an older one would write over the others.
+  """
+  steps = saved_steps(directory)
+  newest = steps[-1] if steps else -1
+  _check_nothing_is_lost(directory, newest)
+  if steps:
+    return os.path.join(directory, f"{CHECKPOINT_NAME}-{newest}")
+  named = _named_in_state(directory)
+  return named if named is not None and files.exists(named + ".index") else None
+
+
+def saved_steps(directory: str) -> list[int]:
+  """The steps of the checkpoints `ckpt-N` in a directory, ascending: those with an index, and saved to their end."""
+  names = _names_in(directory)
+  steps = sorted(int(match[1]) for name in names if (match := _INDEX.fullmatch(name)))
+  # Its writer was killed, maybe with half an index.
+  return [step for step in steps if f"{CHECKPOINT_NAME}-{step}{UNFINISHED}" not in names
+          or _is_readable(os.path.join(directory, f"{CHECKPOINT_NAME}-{step}"))]
+
+
+def _check_nothing_is_lost(directory: str, newest: int) -> None:
+  """Refuses data of a step after `newest` that a kill can't explain."""
+  names, named = _names_in(directory), os.path.basename(_named_in_state(directory) or "")
+  for name in names:
+    match = _DATA.fullmatch(name)
+    if not match or int(match[1]) <= newest or f"{CHECKPOINT_NAME}-{match[1]}{UNFINISHED}" in names:
+      continue
+    prefix = f"{CHECKPOINT_NAME}-{match[1]}"
+    # A writer of earlier versions that was killed: the state names a checkpoint when it is complete.
+    if not named or named == prefix:
+      then = f"resume from {CHECKPOINT_NAME}-{newest}" if newest >= 0 else "start again"
+      raise UserError(f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, or move "
+                      f"{prefix}.* out of the directory to {then}")
+
+
+def write_state(directory: str, steps: Sequence[int]) -> None:
+  """Writes the file `checkpoint`, which tells TensorFlow and other programs what is there.
+
+  Args:
+    directory: of the checkpoints `ckpt-N`.
+    steps: of all of them, ascending.
+  """
+  names = [f"{CHECKPOINT_NAME}-{step}" for step in steps]
+  with files.atomic_write(os.path.join(directory, STATE_FILE)) as file:
+    file.write(f'model_checkpoint_path: "{names[-1]}"\n')
+    file.writelines(f'all_model_checkpoint_paths: "{name}"\n' for name in names)
+
+
+def _named_in_state(directory: str) -> str | None:
+  """Prefix of the checkpoint that the file `checkpoint` names; None where it names none, or can't be read."""
+  try:
+    with files.open_file(os.path.join(directory, STATE_FILE)) as file:
+      match = _NAMED.search(file.read())
+    # Characters beyond ASCII are their bytes, or the octal numbers of these.
+    path = match[1].encode().decode("unicode_escape").encode("latin-1").decode() if match else ""
+  except (OSError, ValueError):
+    return None
+  # A directory may have been moved since: only the name counts.
+  name = os.path.basename(path)
+  return os.path.join(directory, name) if name and name.isprintable() else None
+
+
+def _names_in(directory: str) -> list[str]:
+  try:
+    return files.list_directory(directory)
+  except (FileNotFoundError, NotADirectoryError):
+    return []
+
+
+def _is_readable(prefix: str) -> bool:
+  try:
+    Bundle(prefix)
+  except UserError:
+    return False
+  return True
 
 
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
@@ -112,19 +220,26 @@ def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
 def _prefix_in_directory(directory: str) -> str | None:
   prefixes = [os.path.join(directory, name.removesuffix(".index"))
               for name in files.list_directory(directory) if name.endswith(".index") and not name.startswith(".")]
-  state = tf.train.get_checkpoint_state(directory)
-  if state is not None and state.model_checkpoint_path:
-    # A directory may have been moved since: only the name counts.
-    prefix = os.path.join(directory, os.path.basename(state.model_checkpoint_path))
-    if prefix not in prefixes:
-      raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(prefix)}, "
-                      f"but {prefix}.index is missing")
-    return prefix
+  newest = latest_checkpoint(directory)
+  if newest is not None:
+    return newest
+  named = _named_in_state(directory)
+  if named is not None and prefixes:
+    raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(named)}, "
+                    f"but {named}.index is missing")
   if len(prefixes) > 1:
     names = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
     raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, "
                     f"e.g. {prefixes[-1]}")
   return prefixes[0] if prefixes else None
+
+
+def _linked(prefix: str, folder: str) -> str:
+  """The same checkpoint by links in `folder`."""
+  for path in (prefix + ".index", *_shards(prefix)):
+    ending = path.removeprefix(prefix)
+    os.symlink(os.path.abspath(path), os.path.join(folder, CHECKPOINT_NAME + ending))
+  return os.path.join(folder, CHECKPOINT_NAME)
 
 
 def _shards(prefix: str) -> list[str]:

@@ -21,6 +21,10 @@ _SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": 
 _NAMED_TENSORS = 6
 
 
+# The names of a weight: the columns of the table that have prefixes.
+_NAMES = ("original", "attribute", "huggingface", "garden", "keras_hub")
+
+
 @dataclasses.dataclass(frozen=True)
 class Weight:
   """A row of the table of weights. In the rows of a layer, {layer} in the names stands for its number, from 0.
@@ -30,8 +34,7 @@ class Weight:
     attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the variable.
     huggingface: name in Hugging Face's files.
     garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the object of the head; a |
-      stands for a slash in an attribute's name.
-    shape: the original's, a letter for each axis.
+      : the original's, a letter for each axis.
     huggingface_transposed: a matrix that lies the other way round there; everything else has the original's shape.
     garden_shape: the shape there, where attention heads are an axis of their own.
     garden_transposed: a matrix that lies the other way round there.
@@ -41,6 +44,7 @@ class Weight:
   attribute: str
   huggingface: str
   garden: str
+  keras_hub: str
   shape: str
   garden_shape: str
   huggingface_transposed: bool = False
@@ -49,7 +53,7 @@ class Weight:
   def of_layer(self, layer: int) -> "Weight":
     """The row of one layer."""
     names = {field: getattr(self, field).replace("{layer}", str(layer))
-             for field in ("original", "attribute", "huggingface", "garden")}
+             for field in _NAMES}
     return dataclasses.replace(self, **names)
 
   def sizes(self, config: BertConfig, classes: int | None = None) -> tuple[int, ...]:
@@ -57,55 +61,60 @@ class Weight:
     return tuple(classes if letter == "C" else getattr(config, _SIZES[letter]) for letter in self.shape)
 
 
-def _below(prefixes: tuple[str, str, str, str], *rows: list[Weight]) -> list[Weight]:
-  """Rows with a prefix before each of the four names."""
-  names = ("original", "attribute", "huggingface", "garden")
+def _below(prefixes: tuple[str, str, str, str, str], *rows: list[Weight]) -> list[Weight]:
+  """Rows with a prefix before each of the names."""
   return [dataclasses.replace(weight, **{name: prefix + getattr(weight, name)
-                                         for name, prefix in zip(names, prefixes, strict=True)})
+                                         for name, prefix in zip(_NAMES, prefixes, strict=True)})
           for weights in rows for weight in weights]
 
 
-def _table(original: str, attribute: str, huggingface: str, garden: str, shape: str) -> list[Weight]:
-  return [Weight(original, attribute, f"{huggingface}.weight", f"{garden}/embeddings", shape, shape)]
+def _table(original: str, attribute: str, huggingface: str, garden: str, hub: str, shape: str) -> list[Weight]:
+  return [Weight(original, attribute, f"{huggingface}.weight", f"{garden}/embeddings", f"{hub}/vars/0", shape, shape)]
 
 
-def _layer_norm(original: str, attribute: str, huggingface: str, garden: str) -> list[Weight]:
-  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/"), [
-      Weight("beta", "beta", "bias", "beta", "H", "H"), Weight("gamma", "gamma", "weight", "gamma", "H", "H")])
+def _layer_norm(original: str, attribute: str, huggingface: str, garden: str, hub: str) -> list[Weight]:
+  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/", f"{hub}/vars/"), [
+      Weight("beta", "beta", "bias", "beta", "1", "H", "H"),
+      Weight("gamma", "gamma", "weight", "gamma", "0", "H", "H")])
 
 
-def _dense(original: str, attribute: str, huggingface: str, garden: str, shape: str, garden_shapes: str = ""
+def _dense(original: str, attribute: str, huggingface: str, garden: str, hub: str, shape: str, garden_shapes: str = ""
            ) -> list[Weight]:
   """Kernel and bias of a dense layer; `garden_shapes` of both, e.g. "HND ND"."""
   kernel, bias = garden_shapes.split() or (shape, shape[-1])
-  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/"), [
-      Weight("kernel", "kernel", "weight", "kernel", shape, kernel, huggingface_transposed=True),
-      Weight("bias", "bias", "bias", "bias", shape[-1], bias)])
+  return _below((f"{original}/", f"{attribute}/", f"{huggingface}.", f"{garden}/", f"{hub}/vars/"), [
+      Weight("kernel", "kernel", "weight", "kernel", "0", shape, kernel, huggingface_transposed=True),
+      Weight("bias", "bias", "bias", "bias", "1", shape[-1], bias)])
 
 
 # The order is the original's.
 EMBEDDINGS = _below(
-    ("bert/embeddings/", "embeddings/", "bert.embeddings.", ""),
-    _table("word_embeddings", "word_embeddings", "word_embeddings", "_embedding_layer", "VH"),
-    _table("token_type_embeddings", "token_type_embeddings", "token_type_embeddings", "_type_embedding_layer", "TH"),
-    _table("position_embeddings", "position_embeddings", "position_embeddings", "_position_embedding_layer", "MH"),
-    _layer_norm("LayerNorm", "layer_norm", "LayerNorm", "_embedding_norm_layer"))
+    ("bert/embeddings/", "embeddings/", "bert.embeddings.", "", ""),
+    _table("word_embeddings", "word_embeddings", "word_embeddings", "_embedding_layer", "reversible_embedding", "VH"),
+    _table("token_type_embeddings", "token_type_embeddings", "token_type_embeddings", "_type_embedding_layer",
+           "embedding", "TH"),
+    _table("position_embeddings", "position_embeddings", "position_embeddings", "_position_embedding_layer",
+           "position_embedding", "MH"),
+    _layer_norm("LayerNorm", "layer_norm", "LayerNorm", "_embedding_norm_layer", "layer_normalization"))
 LAYER = _below(
-    ("bert/encoder/layer_{layer}/", "layers/{layer}/", "bert.encoder.layer.{layer}.", "_transformer_layers/{layer}/"),
+    ("bert/encoder/layer_{layer}/", "layers/{layer}/", "bert.encoder.layer.{layer}.", "_transformer_layers/{layer}/",
+     "transformer_encoder_{layer}/"),
     _dense("attention/self/query", "attention/query", "attention.self.query", "_attention_layer/_query_dense",
-           "HH", "HND ND"),
+           "_self_attention_layer/query_dense", "HH", "HND ND"),
     _dense("attention/self/key", "attention/key", "attention.self.key", "_attention_layer/_key_dense",
-           "HH", "HND ND"),
+           "_self_attention_layer/key_dense", "HH", "HND ND"),
     _dense("attention/self/value", "attention/value", "attention.self.value", "_attention_layer/_value_dense",
-           "HH", "HND ND"),
+           "_self_attention_layer/value_dense", "HH", "HND ND"),
     _dense("attention/output/dense", "attention_output", "attention.output.dense", "_attention_layer/_output_dense",
-           "HH", "NDH H"),
+           "_self_attention_layer/output_dense", "HH", "NDH H"),
     _layer_norm("attention/output/LayerNorm", "attention_layer_norm", "attention.output.LayerNorm",
-                "_attention_layer_norm"),
-    _dense("intermediate/dense", "intermediate", "intermediate.dense", "_intermediate_dense", "HI"),
-    _dense("output/dense", "output_dense", "output.dense", "_output_dense", "IH"),
-    _layer_norm("output/LayerNorm", "output_layer_norm", "output.LayerNorm", "_output_layer_norm"))
-POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "HH")
+                "_attention_layer_norm", "_self_attention_layer_norm"),
+    _dense("intermediate/dense", "intermediate", "intermediate.dense", "_intermediate_dense",
+           "_feedforward_intermediate_dense", "HI"),
+    _dense("output/dense", "output_dense", "output.dense", "_output_dense", "_feedforward_output_dense", "IH"),
+    _layer_norm("output/LayerNorm", "output_layer_norm", "output.LayerNorm", "_output_layer_norm",
+                "_feedforward_layer_norm"))
+POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "dense", "HH")
 
 ENCODER_PREFIX = "bert/"
 _LAYER_PREFIX = "bert/encoder/layer_"
@@ -125,6 +134,7 @@ class Head:
     huggingface_classes: the classes there that have this head, first the one that has no other.
     garden: path of the object that holds it in the Model Garden's models.
     garden_dense: path of its dense layer in that object.
+    keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
     reads: the encoder's output that it stands on.
     classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
     parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C].
@@ -138,6 +148,7 @@ class Head:
   huggingface_classes: tuple[str, ...]
   garden: str
   garden_dense: str
+  keras_hub: str
   reads: str
   classes: int | None = None
   parts: tuple[Weight, ...] = ()
@@ -161,31 +172,33 @@ class Head:
   @property
   def weights(self) -> list[Weight]:
     """Its rows of the table of weights."""
-    return _below((self.original, "", "", ""), [*self.parts]) if self.parts else [
+    return _below((self.original, "", "", "", f"{self.keras_hub}/"), [*self.parts]) if self.parts else [
         Weight(f"{self.original}output_weights", "output_weights", f"{self.huggingface_layer}.weight",
-               f"{self.garden_dense}kernel", "CH", "HC", garden_transposed=True),
+               f"{self.garden_dense}kernel", f"{self.keras_hub}/vars/0", "CH", "HC", garden_transposed=True),
         Weight(f"{self.original}output_bias", "output_bias", f"{self.huggingface_layer}.bias",
-               f"{self.garden_dense}bias", "C", "C")]
+               f"{self.garden_dense}bias", f"{self.keras_hub}/vars/1", "C", "C")]
 
 
 HEADS = {head.name: head for head in (
     Head("masked_lm", "masked-LM head", "cls/predictions/", "", ("BertForMaskedLM", "BertForPreTraining",
                                                                  "BertLMHeadModel"),
-         "masked_lm", "", "sequence_output", signature="output_bias", parts=(
-             *_dense("transform/dense", "dense", "cls.predictions.transform.dense", "dense", "HH"),
-             *_layer_norm("transform/LayerNorm", "layer_norm", "cls.predictions.transform.LayerNorm", "layer_norm"),
-             Weight("output_bias", "output_bias", "cls.predictions.bias", "output_bias|bias", "V", "V"))),
+         "masked_lm", "", "masked_lm_head", "sequence_output", signature="output_bias", parts=(
+             *_dense("transform/dense", "dense", "cls.predictions.transform.dense", "dense", "_intermediate_dense",
+                     "HH"),
+             *_layer_norm("transform/LayerNorm", "layer_norm", "cls.predictions.transform.LayerNorm", "layer_norm",
+                          "_intermediate_layer_norm"),
+             Weight("output_bias", "output_bias", "cls.predictions.bias", "output_bias|bias", "vars/0", "V", "V"))),
     Head("next_sentence", "next-sentence head", "cls/seq_relationship/", "cls.seq_relationship",
-         ("BertForNextSentencePrediction", "BertForPreTraining"), "classification_heads/0", "out_proj/",
+         ("BertForNextSentencePrediction", "BertForPreTraining"), "classification_heads/0", "out_proj/", "",
          "pooled_output", classes=2),
     Head("classifier", "classification head", "", "classifier", ("BertForSequenceClassification",),
-         "classifier", "out_proj/", "pooled_output"),
+         "classifier", "out_proj/", "dense", "pooled_output"),
     Head("span", "question-answering head", "cls/squad/", "qa_outputs", ("BertForQuestionAnswering",),
-         "span_labeling", "layer_with_weights-0/", "sequence_output", classes=2),
+         "span_labeling", "layer_with_weights-0/", "", "sequence_output", classes=2),
     Head("tagging", "token-classification head", "cls/tagging/", "classifier", ("BertForTokenClassification",),
-         "classifier", "", "sequence_output"),
+         "classifier", "", "", "sequence_output"),
     Head("multiple_choice", "multiple-choice head", "cls/multiple_choice/", "classifier", ("BertForMultipleChoice",),
-         "multiple_choice", "", "pooled_output", classes=1),
+         "multiple_choice", "", "", "pooled_output", classes=1),
 )}
 # Original prefix → native prefix. An empty prefix matches every name, so it comes last.
 _PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), *((head.original, head.native) for head in HEADS.values())],

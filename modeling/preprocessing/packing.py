@@ -9,12 +9,12 @@ Input: ids [B, (tokens)] of one or two texts; output: features [B, S], padded to
 
 import tensorflow as tf
 
-from data_gen.labelled.pair_features import head_length
+from data_gen.labelled.pair_features import END, head_length
 from data_gen.tokenization.vocabulary import Vocabulary
 
 
 def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary,
-         head_tail: bool = False) -> dict:
+         lose: str = END) -> dict:
   """[CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text or it has no token.
 
   Args:
@@ -22,21 +22,20 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
     max_seq_length: longer pairs are truncated: the longer text loses its last token until they fit, the second if they
       are equally long.
     vocabulary: for the ids of [CLS], [SEP] and [PAD].
-    head_tail: of a text that is truncated keep its beginning and its end, as `encode_pairs` does.
+    lose: which tokens of a text are lost, as in `encode_pairs`.
 
   Returns:
     int32 "input_ids", "input_mask" and "segment_ids", each [B, S]; S is the length of the longest row.
   """
-  kept_of_rows = head_and_tail_of_rows if head_tail else first_of_rows
   if second is None:
     most = max_seq_length - 2
-    kept = kept_of_rows(first, tf.minimum(first.row_lengths(), most)) if head_tail else first[:, :most]
+    kept = first[:, :most] if lose == END else _kept_of_rows(first, tf.minimum(first.row_lengths(), most), lose)
     return features([column(first, vocabulary.cls_id), kept,
                      column(first, vocabulary.sep_id)], 3, vocabulary)
   a, b = first.row_lengths(), second.row_lengths()
   room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
-  first = kept_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)))
-  second = kept_of_rows(second, tf.minimum(b, tf.maximum(room - a, room // 2)))
+  first = _kept_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)), lose)
+  second = _kept_of_rows(second, tf.minimum(b, tf.maximum(room - a, room // 2)), lose, is_first=False)
   last = first_of_rows(column(first, vocabulary.sep_id), tf.cast(second.row_lengths() > 0, tf.int64))
   return features([column(first, vocabulary.cls_id), first, column(first, vocabulary.sep_id), second, last], 3,
                   vocabulary)
@@ -62,9 +61,9 @@ def first_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
   return places.with_flat_values(tf.gather(ragged.values, places.flat_values))
 
 
-def head_and_tail_of_rows(ragged: tf.RaggedTensor, lengths) -> tf.RaggedTensor:
-  """The first quarter of `lengths`, int64 [B], of each row, and its last three; no row may be shorter than that."""
-  head, ends = head_length(lengths), ragged.row_limits()
+def _kept_of_rows(ragged: tf.RaggedTensor, lengths, lose: str, is_first: bool = True) -> tf.RaggedTensor:
+  """`lengths`, int64 [B], of the values of each row, see `head_length`; no row may be shorter than that."""
+  head, ends = head_length(lengths, lose, is_first), ragged.row_limits()
   places = tf.concat([tf.ragged.range(ragged.row_starts(), ragged.row_starts() + head),
                       tf.ragged.range(ends - (lengths - head), ends)], 1)
   return places.with_flat_values(tf.gather(ragged.values, places.flat_values))

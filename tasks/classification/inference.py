@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.labelled.pair_features import END, MIDDLE
 from evaluation.classification import sigmoid, softmax
 from modeling.checkpoints.load import LoadedCheckpoint
 from modeling.classification import BertForClassification
@@ -130,7 +131,7 @@ class ClassifierInference(TaskInference):
   def pack(self, *texts) -> dict:
     tokens = self.tokenize(*texts)
     return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary,
-                head_tail=self.long_texts.how == HEAD_TAIL)
+                MIDDLE if self.long_texts.how == HEAD_TAIL else END)
 
 
 def problem_kind(loaded: LoadedCheckpoint) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from common.errors import UserError
-from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs
 from data_gen.labelled.text_windows import encode_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tasks.classification.options import LONG_TEXTS
@@ -100,6 +100,7 @@ class LongTexts:
       windows = encode_windows(tokenizer, text_a, self.max_seq_length, self.stride)
       tokens = {"input_ids": windows.input_ids, "segment_ids": np.zeros(len(windows.input_ids), np.uint8)}
       return Sequences(Examples(tokens, windows.row_lengths), windows.window_counts, 0)
-    features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length, head_tail=self.how == HEAD_TAIL)
+    features = encode_pairs(tokenizer, text_a, text_b, self.max_seq_length,
+                            lose=MIDDLE if self.how == HEAD_TAIL else END)
     tokens = {"input_ids": features.input_ids, "segment_ids": features.segment_ids}
     return Sequences(Examples(tokens, features.row_lengths), None, features.truncated)

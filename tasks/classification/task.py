@@ -5,6 +5,7 @@ and predictions (`tasks/classification/results.py`).
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -62,6 +63,8 @@ class ClassificationTask(FineTuningTask):
 
   options: ClassificationOptions
 
+  evaluation_state = ("_predictions", "_values")
+
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
     self.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
@@ -109,15 +112,16 @@ class ClassificationTask(FineTuningTask):
     return metrics
 
   def predictions(self) -> dict[str, Predicted]:
-    return {name: Predicted(list(map(self._named, values)), list(map(self._named, self.data.dev[name].texts.labels)))
+    return {name: Predicted(self._named(values), [str(label) for label in self.data.dev[name].texts.labels.tolist()])
             for name, values in self._predictions.items()}
 
-  def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
-    """A class, the classes that apply, or a score."""
+  def _named(self, predictions: np.ndarray) -> list:
+    """Predictions as messages name them."""
     if self.data.regression:
-      return float(value)
-    names = self.data.labels
-    return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
+      return predictions.tolist()
+    if self.data.multi_label:
+      return [", ".join(itertools.compress(self.data.labels, row)) or "no label" for row in predictions]
+    return [self.data.labels[value] for value in predictions]
 
   def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
     if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:

@@ -39,7 +39,7 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
       ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
-               f"{len(train_files.paths)} files"),
+               f"{len(train_files.paths)} file{'s' if len(train_files.paths) > 1 else ''}"),
       ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
                 f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
   ]
@@ -96,7 +96,7 @@ def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sent
   for number, position in enumerate(features["masked_lm_positions"]):
     if features["masked_lm_weights"][number] > 0:
       label = int(features["masked_lm_ids"][number])
-      predicted = ", ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
+      predicted = " · ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
       rows.append(("✓" if ids[number][0] == label else "✗", position,
                    vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))

@@ -106,6 +106,10 @@ def write(directory: str, answered: Answered, step: int) -> str:
   if answered.metrics is not None:
     write_eval_results(directory, step, answered.metrics)
     lines.append(describe_evaluation(directory, len(answered.results), answered.metrics))
+    if "best_f1_thresh" in answered.metrics:
+      lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
+                   "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
+                   "chosen, lies midway between two questions' odds")
   else:
     lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
   return "\n".join(lines)

@@ -67,6 +67,7 @@ class SquadTask(FineTuningTask):
   options: SquadOptions
 
   token_outputs = OUTPUTS
+  evaluation_state = ("_answered",)
 
   def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):

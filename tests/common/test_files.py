@@ -1,3 +1,4 @@
+import concurrent.futures
 import errno
 import itertools
 import os
@@ -267,3 +268,104 @@ def test_a_new_directory_replaces_nothing(tmp_path):
   with pytest.raises(UserError, match="--output: .*late exists"), files.new_directory(str(tmp_path / "late"), "output"):
     (tmp_path / "late").mkdir()
   assert sorted(os.listdir(tmp_path)) == ["late", "old"]
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+  path = tmp_path / "secret.json"
+  path.touch()
+  path.chmod(0o600)
+  files.write_json(str(path), [1])
+  assert path.stat().st_mode & 0o777 == 0o600 and files.read_json(str(path)) == [1]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+  (tmp_path / "far.txt").write_text("kept")
+  (tmp_path / "link.txt").symlink_to("far.txt")
+  with files.atomic_write(str(tmp_path / "link.txt")) as file:
+    file.write("new")
+  assert ((tmp_path / "far.txt").read_text(), (tmp_path / "link.txt").read_text()) == ("kept", "new")
+  assert not (tmp_path / "link.txt").is_symlink()
+
+
+def test_pipes_and_devices_are_written_and_stay_what_they_are(tmp_path, capfd):
+  pipe, null = tmp_path / "pipe", tmp_path / "null"
+  os.mkfifo(pipe)
+  null.symlink_to("/dev/null")
+  with concurrent.futures.ThreadPoolExecutor(1) as reader:
+    read = reader.submit(pipe.read_bytes)
+    files.prepare_output_file(str(pipe), "output_file", {})
+    with files.atomic_write(str(pipe), "wb") as file:
+      file.write(b"one line\n")
+    assert read.result() == b"one line\n"
+  with files.atomic_write(str(null)) as file:
+    file.write("gone")
+  with files.atomic_write("/dev/stdout") as file:
+    file.write("shown")
+  assert capfd.readouterr().out == "shown"
+  assert pipe.is_fifo() and null.is_symlink() and sorted(os.listdir(tmp_path)) == ["null", "pipe"]
+  closed = "/dev/fd/999"
+  with pytest.raises(UserError, match=f"can't write {closed}: Bad file descriptor"), files.atomic_write(closed):
+    pass
+
+
+def test_an_output_that_is_an_input_is_refused(tmp_path):
+  path, other = str(tmp_path / "a.txt"), str(tmp_path / "b.txt")
+  (tmp_path / "a.txt").touch()
+  (tmp_path / "b.txt").symlink_to("a.txt")
+  for output in (path, other):
+    with pytest.raises(UserError, match=r"--output_file: .* is also --input_file, which would be lost"):
+      files.check_output_file(output, "output_file", {"vocab_file": [], "input_file": ["c", path]})
+  with pytest.raises(UserError, match="is a directory"):
+    files.check_output_file(str(tmp_path), "output_file", {})
+  assert files.check_output_file("/dev/null", "output_file", {"input_file": ["/dev/null"]}) == "/dev/null"
+
+
+def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
+  left = [".a.json.0a1b2c3d.tmp", ".new.0a1b2c3d.tmp"]
+  others = [".b.json.0a1b2c3d.tmp", ".a.json.tmp", "a.json.0a1b2c3d.tmp", ".a.json.0a1b2c3d4.tmp"]
+  for name in (left[0], *others):
+    (tmp_path / name).touch()
+  (tmp_path / left[1]).mkdir()
+  (tmp_path / left[1] / "half").touch()
+  path = str(tmp_path / "a.json")
+  with files.atomic_write(path) as first:
+    # Another process that writes the same file at the same time.
+    files.write_json(path, 2)
+    first.write("1")
+  with files.new_directory(str(tmp_path / "new"), "output"):
+    pass
+  assert files.read_json(path) == 1
+  assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])
+
+
+FIELDS = {"step": int, "metrics": dict[str, float], "labels": list[str] | None, "pair": bool | None}
+
+
+@pytest.mark.parametrize("text, message", [
+    ('[1]', "x.json: a JSON object is expected"), ('{}', "there is no 'step', a whole number is expected"),
+    ('{"step": "4", "metrics": {}}', "'step' is \"4\", a whole number is expected"),
+    ('{"step": true, "metrics": {}}', "'step' is true"), ('{"step": 4.5, "metrics": {}}', "'step' is 4.5"),
+    ('{"step": 4, "metrics": {"f1": "a"}}', "an object, each of them a number, is expected"),
+    ('{"step": 4, "metrics": {}, "labels": [1]}', "'labels' is \\[1\\]"),
+    ('{"step": 4, "metrics": {}, "pair": 0}', "'pair' is 0, true or false is expected")])
+def test_objects_of_another_shape_are_refused(tmp_path, text, message):
+  path = tmp_path / "x.json"
+  assert files.read_json_object(str(path), FIELDS) == {}
+  path.write_text(text)
+  with pytest.raises(UserError, match=message):
+    files.read_json_object(str(path), FIELDS)
+  path.write_text('{"step": 4, "metrics": {"f1": 1, "loss": 0.5}, "other": 1}')
+  assert files.read_json_object(str(path), FIELDS)["step"] == 4
+
+
+@pytest.mark.parametrize("damage", [
+    b'{"step": 2\n', b'{"step": "2"}\n', b"\xff\xfe\n", b"[2]\n", b"\n", b'{"step": 2}{\n'])
+def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_path, damage):
+  path = tmp_path / "x.jsonl"
+  assert files.read_json_objects(str(path)) == []
+  path.write_bytes(b'{"step": 1}\n{"step": 3}\n' + damage[:-1])
+  assert files.read_json_objects(str(path), {"step": int}) == [{"step": 1}, {"step": 3}]
+  path.write_bytes(b'{"step": 1}\n' + damage + b'{"step": 3}\n')
+  with pytest.raises(UserError, match="x.jsonl:2: ") as error:
+    files.read_json_objects(str(path), {"step": int})
+  assert "\n" not in str(error.value)

@@ -121,7 +121,7 @@ def test_input_may_be_zipped_globbed_and_have_windows_line_ends(run, folder):
     ({"vocab_file": "missing.txt"}, "--vocab_file: missing.txt does not exist"),
     ({"output_file": "."}, "is a directory"),
     ({"output_file": "out@0"}, "--output_file=out@0"),
-    ({"output_file": "corpus.txt"}, "is also an input"),
+    ({"output_file": "corpus.txt"}, "is also --input_file"),
     ({"output_file": "a,a"}, "named twice"),
     ({"output_file": "corpus.txt/out"}, "--output_file: can't write in corpus.txt"),
     ({"output_file": "/proc/out"}, "--output_file: "),

@@ -6,13 +6,16 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from common.terminal import RIGHT, WRONG
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from inference import fill_mask
-from inference.fill_mask import filled, load_mask_filler
+from inference.fill_mask import filled, load_mask_filler, take_hidden
 from inference.options import FillMaskOptions
+from modeling.checkpoints.native import checkpoint_of
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from training import run_directory
+from training.checkpoints import variables_of
 from training.loop import TrainingState
 
 WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
@@ -30,7 +33,7 @@ def run(tmp_path_factory):
   model = BertForPreTraining(config)
   model.build_weights()
   run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
-  run_directory.checkpoint_of(model, TrainingState()).write(str(directory / "ckpt-7"))
+  checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
   return directory, model
 
 
@@ -105,6 +108,29 @@ def test_the_command(run, capsys, monkeypatch):
   monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
   fill_mask.run(options.replace(sentences=()))
   assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_what_is_hidden_may_be_told():
+  assert take_hidden("The [MASK]{cat} is [MASK].") == ("The [MASK] is [MASK].", ["cat", None])
+  assert take_hidden("{a} [MASK] {b} [MASK]{##s}") == ("{a} [MASK] {b} [MASK]", [None, "##s"])
+
+
+def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
+  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
+  first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
+  (other, *_) = [word for word in WORDS if word not in (first, second) and not word.startswith("##")]
+  monkeypatch.setattr("common.terminal.painter", lambda stream: lambda text, style: f"<{style}>{text}<>")
+  fill_mask.run(options.replace(sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))))
+  right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
+  assert right.splitlines()[0] == "the [MASK]"
+  assert f"{first}  ✓<>" in right and f"→ {filled('the [MASK]', [first], [RIGHT], style)}" in right
+  assert f"{second}  ✓<>" in second_best and f"→ {filled('the [MASK]', [first], [WRONG], style)}" in second_best
+  assert "✓" not in wrong and f"<{WRONG}>  ✗ {other} is not among the first 2<>" in wrong
+  assert "✗ arrays is no single token of the vocabulary" in several
+
+
+def style(text: str, style: str) -> str:
+  return f"<{style}>{text}<>"
 
 
 def test_the_command_refuses_sentences_without_a_mask(project):

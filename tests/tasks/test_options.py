@@ -31,6 +31,15 @@ def test_dropout_rates_are_those_of_the_configuration_unless_given():
   assert adapted.hidden_size == CONFIG.hidden_size
 
 
+def test_steps_of_a_run_here_and_in_the_original():
+  # As many as MRPC has.
+  ours = ClassificationOptions(task_name="mrpc", output_dir="out")
+  original = ours.replace(original_batches=True)
+  assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
+  assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
+  assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
+
+
 LABELS = ["no", "maybe", "yes"]
 
 
@@ -63,7 +72,7 @@ def test_class_weights():
     ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must not be negative"),
     ({"multi_label": True}, "--multi_label is for --task_name=custom"),
     ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
-    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
+    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be below 1")])
 def test_options_that_can_not_be(changes, message):
   with pytest.raises(UserError, match=re.escape(message)):
     classes(**changes).check()
@@ -74,12 +83,3 @@ def test_names_of_evaluation_files():
   options.check()
   assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
   assert set(options.named_eval_files.values()) < set(options.paths())
-
-
-def test_steps_of_a_run_here_and_in_the_original():
-  # As many as MRPC has.
-  ours = ClassificationOptions(task_name="mrpc", output_dir="out")
-  original = ours.replace(original_batches=True)
-  assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
-  assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
-  assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import files, locks
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling import (
@@ -161,6 +161,34 @@ def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_k
 def test_early_stopping_without_a_development_set(folder, tmp_path):
   with pytest.raises(UserError, match="--early_stopping_patience needs something with labels"):
     classification.run(fine_tuning(folder, tmp_path, dev_file=None, early_stopping_patience=2))
+
+
+def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
+  with locks.directory_lock(str(tmp_path), ""), \
+      pytest.raises(UserError, match=f"--output_dir={tmp_path}: another run is writing there"):
+    classification.run(fine_tuning(folder, tmp_path))
+  assert os.listdir(tmp_path) == []
+
+
+def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
+  """The results are those of the evaluation that found them, and so is the confusion matrix."""
+  seen = []
+
+  class Declining(ClassificationTask):
+    """Gets worse from epoch to epoch."""
+
+    def evaluate(self, run):
+      metrics = super().evaluate(run) | {"accuracy": 1.0 - run.step / 100}
+      seen.append((run.step, metrics, dict(self._predictions)))
+      return metrics
+
+    def write_evaluation(self, run, metrics):
+      assert (run.weights_step, metrics, self._predictions) == seen[0]
+      super().write_evaluation(run, metrics)
+
+  assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
+  assert [step for step, *_ in seen] == [5, 10]
+  assert files.read_json(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):

@@ -1,162 +1,15 @@
 import json
 import os
-import resource
-import shutil
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from common.errors import UserError
-from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.weights import raw_variables
-from modeling.pretraining import BertForPreTraining
-from tests.training.common import ONE_LAYER, TINY, weights
+from tests.training.common import TINY
 from training import run_directory
-from training.loop import TrainingState
-from training.optimization import AdamWeightDecay
-
-
-class Run:
-  """A network, its state and the manager of its checkpoints."""
-
-  def __init__(self, directory, config=ONE_LAYER, interval=1, keep=5, seed=0, optimizer=True):
-    self.model = BertForPreTraining(config, seed=seed)
-    self.model.build_weights()
-    self.state = TrainingState()
-    self.optimizer = AdamWeightDecay(raw_variables(self.model)) if optimizer else None
-    checkpoint = run_directory.checkpoint_of(self.model, self.state, self.optimizer)
-    self.manager = run_directory.CheckpointManager(checkpoint, str(directory), self.state.step, interval, keep)
-
-  def save_at(self, step, **kwargs):
-    self.state.step.assign(step)
-    self.state.examples.assign(8 * step)
-    return self.manager.save(**kwargs)
 
 
 def names(directory) -> list[str]:
   return sorted(os.listdir(directory))
-
-
-def test_the_keys_of_a_checkpoint_stay_as_they_are(tmp_path):
-  prefix = Run(tmp_path).save_at(3)
-  layer = [f"encoder/encoder/layer_0/{name}" for name in (
-      *(f"attention/{part}/{leaf}" for part in ("self/query", "self/key", "self/value", "output/dense")
-        for leaf in ("kernel", "bias")),
-      "attention/output/LayerNorm/beta", "attention/output/LayerNorm/gamma", "intermediate/dense/kernel",
-      "intermediate/dense/bias", "output/dense/kernel", "output/dense/bias", "output/LayerNorm/beta",
-      "output/LayerNorm/gamma")]
-  paths = [
-      "encoder/embeddings/word_embeddings", "encoder/embeddings/token_type_embeddings",
-      "encoder/embeddings/position_embeddings", "encoder/embeddings/LayerNorm/beta",
-      "encoder/embeddings/LayerNorm/gamma", *layer, "encoder/pooler/dense/kernel", "encoder/pooler/dense/bias",
-      "heads/masked_lm/transform/dense/kernel", "heads/masked_lm/transform/dense/bias",
-      "heads/masked_lm/transform/LayerNorm/beta", "heads/masked_lm/transform/LayerNorm/gamma",
-      "heads/masked_lm/output_bias", "heads/next_sentence/output_weights", "heads/next_sentence/output_bias"]
-  expected = {*paths, *(f"optimizer/m/{path}" for path in paths), *(f"optimizer/v/{path}" for path in paths),
-              "step", "examples", "loss_scale", "steps_since_overflow", "save_counter"}
-  reader = tf.train.load_checkpoint(prefix)
-  assert set(reader.get_variable_to_shape_map()) == {
-      "_CHECKPOINTABLE_OBJECT_GRAPH", *(f"{path}/.ATTRIBUTES/VARIABLE_VALUE" for path in expected)}
-  assert reader.get_tensor("examples/.ATTRIBUTES/VARIABLE_VALUE") == 24
-  assert names(tmp_path) == ["checkpoint", "ckpt-3.data-00000-of-00001", "ckpt-3.index"]
-
-
-def test_what_is_saved_is_restored(tmp_path):
-  run, other = Run(tmp_path), Run(tmp_path, seed=1)
-  run.optimizer.m[3].assign(run.optimizer.m[3] + 0.5)
-  run.state.loss_scale.assign(8.0)
-  assert other.manager.restore_or_initialize() is None
-  run.save_at(7)
-  other = Run(tmp_path, seed=1)
-  assert other.manager.restore_or_initialize() == f"{tmp_path}/ckpt-7"
-  for name, value in weights(run.model).items():
-    np.testing.assert_array_equal(weights(other.model)[name], value)
-  assert float(tf.reduce_min(other.optimizer.m[3])) == 0.5
-  assert [int(other.state.step), int(other.state.examples), float(other.state.loss_scale)] == [7, 56, 8.0]
-  # Evaluation needs no optimizer.
-  assert Run(tmp_path, optimizer=False).manager.restore_or_initialize() == f"{tmp_path}/ckpt-7"
-
-
-def test_checkpoints_are_made_at_multiples_and_the_newest_are_kept(tmp_path):
-  run = Run(tmp_path, interval=2, keep=2)
-  saved = [run.save_at(step) for step in range(1, 8)]
-  assert [bool(prefix) for prefix in saved] == [False, True] * 3 + [False]
-  assert run.save_at(7, check_interval=False) == f"{tmp_path}/ckpt-7"
-  assert run.save_at(7, check_interval=False) is None
-  assert [name for name in names(tmp_path) if name.endswith(".index")] == ["ckpt-6.index", "ckpt-7.index"]
-  everything = Run(tmp_path / "all", keep=0)
-  for step in range(1, 8):
-    everything.save_at(step)
-  assert len([name for name in names(tmp_path / "all") if name.endswith(".index")]) == 7
-
-
-def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
-  run = Run(tmp_path)
-  run.save_at(1)
-  before = names(tmp_path)
-  # Files of this process can't grow beyond this size, as if the disk were full.
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-  try:
-    with pytest.raises(UserError) as error:
-      run.save_at(2)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-  for part in ("ckpt-2 could not be saved", str(tmp_path), "last good one", "ckpt-1", "free some space"):
-    assert part in str(error.value)
-  assert "\n" not in str(error.value)
-  assert names(tmp_path) == before
-  again = Run(tmp_path, seed=1)
-  assert again.manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"
-  assert again.save_at(2) == f"{tmp_path}/ckpt-2"
-
-
-def test_the_first_checkpoint_can_fail_too(tmp_path):
-  run = Run(tmp_path / "run")
-  (tmp_path / "run").touch()
-  with pytest.raises(UserError, match="there is none yet"):
-    run.save_at(1)
-
-
-@pytest.mark.parametrize("damage", ["cut", "missing data", "missing index"])
-def test_a_damaged_checkpoint_is_named(tmp_path, damage):
-  run = Run(tmp_path)
-  run.save_at(1)
-  run.save_at(2)
-  data = tmp_path / "ckpt-2.data-00000-of-00001"
-  if damage == "cut":
-    data.write_bytes(data.read_bytes()[:1000])
-  else:
-    (data if damage == "missing data" else tmp_path / "ckpt-2.index").unlink()
-  with pytest.raises(UserError) as error:
-    Run(tmp_path).manager.restore_or_initialize()
-  assert "ckpt-2 can't be restored" in str(error.value) and "\n" not in str(error.value)
-  # What the message proposes works.
-  assert "earlier one (ckpt-1), set model_checkpoint_path" in str(error.value)
-  state = tmp_path / "checkpoint"
-  state.write_text(state.read_text().replace('model_checkpoint_path: "ckpt-2"', 'model_checkpoint_path: "ckpt-1"', 1))
-  again = Run(tmp_path)
-  assert again.manager.restore_or_initialize() == f"{tmp_path}/ckpt-1"
-  assert again.save_at(2) == f"{tmp_path}/ckpt-2"
-  assert Run(tmp_path).manager.restore_or_initialize() == f"{tmp_path}/ckpt-2"
-
-
-def test_another_size_is_refused(tmp_path):
-  ONE_LAYER.to_file(str(tmp_path / "bert_config.json"))
-  run_directory.check_same_model(str(tmp_path), TINY)
-  Run(tmp_path).save_at(1)
-  run_directory.check_same_model(str(tmp_path), ONE_LAYER)
-  with pytest.raises(UserError, match="num_hidden_layers is 1 there and 2 here"):
-    run_directory.check_same_model(str(tmp_path), TINY)
-  with pytest.raises(UserError, match="ckpt-1 can't be restored"):
-    Run(tmp_path, TINY).manager.restore_or_initialize()
-
-
-def test_a_directory_that_was_moved_is_found(tmp_path):
-  Run(tmp_path / "old").save_at(1)
-  shutil.move(tmp_path / "old", tmp_path / "new")
-  assert Run(tmp_path / "new").manager.restore_or_initialize() == f"{tmp_path}/new/ckpt-1"
 
 
 def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
@@ -189,79 +42,15 @@ def test_the_description_of_a_run(tmp_path):
   assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
 
 
-class BestRun(Run):
-  """A run that keeps its best weights, compared by F1."""
-
-  def __init__(self, directory, **kwargs):
-    super().__init__(directory, **kwargs)
-    self.best = run_directory.BestCheckpoint(str(directory), self.model, self.state, "f1", self._describe)
-
-  def _describe(self, directory):
-    run_directory.write_description(directory, "run.py", {}, ONE_LAYER, None, None, {"kind": "test"})
-
-  def evaluate_at(self, step, f1, **metrics):
-    """Says whether the weights, all of them `step`, became the best ones."""
-    self.state.step.assign(step)
-    for variable in raw_variables(self.model).values():
-      variable.assign(tf.fill(variable.shape, float(step)))
-    return self.best.update({"f1": f1, **metrics})
+def test_a_file_in_the_place_of_a_directory_is_found_at_once(tmp_path):
+  run_directory.check_places(str(tmp_path))
+  (tmp_path / "eval").touch()
+  with pytest.raises(UserError, match=r"--output_dir=.*: .*/eval is a file, a directory must be there"):
+    run_directory.check_places(str(tmp_path))
 
 
-def assert_best(directory, step):
-  source = read_checkpoint(str(directory))
-  assert names(directory / "best") == ["bert_config.json", "best.json", "checkpoint",
-                                       f"ckpt-{step}.data-00000-of-00001", f"ckpt-{step}.index", "flags.json",
-                                       "task.json"]
-  model = BertForPreTraining(source.config, seed=5)
-  model.build_weights()
-  assert not load_weights(model, source).newly_initialised
-  for name, value in weights(model).items():
-    np.testing.assert_array_equal(value, step, err_msg=name)
-
-
-def test_the_best_weights_are_kept(tmp_path):
-  run = BestRun(tmp_path)
-  assert run.best.record is None
-  assert [run.evaluate_at(step, f1) for step, f1 in ((1, 0.0), (2, 0.5), (3, 0.5), (4, 0.4))] == [
-      True, True, False, False]
-  assert_best(tmp_path, 2)
-  assert run.best.record == {"step": 2, "metric": "f1", "metrics": {"f1": 0.5}}
-  assert json.loads((tmp_path / "best/best.json").read_text()) == run.best.record
-  # Weights only: a third of what training needs.
-  keys = tf.train.load_checkpoint(str(tmp_path / "best")).get_variable_to_shape_map()
-  assert not [key for key in keys if key.startswith(("optimizer", "examples"))] and any(
-      key.startswith("step/") for key in keys)
-
-
-def test_a_run_that_goes_on_knows_the_best_so_far(tmp_path):
-  BestRun(tmp_path).evaluate_at(2, 0.5, loss=1.5)
-  run = BestRun(tmp_path)
-  assert run.best.record == {"step": 2, "metric": "f1", "metrics": {"f1": 0.5, "loss": 1.5}}
-  # The evaluation after which the run was interrupted, once more.
-  assert not run.evaluate_at(2, 0.5)
-  assert not run.evaluate_at(3, 0.3)
-  assert run.evaluate_at(4, 0.6)
-  assert_best(tmp_path, 4)
-
-
-def test_an_interruption_between_weights_and_record_is_made_up_for(tmp_path):
-  run = BestRun(tmp_path)
-  run.evaluate_at(2, 0.5)
-  record = (tmp_path / "best/best.json").read_bytes()
-  run.evaluate_at(4, 0.6)
-  (tmp_path / "best/best.json").write_bytes(record)
-  assert BestRun(tmp_path).evaluate_at(4, 0.6)
-  assert_best(tmp_path, 4)
-
-
-def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
-  for name, step in (("a", 2), ("b", 4)):
-    BestRun(tmp_path / name).evaluate_at(step, 0.5)
-  for name, step in (("a", 2), ("b", 4), ("b", 4)):
-    run_directory.copy_best(str(tmp_path / name), str(tmp_path))
-    assert_best(tmp_path, step)
-  with pytest.raises(FileNotFoundError):
-    run_directory.copy_best(str(tmp_path / "c"), str(tmp_path))
-  assert_best(tmp_path, 4)
-  assert_best(tmp_path / "a", 2)
-  assert names(tmp_path) == ["a", "b", "best"]
+@pytest.mark.parametrize("content", ["[]", '{"flags": 5}', '{"flags": {"seed": 1'])
+def test_flags_of_another_shape_are_one_line(tmp_path, content):
+  (tmp_path / "flags.json").write_text(content)
+  with pytest.raises(UserError, match="flags.json"):
+    run_directory.changed_flags(str(tmp_path), {"seed": 1})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.labelled import pair_features
-from data_gen.labelled.pair_features import encode_pairs, truncated_lengths
+from data_gen.labelled.pair_features import END, MIDDLE, START_OF_A, encode_pairs, truncated_lengths
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import TEXTS, TOKENIZERS
 
@@ -18,7 +18,7 @@ WORDS = ["un", "able", "unable", "the", "ab", "!"]
 SENTENCES = st.lists(st.sampled_from([*WORDS, " ", ""]), max_size=12).map(" ".join)
 
 
-def plain(tokenizer, text_a, text_b, max_seq_length):
+def plain(tokenizer, text_a, text_b, max_seq_length, keep_end_of_a=False):
   """One example, token by token: (ids, segment ids, whether it was truncated)."""
   a = tokenizer.encode(text_a).tolist()
   b = tokenizer.encode(text_b).tolist() if text_b else []
@@ -26,7 +26,7 @@ def plain(tokenizer, text_a, text_b, max_seq_length):
   longest = max_seq_length - (3 if b else 2)
   while len(a) + len(b) > longest:
     if len(a) > len(b):
-      a.pop()
+      a.pop(0 if keep_end_of_a else -1)
     else:
       b.pop()
   sep = [tokenizer.vocabulary.sep_id]
@@ -42,21 +42,22 @@ def rows(features):
 
 def check(tokenizer, text_a, text_b, max_seq_length, **options):
   features = encode_pairs(tokenizer, text_a, text_b, max_seq_length, **options)
-  expected = [plain(tokenizer, *pair, max_seq_length)
+  expected = [plain(tokenizer, *pair, max_seq_length, options.get("lose") == START_OF_A)
               for pair in zip(text_a, text_b or [""] * len(text_a), strict=True)]
   assert (features.input_ids.dtype, features.segment_ids.dtype, features.row_lengths.dtype) == (
     np.int32, np.uint8, np.int64)
   assert features.row_lengths.tolist() == [len(ids) for ids, _, _ in expected]
   assert rows(features) == [(ids, segments) for ids, segments, _ in expected]
-  assert features.truncated == sum(truncated for _, _, truncated in expected)
+  assert features.is_truncated.tolist() == [truncated for _, _, truncated in expected]
+  assert features.truncated == sum(features.is_truncated)
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(SENTENCES, st.one_of(SENTENCES, TEXTS)), min_size=1, max_size=12), st.integers(3, 24),
-       st.booleans())
-def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair):
+       st.booleans(), st.booleans())
+def test_every_example_is_that_of_a_plain_loop(pairs, max_seq_length, is_pair, keep_end_of_a):
   text_a, text_b = map(list, zip(*pairs, strict=True))
-  check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length)
+  check(TOKENIZER, text_a, text_b if is_pair else None, max_seq_length, lose=START_OF_A if keep_end_of_a else END)
 
 
 def test_every_pair_of_lengths():
@@ -116,7 +117,7 @@ def test_impossible_arguments():
 def test_head_and_tail_are_as_long_as_what_else_would_be_kept(pairs, max_seq_length, is_pair):
   text_a, text_b = map(list, zip(*pairs, strict=True))
   text_b = text_b if is_pair else None
-  features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, head_tail=True)
+  features = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length, lose=MIDDLE)
   heads = encode_pairs(TOKENIZER, text_a, text_b, max_seq_length)
   assert features.row_lengths.tolist() == heads.row_lengths.tolist() and features.truncated == heads.truncated
   np.testing.assert_array_equal(features.segment_ids, heads.segment_ids)

@@ -1,13 +1,14 @@
 """The directory behind `--resume`: what is in it, who may use it, and what a lost byte means."""
 
 import os
+import pathlib
 
 import pytest
 
 from common.errors import UserError
 from data_gen.pretraining import external_shuffle, work_directory
 from data_gen.pretraining.external_shuffle import ShardPart
-from data_gen.pretraining.work_directory import WorkDirectory
+from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 
 
 @pytest.fixture
@@ -111,7 +112,39 @@ def test_unfinished_work_is_cleared_away(output):
   open(f"{work.run_path(0)}.rows.tmp", "wb").close()
   work._lock.close()
   with WorkDirectory(output, {"new": 1}, resume=False) as work:
-    assert sorted(os.listdir(work.path)) == ["lock", "manifest.json"]
+    assert os.listdir(work.path) == ["manifest.json"]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("kind", ["link", "file", "foreign", "link inside", "directory inside"])
+def test_what_is_no_work_directory_is_not_touched(output, tmp_path, resume, kind):
+  target = tmp_path / "target"
+  target.mkdir()
+  (target / "manifest.json").write_text("{}")
+  path = pathlib.Path(WorkDirectory(output, {}, resume=False).path)
+  if kind == "link":
+    path.symlink_to(target)
+  elif kind == "file":
+    path.write_text("kept")
+  else:
+    path.mkdir()
+    if kind == "foreign":
+      (path / "thesis.txt").write_text("kept")
+    elif kind == "link inside":
+      (path / "run-000000.rows").symlink_to(target / "manifest.json")
+    else:
+      (path / "run-000000").mkdir()
+  before = sorted(str(one) for one in tmp_path.rglob("*"))
+  with pytest.raises(UserError, match=r"--output_file: .*\.partial, .* is no work directory"):
+    WorkDirectory(output, {}, resume=resume).__enter__()
+  assert sorted(str(one) for one in tmp_path.rglob("*")) == before
+
+
+def test_what_is_left_of_finished_work_is_removed(output, tmp_path):
+  remove_finished(output, {})
+  WorkDirectory(output, {}, resume=False).__enter__()
+  remove_finished(output, {})
+  assert not list(tmp_path.glob(".*"))
 
 
 def test_one_at_a_time(output):

@@ -347,8 +347,8 @@ def test_a_pickle_is_never_opened(tmp_path, name):
 
 
 def test_weights_of_other_frameworks(tmp_path):
-  (tmp_path / "tf_model.h5").write_bytes(b"")
-  assert_refused(tmp_path, "tf_model.h5 is not read: take the model.safetensors")
+  (tmp_path / "flax_model.msgpack").write_bytes(b"")
+  assert_refused(tmp_path, "flax_model.msgpack is not read: take the model.safetensors")
 
 
 def test_a_file_that_vanishes(tmp_path):

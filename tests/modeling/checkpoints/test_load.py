@@ -15,7 +15,8 @@ from modeling.checkpoints.load import (
   read_checkpoint,
   read_task,
 )
-from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.native import checkpoint_of, weight_variables
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
@@ -32,8 +33,7 @@ def build(config):
 
 
 def save(folder, name="ckpt-1", config=SMALL):
-  tree = weights_tree(build(config))
-  return tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads).write(str(folder / name))
+  return checkpoint_of(weight_variables(build(config))).write(str(folder / name))
 
 
 def assert_refused(path, *messages):
@@ -83,8 +83,8 @@ def test_a_classifiers_head_is_unused_and_the_missing_heads_are_newly_initialise
   assert (len(report.loaded), len(report.newly_initialised)) == (55, 7)
   lines = report.describe().split("\n")
   assert lines[0].startswith("loaded 55 tensors from ") and "classifier_model.ckpt" in lines[0]
-  assert "cls/seq_relationship/output_bias" in lines[1]
-  assert "output_bias, output_weights" in lines[2]
+  assert lines[1].endswith(": masked-LM head (5 tensors), next-sentence head (2 tensors)")
+  assert lines[2].endswith(": classification head (2 tensors)")
 
 
 @pytest.mark.parametrize("folder, expected", [
@@ -151,9 +151,79 @@ def test_several_candidates(tmp_path):
 
 
 def test_the_one_that_is_meant_is_missing(tmp_path):
-  save(tmp_path, "ckpt-1")
-  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-  assert_refused(tmp_path, "names ckpt-2", "ckpt-2.index is missing")
+  save(tmp_path, "first.ckpt")
+  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "second.ckpt"\n')
+  assert_refused(tmp_path, "names second.ckpt", "second.ckpt.index is missing")
+
+
+# Missing, empty, cut off, binary, of a checkpoint that is not there, of an older one.
+STATES = [None, b"", b'model_checkpoint_path: "ckpt', b"\xff\xfe\x00", b"nonsense {",
+          b'model_checkpoint_path: "ckpt-30"\n',
+          b'model_checkpoint_path: "/elsewhere/ckpt-2"\n', b'model_checkpoint_path: "\\777\\"\n']
+
+
+def test_what_is_there_decides_and_the_state_is_a_hint(tmp_path):
+  for name in ("ckpt-2", "ckpt-10", "ckpt-9"):
+    save(tmp_path, name)
+  for state in STATES:
+    if state is not None:
+      (tmp_path / "checkpoint").write_bytes(state)
+    assert latest_checkpoint(str(tmp_path)) == str(tmp_path / "ckpt-10"), state
+    assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-10"), state
+
+
+def test_the_state_tells_where_names_have_no_step(tmp_path):
+  for name in ("first.ckpt", "zweiter\N{COMBINING DIAERESIS}.ckpt"):
+    prefix = save(tmp_path, name)
+  tf.compat.v1.train.update_checkpoint_state(str(tmp_path), prefix)
+  assert read_checkpoint(str(tmp_path)).description == latest_checkpoint(str(tmp_path)) == prefix
+
+
+@pytest.mark.parametrize("state", [None, b"\xff", b'model_checkpoint_path: "ckpt-2"\n'])
+def test_data_whose_index_is_lost_are_not_passed_over(tmp_path, state):
+  for name in ("ckpt-1", "ckpt-2"):
+    save(tmp_path, name)
+  (tmp_path / "ckpt-2.index").unlink()
+  if state is not None:
+    (tmp_path / "checkpoint").write_bytes(state)
+  assert_refused(tmp_path, "ckpt-2.index is missing", "move ckpt-2.* out of the directory to resume from ckpt-1")
+  # Half of a checkpoint whose writer was killed is none.
+  (tmp_path / "ckpt-2_temp").mkdir()
+  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
+  shutil.rmtree(tmp_path / "ckpt-2_temp")
+  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-1"\n')
+  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
+
+
+def test_half_an_index_is_none_while_its_writer_is_not_done(tmp_path):
+  for name in ("ckpt-1", "ckpt-2"):
+    save(tmp_path, name)
+  index = tmp_path / "ckpt-2.index"
+  index.write_bytes(index.read_bytes()[:40])
+  assert_refused(tmp_path, "ckpt-2.index can't be read")
+  (tmp_path / "ckpt-2_temp").mkdir()
+  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
+
+
+def test_a_directory_with_the_characters_of_patterns(tmp_path):
+  folder = tmp_path / "run[1]*?"
+  folder.mkdir()
+  (tmp_path / "plain").mkdir()
+  save(tmp_path / "plain")
+  for path in (tmp_path / "plain").iterdir():
+    path.rename(folder / path.name)
+  model = build(SMALL)
+  assert not load_weights(model, read_checkpoint(str(folder))).newly_initialised
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(tmp_path, value):
+  model = build(SMALL)
+  variable = original_names(model)["bert/pooler/dense/bias"]
+  variable.assign(np.where(np.arange(variable.shape[0]) == 1, value, 0))
+  prefix = checkpoint_of(weight_variables(model)).write(str(tmp_path / "ckpt-1"))
+  with pytest.raises(UserError, match=r"ckpt-1: bert/pooler/dense/bias holds 1 values that are not finite"):
+    load_weights(build(SMALL), read_checkpoint(prefix))
 
 
 def test_where_the_directory_does_not_tell_a_single_candidate_is_meant(tmp_path):
@@ -318,3 +388,20 @@ def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
   source = open_checkpoint(str(checkpoints / "classifier")).source
   assert read_task(source) == TASK
   assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None
+
+
+@pytest.mark.parametrize("name, where", [
+    ("bert-base-uncased", "uncased_L-12_H-768_A-12.zip and give --init_checkpoint=uncased_L-12_H-768_A-12;"),
+    ("google-bert/bert-base-cased", "from https://huggingface.co/google-bert/bert-base-cased"),
+    ("somebody/my-bert-model", "from https://huggingface.co/somebody/my-bert-model")])
+def test_a_name_on_a_hub_is_no_path_but_a_download(name, where, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(UserError, match=f"^there is no checkpoint {name}: ") as error:
+    read_checkpoint(name)
+  assert where in str(error.value) and "\n" not in str(error.value)
+
+
+def test_other_names_get_no_such_advice(tmp_path):
+  for name in ("out", str(tmp_path / "bert-base-uncased"), "runs/mrpc"):
+    with pytest.raises(UserError, match="exists$"):
+      read_checkpoint(name)

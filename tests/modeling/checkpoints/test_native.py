@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.native import weights_tree
+from modeling.checkpoints.native import checkpoint_of as checkpoint_of_variables
+from modeling.checkpoints.native import weight_variables
 from modeling.checkpoints.weights import native_path, original_names
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
@@ -44,8 +45,7 @@ def build(seed):
 
 
 def checkpoint_of(model):
-  tree = weights_tree(model)
-  return tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads, step=tf.Variable(7, dtype=tf.int64))
+  return checkpoint_of_variables({**weight_variables(model), "step": tf.Variable(7, dtype=tf.int64)})
 
 
 def values(model):
@@ -101,10 +101,9 @@ def test_a_directory_means_its_newest_checkpoint_wherever_it_was_moved(tmp_path)
 
 def test_optimizer_slots_and_counters_are_not_weights(tmp_path):
   model = build(seed=1)
-  tree = weights_tree(model)
-  prefix = tf.train.Checkpoint(
-      encoder=tree.encoder, heads=tree.heads, step=tf.Variable(1), optimizer=weights_tree(build(seed=2)),
-  ).save(str(tmp_path / "ckpt"))
+  slots = {f"optimizer/m/{path}": variable for path, variable in weight_variables(build(seed=2)).items()}
+  prefix = checkpoint_of_variables({**weight_variables(model), **slots, "step": tf.Variable(1)}).save(
+      str(tmp_path / "ckpt"))
   assert set(read_checkpoint(prefix).tensors) == set(original_names(model))
 
 
@@ -136,8 +135,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_restored(name, tmp_path)
     model.build_weights()
   report = load_weights(models[0], source)
   assert (report.newly_initialised, report.unused) == ([], [])
-  tree = weights_tree(models[1])
-  tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads).read(prefix).assert_existing_objects_matched()
+  checkpoint_of_variables(weight_variables(models[1])).read(prefix).assert_existing_objects_matched()
   for model in models:
     assert_same(values(model), expected)
 
@@ -159,9 +157,7 @@ def test_the_optimizers_slots_of_an_earlier_version_lie_at_the_native_paths():
 
 def test_a_head_of_a_later_version_is_unused(tmp_path):
   model = build(seed=1)
-  tree = weights_tree(model)
-  tree.heads.paraphrase = tf.Module()
-  tree.heads.paraphrase.output_weights = tf.Variable([[1.0, 2.0]])
-  prefix = tf.train.Checkpoint(encoder=tree.encoder, heads=tree.heads).write(str(tmp_path / "ckpt-1"))
+  head = {"heads/paraphrase/output_weights": tf.Variable([[1.0, 2.0]])}
+  prefix = checkpoint_of_variables({**weight_variables(model), **head}).write(str(tmp_path / "ckpt-1"))
   assert load_weights(build(seed=2), read_checkpoint(prefix)).unused == ["heads/paraphrase/output_weights"]
   assert read_checkpoint(prefix).read("heads/paraphrase/output_weights").tolist() == [[1.0, 2.0]]

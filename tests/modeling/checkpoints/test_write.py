@@ -35,7 +35,7 @@ def bits(weights):
 def test_a_remote_directory(output_format, vocab_file):
   directory = f"ram://written/{output_format}"
   weights = random_weights(*PRETRAINING)
-  weights["bert/embeddings/word_embeddings"][0, :5] = [-0.0, 1e-45, np.finfo(np.float32).max, np.inf, np.nan]
+  weights["bert/embeddings/word_embeddings"][0, :3] = [-0.0, 1e-45, np.finfo(np.float32).max]
   write_checkpoint(output_format, directory, weights, SMALL, vocab_file, False)
   assert_same(bits(read_all(directory)), bits(weights))
   opened = open_checkpoint(directory)

@@ -1,0 +1,339 @@
+"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and anyone's own.
+
+    train = read_swag("swag/train.csv", "train_file")
+    text_a, text_b = train.pairs()      # a pair for every choice
+
+Input: CSV, TSV or JSON lines (`tables.py`), gzipped or not, on any file system. Output: `ChoiceQuestions`, whose pairs
+`pair_features.py` makes sequences of.
+
+Source: section 4.4 of the paper: four sequences a question, each the given sentence (A) and a continuation (B).
+"""
+
+import dataclasses
+import re
+import string
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from common.errors import UserError
+from data_gen.labelled.labelled_files import read_named_columns
+from data_gen.labelled.tables import Table, no_column, read_json_lines, read_table, shown
+
+FEWEST_CHOICES, MOST_CHOICES = 2, 26
+LABEL_KINDS = ("auto", "index", "letter", "text")
+# What stands in place of a label in copies of test sets that have the column.
+_NO_LABEL = ("", "-1", "None")
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceQuestions:
+  """Questions of one split, in file order; E questions.
+
+  Attributes:
+    path: the file.
+    ids: what a question is called in outputs, all different; "0", "1", … where the file has none.
+    contexts: E texts that come before the questions; "" where there is none.
+    questions: E texts: a question, or the beginning of the sentence that the choices end; "" where there is none.
+    choices: 2 to 26 texts of each question.
+    labels: int32 [E], numbers of the right choices; None for an unlabelled split.
+  """
+
+  path: str
+  ids: list[str]
+  contexts: list[str]
+  questions: list[str]
+  choices: list[tuple[str, ...]]
+  labels: np.ndarray | None
+
+  def __len__(self) -> int:
+    return len(self.choices)
+
+  @property
+  def num_choices(self) -> np.ndarray:
+    """int64 [E]."""
+    return np.array(list(map(len, self.choices)), np.int64)
+
+  def first(self, count: int | None) -> "ChoiceQuestions":
+    """The first so many questions; all of them for None."""
+    if count is None or count >= len(self):
+      return self
+    labels = None if self.labels is None else self.labels[:count]
+    return ChoiceQuestions(self.path, self.ids[:count], self.contexts[:count], self.questions[:count],
+                           self.choices[:count], labels)
+
+  def pairs(self) -> tuple[list[str], list[str]]:
+    """First and second texts of all choices, those of a question side by side, see `pair`."""
+    rows = [pair(context, question, choice) for context, question, choices in
+            zip(self.contexts, self.questions, self.choices, strict=True) for choice in choices]
+    first, second = zip(*rows, strict=True)
+    return list(first), list(second)
+
+
+def pair(context: str, question: str, choice: str) -> tuple[str, str]:
+  """The two segments of a choice: the context, and the question with the choice behind it; without a context the
+  question, and the choice."""
+  if not context:
+    return question, choice
+  return context, f"{question} {choice}" if question else choice
+
+
+def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+  """Reads a CSV file in SWAG's columns: `sent1`, `sent2`, `ending0`, `ending1`, … and `label`.
+
+  The first column, whose header is empty, is the id. `train_full.csv` and `val_full.csv` of SWAG have `gold-ending` and
+  `distractor-0`, … in place of endings and label; there the right choice is put at the place (number of the row) modulo
+  (number of choices).
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    needs_labels: refuse a file without labels.
+
+  Raises:
+    UserError: names file and line, see `tables.py` and `_questions`.
+  """
+  layout: list[str] = []
+
+  def locate(first_row: list[str]) -> tuple[list[int], bool]:
+    names = [name.strip() for name in first_row]
+    layout.extend(_swag_layout(path, flag, names, needs_labels))
+    return [names.index(name) for name in layout], True
+
+  table = read_table(path, flag, "csv", locate)
+  columns = dict(zip(layout, table.columns, strict=True))
+  ids = columns.get("", _numbers(table))
+  texts = columns["sent1"], columns["sent2"]
+  if "gold-ending" not in columns:
+    choices = _rows([columns[name] for name in layout if _ENDING.fullmatch(name)])
+    return _questions(table, ids, *texts, choices, columns.get("label"), needs_labels=needs_labels)
+  distractors = [columns[name] for name in layout if _DISTRACTOR.fullmatch(name)]
+  choices, labels = _with_gold(columns["gold-ending"], zip(*distractors, strict=True))
+  return _questions(table, ids, *texts, choices, labels)
+
+
+def read_hellaswag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+  """Reads HellaSwag's JSON lines: `ind`, `ctx_a`, `ctx_b`, `endings` and, where labels are needed, `label`.
+
+  Args and errors as of `read_swag`.
+  """
+  keys = ["ind", "ctx_a", "ctx_b", "endings", *(["label"] if needs_labels else [])]
+  table = read_json_lines(path, flag, [(key, flag) for key in keys])
+  ids, contexts, questions, endings, *labels = table.columns
+  choices = [_texts(table, row, value, "endings")[0] for row, value in enumerate(endings)]
+  return _questions(table, list(map(str, ids)), _strings(table, contexts, "ctx_a"), _strings(table, questions, "ctx_b"),
+                    choices, labels[0] if labels else None, needs_labels=needs_labels)
+
+
+def read_codah(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestions:
+  """Reads a TSV file of CODAH: category, text, choices, number of the right one; no header. See `read_swag`.
+
+  Fields with quotation marks around them are quoted as in CSV, as CODAH's own code reads them.
+  """
+  def locate(first_row: list[str]) -> tuple[list[int], bool]:
+    if len(first_row) < FEWEST_CHOICES + 3:
+      raise UserError(f"{path}:1: {len(first_row)} columns found; those of CODAH are expected: category, text, "
+                      "choices, label")
+    return list(range(len(first_row))), False
+
+  table = read_table(path, flag, "tsv", locate)
+  _, texts, *endings, labels = [list(map(_unquoted, column)) for column in table.columns]
+  return _questions(table, _numbers(table), [""] * len(texts), texts, _rows(endings), labels, needs_labels=needs_labels)
+
+
+def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_column: str | None = None,
+             context_column: str | None = None, label_column: str | None = None, id_column: str | None = None,
+             label_kind: str = "auto", file_format: str = "auto") -> ChoiceQuestions:
+  """Reads a file of somebody's own.
+
+  In CSV and TSV there is a column for each choice; the last ones may be empty where a question has fewer. In JSON lines
+  `choices_columns` are keys of texts; or it is one key, of a list of texts or of an object {"text": [...], "label":
+  [...]} with texts and their names.
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    choices_columns, question_column, context_column, label_column, id_column: names of columns or keys, or, if all are
+      numbers, columns of a file without a header. Without `label_column` the file is unlabelled.
+    label_kind: how the right choice is named: "index", from 0; "letter", from A; "text"; or "auto": index where all
+      labels of the file are whole numbers, letter where all are single letters, else text. Where choices have names,
+      the labels are these.
+    file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+
+  Raises:
+    UserError: names file and line, see `tables.py` and `_questions`.
+  """
+  singles = {"context": context_column, "question": question_column, "label": label_column, "id": id_column}
+  named = {kind: name for kind, name in singles.items() if name is not None}
+  table = read_named_columns(path, flag, [*((name, f"{kind}_column") for kind, name in named.items()),
+                                          *((name, "choices_columns") for name in choices_columns)], file_format)
+  columns = dict(zip(named, table.columns, strict=False))
+  contexts, questions = [
+      _strings(table, columns[kind], named[kind]) if kind in named else [""] * len(table.lines)
+      for kind in ("context", "question")]
+  parts = table.columns[len(named):]
+  names = None
+  if len(parts) == 1:
+    pairs = [_texts(table, row, value, choices_columns[0]) for row, value in enumerate(parts[0])]
+    choices = [texts for texts, _ in pairs]
+    names = [own for _, own in pairs] if all(own for _, own in pairs) else None
+  else:
+    choices = _rows([_strings(table, part, name) for part, name in zip(parts, choices_columns, strict=True)])
+  ids = list(map(str, columns["id"])) if "id" in named else _numbers(table)
+  return _questions(table, ids, contexts, questions, choices, columns.get("label"), label_kind, names,
+                    needs_labels=label_column is not None)
+
+
+_ENDING, _DISTRACTOR = re.compile(r"ending\d+"), re.compile(r"distractor-\d+")
+
+
+def _swag_layout(path: str, flag: str, names: list[str], needs_labels: bool) -> list[str]:
+  """The names of the columns to keep."""
+  is_full = "gold-ending" in names
+  needed = ["sent1", "sent2", *(["distractor-0"] if is_full else ["ending0", "ending1"])]
+  for name in needed:
+    if name not in names:
+      raise UserError(no_column(f"{path}:1", name, flag, names))
+  if is_full:
+    return ["sent1", "sent2", "gold-ending", *_numbered(_DISTRACTOR, names)]
+  if needs_labels and "label" not in names:
+    raise UserError(f"{no_column(f'{path}:1', 'label', flag, names)}. A file without labels can be predicted "
+                    "(--do_predict), not trained or evaluated on")
+  return [*([""] if names[0] == "" else []), "sent1", "sent2", *_numbered(_ENDING, names),
+          *(["label"] if "label" in names else [])]
+
+
+def _numbered(pattern: re.Pattern, names: Iterable[str]) -> list[str]:
+  return sorted(filter(pattern.fullmatch, names), key=lambda name: int(re.search(r"\d+", name)[0]))
+
+
+def _with_gold(gold: Sequence[str], distractors: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], np.ndarray]:
+  """Choices with the right one among them, and its numbers. A distractor that is not there is empty."""
+  choices, labels = [], []
+  for row, (right, others) in enumerate(zip(gold, distractors, strict=True)):
+    wrong = [text for text in others if text.strip()]
+    place = row % (len(wrong) + 1)
+    labels.append(place)
+    choices.append((*wrong[:place], right, *wrong[place:]))
+  return choices, np.array(labels, np.int32)
+
+
+def _rows(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+  """The choices of each row, without those at its end that are empty."""
+  rows = list(zip(*columns, strict=True))
+  return [row if row[-1] and not row[-1].isspace() else _without_empty_end(row) for row in rows]
+
+
+def _without_empty_end(row: tuple[str, ...]) -> tuple[str, ...]:
+  length = max((number for number, text in enumerate(row, 1) if text.strip()), default=0)
+  return row[:length]
+
+
+def _texts(table: Table, row: int, value: object, key: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+  """(texts of the choices, their names or None) of a JSON value."""
+  texts, names = (value.get("text"), value.get("label")) if isinstance(value, dict) else (value, None)
+  if not isinstance(texts, list) or not all(type(text) is str for text in texts):
+    raise UserError(f"{table.where(row)}: {shown(key)} must be a list of texts, not {shown(value)}")
+  if names is None:
+    return tuple(texts), None
+  if not isinstance(names, list) or len(set(map(str, names))) != len(texts):
+    raise UserError(f"{table.where(row)}: \"label\" in {shown(key)} must be {len(texts)} different names, as many as "
+                    f"there are texts, not {shown(names)}")
+  return tuple(texts), tuple(map(str, names))
+
+
+def _strings(table: Table, values: list, key: str) -> list[str]:
+  """JSON may hold anything; null is no text."""
+  if set(map(type, values)) == {str}:
+    return values
+  row = next((row for row, value in enumerate(values) if value is not None and type(value) is not str), None)
+  if row is not None:
+    raise UserError(f"{table.where(row)}: {shown(key)} must be a string, not {shown(values[row])}")
+  return ["" if value is None else value for value in values]
+
+
+def _unquoted(field: str) -> str:
+  if len(field) > 1 and field[0] == field[-1] == '"':
+    return field[1:-1].replace('""', '"')
+  return field
+
+
+def _numbers(table: Table) -> list[str]:
+  return list(map(str, range(len(table.lines))))
+
+
+def _questions(table: Table, ids: list[str], contexts: list[str], questions: list[str],
+               choices: list[tuple[str, ...]], labels: list | np.ndarray | None, label_kind: str = "index",
+               names: list[tuple[str, ...]] | None = None, *, needs_labels: bool = True) -> ChoiceQuestions:
+  """The questions, if all is there that makes one.
+
+  Args:
+    table: where everything comes from, for errors.
+    ids, contexts, questions, choices: as in `ChoiceQuestions`.
+    labels: as they stand in the file, or int32 [E]; None where it has none.
+    label_kind: see `read_own`.
+    names: of the choices, where the labels are these.
+    needs_labels: refuse a file without labels.
+
+  Raises:
+    UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty choice, neither question
+      nor context, no labels though they are needed, or a label that is none of the choices.
+  """
+  if len(set(ids)) < len(ids):
+    first: dict[str, int] = {}
+    row = next(row for row, id in enumerate(ids) if first.setdefault(id, row) != row)
+    raise UserError(f"{table.where(row)}: the id {shown(ids[row])} is also that of line "
+                    f"{table.lines[first[ids[row]]]}: every question needs one of its own")
+  for row, texts in enumerate(choices):
+    if not FEWEST_CHOICES <= len(texts) <= MOST_CHOICES:
+      count = f"{len(texts)} choice{'' if len(texts) == 1 else 's'}"
+      raise UserError(f"{table.where(row)}: {count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
+    if not all(map(str.strip, texts)):
+      number = next(number for number, text in enumerate(texts) if not text.strip())
+      raise UserError(f"{table.where(row)}: choice {number}, counted from 0, is empty: fill it in or remove the "
+                      "question")
+    if not (contexts[row].strip() or questions[row].strip()):
+      raise UserError(f"{table.where(row)}: there is neither a question nor a context: fill one in or remove the row")
+  if not isinstance(labels, np.ndarray):
+    labels = _label_numbers(table, labels, choices, label_kind, names, needs_labels)
+  return ChoiceQuestions(table.path, ids, contexts, questions, choices, labels)
+
+
+def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, ...]], kind: str,
+                   names: list[tuple[str, ...]] | None, needed: bool) -> np.ndarray | None:
+  """int32 [E]; None where there are no labels and none are needed. The arguments are those of `_questions`."""
+  labels = [str(value).strip() for value in values or ()]
+  if set(labels) <= set(_NO_LABEL):
+    if needed:
+      raise UserError(f"{table.path} has no labels: it can be predicted (--do_predict), not trained or evaluated on")
+    return None
+  if names is not None:
+    kind = "text"
+  elif kind == "auto":
+    kind = next(kind for kind in ("index", "letter", "text") if all(map(_LABEL_FORMS[kind].fullmatch, labels)))
+  numbers = [_number(label, kind, row) for label, row in zip(labels, choices if names is None else names, strict=True)]
+  for row, number in enumerate(numbers):
+    if number is None or number >= len(choices[row]):
+      expected = {"index": f"0 to {len(choices[row]) - 1}", "letter": f"A to {_LETTERS[len(choices[row]) - 1]}",
+                  "text": "the text of exactly one of them"}[kind]
+      if names is not None:
+        expected = ", ".join(names[row])
+      raise UserError(f"{table.where(row)}: the label {shown(labels[row])} is none of the {len(choices[row])} choices: "
+                      f"{expected} is expected")
+  return np.array(numbers, np.int32)
+
+
+_LETTERS = string.ascii_uppercase
+_LABEL_FORMS = {"index": re.compile(r"[0-9]{1,9}"), "letter": re.compile(r"[A-Za-z]"), "text": re.compile(r".*", re.S)}
+
+
+def _number(label: str, kind: str, choices: tuple[str, ...]) -> int | None:
+  """The number of the choice that a label names, None for none."""
+  if not _LABEL_FORMS[kind].fullmatch(label):
+    return None
+  if kind == "index":
+    return int(label)
+  if kind == "letter":
+    return _LETTERS.index(label.upper())
+  found = [number for number, text in enumerate(choices) if text.strip() == label]
+  return found[0] if len(found) == 1 else None

@@ -1,0 +1,171 @@
+"""Weights of KerasHub's (earlier KerasNLP's) BERT: a preset directory, or a `.weights.h5` file.
+
+  config.json                          sizes of the `BertBackbone`
+  model.weights.h5                     its weights
+  task.weights.h5                      of a `BertTextClassifier` or `BertMaskedLM`: those of the head
+  tokenizer.json, assets/tokenizer/    casing and vocabulary
+
+`save_weights` of a task writes encoder and head into one file. Keras names the layers in these files by their classes.
+"""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from common import files
+from common.errors import UserError
+from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.h5_files import H5File
+from modeling.checkpoints.model_garden import from_garden, original_shape
+from modeling.checkpoints.weights import (
+  HEADS,
+  WORD_EMBEDDINGS,
+  Weight,
+  check_fits,
+  config_from_shapes,
+  encoder_weights,
+  show_shape,
+)
+from modeling.config import BertConfig
+
+SUFFIX = ".weights.h5"
+_CONFIG_FILE = "config.json"
+_TOKENIZER_FILE = "tokenizer.json"
+_VOCAB_FILE = os.path.join("assets", "tokenizer", "vocabulary.txt")
+_MODEL_FILE, _TASK_FILE = f"model{SUFFIX}", f"task{SUFFIX}"
+# Theirs → ours. Everything else of a `BertBackbone` is fixed: tanh GELU, an epsilon of 1e-12.
+_SIZES = {"vocabulary_size": "vocab_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
+          "hidden_dim": "hidden_size", "intermediate_dim": "intermediate_size",
+          "max_sequence_length": "max_position_embeddings", "num_segments": "type_vocab_size"}
+_LAYERS = "layers/"
+# Not weights: the optimizer's state, seeds, the tokenizer.
+_NOT_WEIGHTS = re.compile(r"^(optimizer|preprocessor)/|seed_generator")
+
+
+def find_keras_hub(path: str) -> str | None:
+  """The file of the encoder's weights that `path` means, if it is one of KerasHub's; else None."""
+  if files.is_directory(path):
+    path = os.path.join(path, _MODEL_FILE)
+  return path if path.endswith(SUFFIX) and files.exists(path) else None
+
+
+def read_keras_hub(path: str) -> Checkpoint:
+  """Everything that lies in a preset directory, or in one file with what lies beside it.
+
+  Args:
+    path: as `find_keras_hub` returns it.
+
+  Raises:
+    UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
+  """
+  directory = os.path.dirname(path) or "."
+  paths = [path]
+  if os.path.basename(path) == _MODEL_FILE and files.exists(os.path.join(directory, _TASK_FILE)):
+    paths.append(os.path.join(directory, _TASK_FILE))
+  # (number of the file, path as today's KerasHub writes it) → (file, path in it).
+  stored = {(number, _plain(name)): (file, name) for number, file in enumerate(map(H5File, paths))
+            for name in file.shapes if not _NOT_WEIGHTS.search(name)}
+  rows = _rows(path, stored)
+  for key, row in rows.items():
+    file, name = stored[key]
+    file.check_dtype(name)
+    if len(file.shapes[name]) != len(row.garden_shape):
+      raise UserError(f"{file.path}: {name} is {show_shape(file.shapes[name])}, which has not {len(row.garden_shape)} "
+                      "dimensions")
+  places = {row.original: (row, *stored[key]) for key, row in rows.items()}
+  shapes = {original: file.shapes[name] for original, (_, file, name) in places.items()}
+  tensors = {original: original_shape(row, shapes[original]) for original, (row, _, _) in places.items()}
+  unused = {name: (file, name) for key, (file, name) in stored.items() if key not in rows}
+  config = _read_config(os.path.join(directory, _CONFIG_FILE)) or config_from_shapes(
+      shapes, {original: row.garden_shape for original, (row, _, _) in places.items()})
+  if config is not None:
+    check_fits(config, tensors, path)
+    _check_heads(config, places, path)
+
+  def read(name: str) -> np.ndarray:
+    if name in places:
+      row, file, key = places[name]
+      return from_garden(row, file.read(key))
+    file, key = unused[name]
+    return file.read(key)
+
+  vocab_file = os.path.join(directory, _VOCAB_FILE)
+  return Checkpoint(
+      description=f"{path} (KerasHub)",
+      tensors=tensors | {name: file.shapes[name] for file, name in unused.values()}, read=read, config=config,
+      vocab_file=vocab_file if files.exists(vocab_file) else None,
+      do_lower_case=_casing(os.path.join(directory, _TOKENIZER_FILE)))
+
+
+def _plain(name: str) -> str:
+  """A path as today's KerasHub writes it, with a number for each of the encoder's layers.
+
+  Keras 2 called the layers of a model "_layer_checkpoint_dependencies", and the parts of attention had an underscore.
+  """
+  name = name.replace("\\", "/").replace("_layer_checkpoint_dependencies/", _LAYERS)
+  name = re.sub(r"_self_attention_layer/_(query|key|value|output)_dense/", r"_self_attention_layer/\1_dense/", name)
+  return re.sub(r"(^|/)transformer_encoder/", r"\1transformer_encoder_0/", name)
+
+
+def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Weight]:
+  """Key → the row of the table of weights that it is.
+
+  Args:
+    path: for messages.
+    keys: (number of the file, path in it); the encoder is in file 0, a head in the last one.
+  """
+  backbones = [key.removesuffix(WORD_EMBEDDINGS.keras_hub) for _, key in keys
+               if key.endswith(_LAYERS + WORD_EMBEDDINGS.keras_hub)]
+  if len(backbones) != 1:
+    problem = f"holds {len(backbones)} encoders" if backbones else "holds no BertBackbone of KerasHub"
+    raise UserError(f"{path} {problem}: a preset directory (`save_to_preset`), or what `save_weights` of a "
+                    "BertBackbone, BertTextClassifier or BertMaskedLM wrote, is expected")
+  prefix = backbones[0]
+  numbers = [int(match[1]) for _, key in keys
+             if (match := re.match(re.escape(prefix) + r"transformer_encoder_(\d{1,6})/", key))]
+  encoder = {(0, prefix + row.keras_hub): row for row in encoder_weights(max(numbers, default=-1) + 1)}
+  last_file = max(number for number, _ in keys)
+  others = {*keys} - {*encoder}
+  for head in HEADS.values():
+    its_rows = {(last_file, _LAYERS + row.keras_hub): row for row in head.weights}
+    # A model with further layers is somebody's own, and its first dense layer is no classifier.
+    if head.keras_hub and {*its_rows} == others:
+      encoder |= its_rows
+  return {key: row for key, row in encoder.items() if key in keys}
+
+
+def _read_config(path: str) -> BertConfig | None:
+  """The configuration of a preset; None where there is none.
+
+  Raises:
+    UserError: it is of another model, or a size is missing or wrong.
+  """
+  if not files.exists(path):
+    return None
+  record = files.read_json_object(path)
+  if record.get("class_name") != "BertBackbone":
+    raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
+  values = record.get("config")
+  missing = sorted({*_SIZES} - {*values}) if isinstance(values, dict) else sorted(_SIZES)
+  if missing:
+    raise UserError(f"{path}: there is no {', '.join(missing)} in its config")
+  dropout = values.get("dropout", 0.1)
+  return BertConfig.from_dict({ours: values[theirs] for theirs, ours in _SIZES.items()} | {
+      "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, path)
+
+
+def _check_heads(config: BertConfig, places: Mapping[str, tuple], path: str) -> None:
+  """The number of attention heads shows in the shapes of this format only."""
+  for row, file, name in places.values():
+    axis = row.garden_shape.find("N")
+    if axis >= 0 and file.shapes[name][axis] != config.num_attention_heads:
+      raise UserError(f"{path}: the configuration contradicts the tensors: num_heads is {config.num_attention_heads}, "
+                      f"and {name} has {file.shapes[name][axis]}")
+
+
+def _casing(path: str) -> bool | None:
+  config = files.read_json_object(path).get("config")
+  lowercase = config.get("lowercase") if isinstance(config, dict) else None
+  return lowercase if isinstance(lowercase, bool) else None

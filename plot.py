@@ -1,0 +1,22 @@
+"""Draws runs, selections, records, predictions and models: what can be drawn is found in what is named.
+
+  python plot.py demo_output/run                                # curves, records, embeddings → demo_output/run/plots
+  python plot.py run_a run_b --what=curves --output_dir=plots   # several runs in one picture
+  python plot.py out --what=selection,reliability,threshold     # fine-tuning: a selection, a classifier, SQuAD v2.0
+  python plot.py records.tfrecord.stats.json                    # lengths and masks of records
+  python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
+  python plot.py demo_output/run --what=projector               # word embeddings for TensorBoard's projector
+
+docs/plots.md shows all of them.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from common import cli
+from plotting.options import PlotOptions
+
+if __name__ == "__main__":
+  cli.run(PlotOptions, "plotting.plot:run", positional="sources")

@@ -1,0 +1,21 @@
+"""The command that kills jobs, on a small scale; `python tests/fuzz/kill.py --kills=100` is the large one."""
+
+import random
+
+import pytest
+
+from tests.fuzz import kill
+
+
+def test_data_generation_that_is_killed_ends_with_the_same_bytes():
+  lines = []
+  assert kill.torment("data", kill.JOBS["data"], kills=2, seed=1, log=lines.append), lines
+  assert lines[0].startswith("data: 2 kills in ")
+
+
+def test_what_goes_wrong_is_found(tmp_path):
+  with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
+    kill.compare({"a": 1}, {})
+  wrong = kill.Job(("data_gen/create_pretraining_data.py", "--output_file=out"), lambda folder: None, lambda folder: {})
+  with pytest.raises(kill.Failure, match="status 2: .*must be given"):
+    kill.run_round(wrong, tmp_path / "round", 1e3, random.Random(0), 1)

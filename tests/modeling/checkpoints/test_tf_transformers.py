@@ -1,0 +1,142 @@
+"""`.h5` files written by transformers' TensorFlow classes, with the outputs they had there (tests/golden/README.md)."""
+
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from modeling.checkpoints.convert import convert
+from modeling.checkpoints.load import read_checkpoint
+from modeling.classification import ClassificationHead
+from modeling.multiple_choice import MultipleChoiceHead
+from modeling.pretraining import MaskedLmHead, NextSentenceHead
+from modeling.question_answering import QuestionAnsweringHead
+from modeling.token_classification import TokenClassificationHead
+from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, read_all
+from tests.modeling.common import arrays
+
+# Class there → our heads, and the outputs: theirs → ours from (model, the encoder's outputs).
+CLASSES = {
+    "TFBertModel": ({}, {"last_hidden_state": lambda model, out: out["sequence_output"],
+                         "pooler_output": lambda model, out: out["pooled_output"]}),
+    "TFBertForSequenceClassification": (
+        {"classifier": lambda config: ClassificationHead(config, 3)},
+        {"logits": lambda model, out: model.heads["classifier"](out["pooled_output"])}),
+    "TFBertForTokenClassification": (
+        {"tagging": lambda config: TokenClassificationHead(config, 5)},
+        {"logits": lambda model, out: model.heads["tagging"](out["sequence_output"])}),
+    "TFBertForQuestionAnswering": (
+        {"span": QuestionAnsweringHead},
+        {"start_logits": lambda model, out: model.heads["span"](out["sequence_output"])[0],
+         "end_logits": lambda model, out: model.heads["span"](out["sequence_output"])[1]}),
+    "TFBertForMultipleChoice": (
+        {"multiple_choice": MultipleChoiceHead},
+        {"logits": lambda model, out: model.heads["multiple_choice"](out["pooled_output"], choices=3)}),
+    "TFBertForNextSentencePrediction": (
+        {"next_sentence": NextSentenceHead},
+        {"logits": lambda model, out: model.heads["next_sentence"](out["pooled_output"])}),
+    "TFBertForMaskedLM": (
+        {"masked_lm": MaskedLmHead}, {"logits": lambda model, out: masked_lm(model, out["sequence_output"])}),
+    "TFBertForPreTraining": (
+        {"masked_lm": MaskedLmHead, "next_sentence": NextSentenceHead},
+        {"prediction_logits": lambda model, out: masked_lm(model, out["sequence_output"]),
+         "seq_relationship_logits": lambda model, out: model.heads["next_sentence"](out["pooled_output"])}),
+}
+
+
+def masked_lm(model, sequence_output):
+  """Logits of every position."""
+  batch, length, _ = sequence_output.shape
+  everywhere = np.broadcast_to(np.arange(length, dtype=np.int32), (batch, length))
+  return model.heads["masked_lm"](sequence_output, everywhere, model.encoder.embeddings.word_embeddings)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_outputs(golden, name):
+  makers, outputs = CLASSES[name]
+  model, report = load_into(golden / "h5/transformers" / name,
+                            lambda config: {head: make(config) for head, make in makers.items()})
+  assert report.unused == [] and all(weight.startswith("bert/pooler/") for weight in report.newly_initialised)
+  expected = arrays(golden / "h5/transformers" / name / "outputs.npz")
+  inputs = [np.reshape(expected[key], (3, 10)) for key in ("input_ids", "attention_mask", "token_type_ids")]
+  encoded = model.encoder(*inputs)
+  for key, ours in outputs.items():
+    np.testing.assert_allclose(ours(model, encoded), expected[key], atol=2e-5, rtol=0, err_msg=key)
+
+
+def test_weights_that_somebody_s_model_around_it_saved(golden):
+  model, report = load_into(golden / "h5/transformers/functional/weights.h5")
+  assert len(report.unused) == 2
+  expected = arrays(golden / "h5/transformers/functional/outputs.npz")
+  encoded = model.encoder(expected["input_ids"])
+  np.testing.assert_allclose(encoded["sequence_output"], expected["last_hidden_state"], atol=2e-5, rtol=0)
+
+
+def test_it_is_converted_bit_for_bit(golden, tmp_path):
+  source = golden / "h5/transformers/TFBertForPreTraining"
+  for output_format in ("huggingface", "original"):
+    convert(str(source), output_format, str(tmp_path / output_format))
+    assert_same(read_all(tmp_path / output_format), read_all(source))
+
+
+def test_safetensors_are_taken_where_both_are_there(golden, tmp_path):
+  source = golden / "h5/transformers/TFBertModel"
+  convert(str(source), "huggingface", str(tmp_path / "both"))
+  shutil.copyfile(source / "tf_model.h5", tmp_path / "both/tf_model.h5")
+  assert "model.safetensors" in read_checkpoint(str(tmp_path / "both")).description
+
+
+@pytest.fixture
+def directory(golden, tmp_path):
+  return shutil.copytree(golden / "h5/transformers/TFBertForPreTraining", tmp_path / "model")
+
+
+def test_damaged_files(directory):
+  path = directory / "tf_model.h5"
+  content = path.read_bytes()
+  path.write_bytes(content[:5000])
+  assert_refused(directory, "tf_model.h5 can't be read as HDF5, it is damaged or incomplete")
+  path.write_bytes(b"")
+  assert_refused(path, "can't be read as HDF5")
+
+
+def test_copies_that_differ(directory):
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    file["mlm___cls/tf_bert_for_pre_training/bert/embeddings/LayerNorm/beta:0"][0] += 1
+  assert_refused(directory, "are two names of one weight", "and differ")
+
+
+def test_other_types_and_shapes(directory):
+  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/kernel:0"
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    values = file[name][()]
+    del file[name]
+    file[name] = values.astype(np.int64)
+  assert_refused(directory, "pooler/dense/kernel:0 is of type int64")
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file[name] = values[None]
+  assert_refused(directory, "pooler/dense/kernel:0 is [1, 8, 8], a matrix is expected")
+
+
+def test_numbers_in_other_files_are_not_read(directory, tmp_path):
+  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/bias:0"
+  (tmp_path / "secret").write_bytes(bytes(32))
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file.create_dataset(name, (8,), np.float32, external=[(str(tmp_path / "secret"), 0, 32)])
+  assert_refused(directory, "pooler/dense/bias:0 are in another file, which is not read")
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    del file[name]
+    file[name] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/bias")
+  assert_refused(directory, "does not hold the whole encoder", "bert/pooler/dense/bias")
+
+
+def test_half_precision_is_widened(directory):
+  name = "bert/tf_bert_for_pre_training/bert/pooler/dense/bias:0"
+  with h5py.File(directory / "tf_model.h5", "r+") as file:
+    half = file[name][()].astype(np.float16)
+    del file[name]
+    file[name] = half
+  np.testing.assert_array_equal(read_checkpoint(str(directory)).read("bert/pooler/dense/bias"), half)

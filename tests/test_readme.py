@@ -1,0 +1,83 @@
+"""README is one path that can be walked: its commands run in order, at small sizes, on the project's samples."""
+
+import dataclasses
+import gzip
+import json
+import pathlib
+
+import pytest
+
+from tests.page_commands import PROJECT, blocks, commands, run_page
+from tests.tiny import CONFIG, write_tiny
+
+# What makes the runs short. The lengths fit the stand-in for released weights, which has 64 positions.
+SIZES = {"held_out_fraction": "0.3", "vocab_size": "400", "max_seq_length": "48", "max_query_length": "16",
+         "doc_stride": "16", "max_predictions_per_seq": "4", "dupe_factor": "1", "num_train_steps": "2",
+         "num_warmup_steps": "1", "eval_steps": "2", "train_batch_size": "4", "num_train_epochs": "1",
+         "learning_rate": "1e-3"}
+SAMPLES, RELEASED = "From text to a served model", "With released weights, GLUE and SQuAD"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  """What README finds in the current directory: the samples, cut short, and stand-ins for what one downloads."""
+  folder = tmp_path_factory.mktemp("readme")
+  samples = folder / "samples"
+  samples.mkdir()
+  for path in (PROJECT / "samples").iterdir():
+    if path.suffix == ".gz":
+      sections = gzip.decompress(path.read_bytes()).decode().split("\n\n")
+      # All of them, for some are put aside; their first paragraph each.
+      text = "\n\n".join(section.split("\n")[0] for section in sections)
+      (samples / path.name).write_bytes(gzip.compress(text.encode()))
+    elif path.suffix == ".csv":
+      (samples / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[:9]))
+    elif path.suffix == ".json":
+      content = json.loads(path.read_text())
+      (samples / path.name).write_text(json.dumps(content | {"data": content["data"][:3]}))
+  _released_weights(folder)
+  return folder
+
+
+def _released_weights(folder: pathlib.Path) -> None:
+  released = folder / "uncased_L-12_H-768_A-12"
+  write_tiny(released, "masked_lm", output_format="original",
+             config=dataclasses.replace(CONFIG, max_position_embeddings=64))
+  mrpc = folder / "glue/MRPC"
+  mrpc.mkdir(parents=True)
+  row = "{}\t1\t2\tthe list is sorted .\tthe array is returned .\n"
+  for name, start in (("train", "Quality"), ("dev", "Quality"), ("test", "index")):
+    (mrpc / f"{name}.tsv").write_text(f"{start}\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + "".join(
+        row.format(number if name == "test" else number % 2) for number in range(6)))
+  for name in ("train", "dev"):
+    (folder / f"{name}-v2.0.json").write_text(json.dumps({"version": "v2.0", "data": [{"title": "A", "paragraphs": [{
+        "context": "the list is sorted . a list is returned .", "qas": [
+            {"id": "1", "question": "who is sorted ?", "is_impossible": False,
+             "answers": [{"text": "the list", "answer_start": 0}]},
+            {"id": "2", "question": "a b ?", "is_impossible": True, "answers": []}]}]}]}))
+
+
+def test_the_samples(folder, monkeypatch):
+  monkeypatch.chdir(folder)
+  done = run_page("README.md", SIZES, SAMPLES)
+  assert len(done) == len(commands("".join(content for language, content in blocks("README.md", SAMPLES)
+                                           if language == "bash")))
+  for path in ("pretrained/checkpoint", "reviews/test_results.tsv", "served/reviews/1/saved_model.pb",
+               "questions/predictions.json", "vectors.npz", "classifier.keras"):
+    assert (folder / "output" / path).exists(), path
+
+
+def test_released_weights_glue_and_squad(folder, monkeypatch):
+  monkeypatch.chdir(folder)
+  if not (folder / "output/corpus.txt").exists():
+    (folder / "output").mkdir()
+    (folder / "output/corpus.txt").write_text("the list is sorted .\nthe array is returned .\n\n" * 20)
+  run_page("README.md", SIZES, RELEASED)
+  for path in ("mrpc/MRPC.tsv", "squad/predictions.json", "for_transformers/model.safetensors"):
+    assert (folder / "output" / path).exists(), path
+
+
+def test_commands_can_be_typed_as_they_are():
+  for language, content in blocks("README.md"):
+    assert "…" not in content and "..." not in content, content
+    assert language == "python" or all(words[0] in ("python", "echo", "mkdir") for words in commands(content))
