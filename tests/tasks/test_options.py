@@ -72,7 +72,7 @@ def test_class_weights():
     ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must not be negative"),
     ({"multi_label": True}, "--multi_label is for --task_name=custom"),
     ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
-    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be below 1")])
+    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
 def test_options_that_can_not_be(changes, message):
   with pytest.raises(UserError, match=re.escape(message)):
     classes(**changes).check()
