@@ -11,7 +11,7 @@ import pytest
 from tests.processes import Script, curve, tensors
 from tests.tasks.classification.toy_task import write_csv, write_model
 
-STEPS = 8 * 38
+STEPS = 5 * 38
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def arguments(tmp_path_factory) -> list[str]:
   train, dev = write_csv(folder / "train.csv", 300, 1), write_csv(folder / "dev.csv", 30, 2)
   return ["--task_name=custom", f"--train_file={train}", f"--dev_file={dev}", "--text_a_column=review",
           "--label_column=verdict", f"--bert_config_file={config}", "--do_train", "--do_eval", "--max_seq_length=16",
-          "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=8", "--save_checkpoints_steps=20",
+          "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=5", "--save_checkpoints_steps=20",
           "--iterations_per_loop=2"]
 
 

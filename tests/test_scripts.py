@@ -12,9 +12,10 @@ import pytest
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _PACKAGES = ("common", "data_gen", "modeling", "training", "evaluation", "tasks", "inference", "vocab", "plotting",
              "benchmarks", "experiments")
+# Scripts with our options; evaluation/conlleval.py takes those of the program that it stands in for.
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
-    if '\nif __name__ == "__main__":' in path.read_text("utf-8"))
+    if '\nif __name__ == "__main__":\n  cli.run(' in path.read_text("utf-8"))
 # Python runs it at the start of a process.
 _SITECUSTOMIZE = '''
 import sys

@@ -151,7 +151,7 @@ class WindowOptions(Options):
 
   def lengths(self) -> dict[str, int]:
     """What `make_windows` takes; logits belong to windows of these."""
-    return {name: getattr(self, name) for name in ("max_seq_length", "doc_stride", "max_query_length")}
+    return {name: getattr(self, name) for name in ("max_seq_length", "doc_stride", "max_query_length", "max_windows")}
 
 
 def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, doc_stride: int, max_query_length: int,

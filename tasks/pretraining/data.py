@@ -102,7 +102,7 @@ def parser(max_seq_length: int, max_predictions_per_seq: int, config: BertConfig
   limits = records.value_limits(max_seq_length, config.vocab_size, config.type_vocab_size)
   # As unsigned numbers, negative ones are larger than all others: one comparison finds values below and above. The
   # same holds for the bits of floats, where infinity and NaN are above all finite ones.
-  unsigned_limits = tf.constant([*limits.values(), 0x7F800000], tf.uint64)
+  unsigned_limits = np.array([*limits.values(), 0x7F800000], np.uint64)
 
   def parse(serialized):
     parsed = tf.io.parse_example(serialized, spec)

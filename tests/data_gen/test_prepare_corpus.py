@@ -197,7 +197,7 @@ class TestCommand:
       (["--input_file=folder", "--output_file=out"], ["--input_file: 'folder' is a directory"]),
       (["--input_file=a.txt", "--output_file=a.txt"], ["--output_file: a.txt is also named by --input_file"]),
       (["--input_file=a.txt", "--output_file=folder"], ["--output_file: folder is a directory"]),
-      (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in a.txt"]),
+      (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in ", "/a.txt: File exists"]),
       (["--input_file=a.txt", "--output_file=out", "--held_out_fraction=0.1"], ["belong together"]),
       (["--input_file=bad.jsonl", "--output_file=out"], ["bad.jsonl:2: not JSON"]),
       (["--input_file=a.txt", "--output_file=out", "--num_workers=0"], ["--num_workers is 0, it must be at least 1"]),

@@ -223,7 +223,7 @@ def test_one_of_two_heads(write):
     ({**CLASSES, "labels": ["no", "yes"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "labels": ["no", "yes", "no"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "kind": "regression"}, "is for a score, but its head has 3 outputs"),
-    ({**CLASSES, "max_seq_length": "9"}, "max_seq_length in task.json is '9', a whole number is expected"),
+    ({**CLASSES, "max_seq_length": "9"}, "task.json: 'max_seq_length' is \"9\", a whole number is expected"),
     (["no", "yes"], "task.json: a JSON object is expected")])
 def test_descriptions_that_contradict_the_weights(write, task, message):
   with pytest.raises(UserError, match=message):

@@ -22,11 +22,10 @@ from training.optimization import AdamWeightDecay
 LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
 
 
-@pytest.fixture(params=[("golden", False, 1), ("golden", True, 4), ("full_golden", False, 1)], ids=str)
-def way(request):
+@pytest.fixture(params=[(False, 1), (True, 4)], ids=str)
+def way(request, golden):
   """(folder of the values, jit_compile, gradient_accumulation_steps)"""
-  values, jit_compile, parts = request.param
-  return request.getfixturevalue(values), jit_compile, parts
+  return golden, *request.param
 
 
 def test_twenty_steps_of_the_original(golden, way):

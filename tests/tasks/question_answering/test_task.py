@@ -112,7 +112,7 @@ def test_what_the_weights_need_is_beside_them(version_1):
   for directory in (version_1, version_1 / "best"):
     task = read(directory, "task.json")
     assert task == {"kind": "squad", **LENGTHS, "n_best_size": 20, "max_answer_length": 30,
-                    "version_2_with_negative": False, "null_score_diff_threshold": 0.0,
+                    "max_windows": 0, "version_2_with_negative": False, "null_score_diff_threshold": 0.0,
                     "null_score_diff_threshold_is": "the default"}
   assert "cls/squad/output_weights" in read_checkpoint(str(version_1)).tensors
   text = [value.tensor.string_val[0].decode() for path in (version_1 / "eval").iterdir()
@@ -249,6 +249,7 @@ def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):
   refused("doc_stride is 7 in .*twin and 8 in .*one: give --doc_stride", twin)
   for directory in (twin, twin / "best"):
     (directory / "vocab.txt").write_text("\n".join([*WORDS[:-1], "else"]) + "\n")
+    write_json(directory / "tokenizer_config.json", {"do_lower_case": True})
   refused("the vocabulary of .*twin is not that of", twin)
   refused("two or more different runs", version_1)
   refused("leave --do_train", twin, do_train=True, train_file="x")
