@@ -1,4 +1,4 @@
-"""Whether an object of JSON holds what our own programs write into it."""
+"""Objects of JSON: whether they hold what our own programs write into them, and as a line of a file."""
 
 import json
 import types
@@ -29,6 +29,17 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
     if not _is_of_type(value.get(name), kind):
       there = f"{name!r} is {json.dumps(value[name])[:60]}" if name in value else f"there is no {name!r}"
       raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
+
+
+def json_line(record: dict) -> str:
+  """An object as one line of a file, in readable characters."""
+  line = json.dumps(record, ensure_ascii=False)
+  try:
+    line.encode()
+  except UnicodeEncodeError:
+    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
+    line = json.dumps(record)
+  return line + "\n"
 
 
 def _is_of_type(value: object, kind: object) -> bool:

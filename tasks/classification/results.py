@@ -4,13 +4,13 @@ Input: metrics, and the probabilities or scores of a test set. Output: the origi
 the one for the GLUE server (`evaluation/glue_submission.py`).
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from common import files
+from common.json_objects import json_line
 from evaluation import glue_submission
 from tasks import eval_results
 from tasks.classification.data import ClassificationData, Split
@@ -137,7 +137,7 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
       if truth is not None:
         record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
-      file.write(_json_line(record))
+      file.write(json_line(record))
 
 
 def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_label: bool) -> dict[str, object]:
@@ -150,13 +150,3 @@ def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_lab
 def _shortest(number: np.floating) -> float:
   """The float with the fewest digits that is the same number in the type of `number`."""
   return float(str(number))
-
-
-def _json_line(record: dict) -> str:
-  line = json.dumps(record, ensure_ascii=False)
-  try:
-    line.encode()
-  except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
-    line = json.dumps(record)
-  return line + "\n"

@@ -5,13 +5,13 @@ for people.
 """
 
 import csv
-import json
 import os
 from collections.abc import Mapping
 
 import numpy as np
 
 from common import files, markdown
+from common.json_objects import json_line
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from tasks import eval_results
 
@@ -51,7 +51,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
     table.writerow(["", "pred"])
     table.writerows([id, int(row.argmax())] for id, row in zip(questions.ids, rows, strict=True))
   with files.atomic_write(paths[2]) as file:
-    file.writelines(_json_line(_record(questions, number, row)) for number, row in enumerate(rows))
+    file.writelines(json_line(_record(questions, number, row)) for number, row in enumerate(rows))
   return paths
 
 
@@ -73,7 +73,7 @@ def write_hardest(directory: str, questions: ChoiceQuestions, probabilities: np.
   with files.atomic_write(path) as file:
     for row in hardest(questions, probabilities, number):
       values = np.asarray(probabilities[row], np.float32)[:len(questions.choices[row])]
-      file.write(_json_line({**_record(questions, row, values), "label": int(questions.labels[row])}))
+      file.write(json_line({**_record(questions, row, values), "label": int(questions.labels[row])}))
   return path
 
 
@@ -96,13 +96,3 @@ def _record(questions: ChoiceQuestions, row: int, probabilities: np.ndarray) -> 
   return {"id": questions.ids[row], **{name: text for name, text in texts.items() if text},
           "choices": list(questions.choices[row]), "probabilities": [float(str(value)) for value in probabilities],
           "prediction": int(probabilities.argmax())}
-
-
-def _json_line(record: dict) -> str:
-  line = json.dumps(record, ensure_ascii=False)
-  try:
-    line.encode()
-  except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
-    line = json.dumps(record)
-  return line + "\n"
