@@ -15,6 +15,7 @@ Without --data_dir the lengths are drawn from a normal distribution like MRPC's,
 import dataclasses
 import os
 import sys
+import types
 from collections.abc import Mapping
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -54,7 +55,9 @@ def main(options: FinetuningOptions) -> None:
   examples = full_batches(_read_examples(options), options.batch_size)
   steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
   if options.worker:
-    return _work(options, examples, steps)
+    from benchmarks import finetuning_programs
+
+    return work(finetuning_programs, options, examples, steps)
   seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, options.programs), len(steps))
   lengths = examples.row_lengths
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
@@ -97,15 +100,19 @@ def _read_examples(options: FinetuningOptions):
                   {"label_ids": np.asarray(split.labels, np.int32)})
 
 
-def _work(options: FinetuningOptions, examples, steps: list[int]) -> None:
-  from benchmarks import finetuning_programs
+def work(programs: types.ModuleType, options, examples, steps: list[int]) -> None:
+  """The program `options.worker` of `programs`: runs a turn of so many steps whenever it is told to.
+
+  Args:
+    options: also `hidden_size`, `layers`, `batch_size` and `max_seq_length`.
+  """
   from benchmarks.finetuning_examples import VOCAB_SIZE
   from modeling.config import BertConfig
 
   config = BertConfig(
       vocab_size=VOCAB_SIZE, hidden_size=options.hidden_size, num_hidden_layers=options.layers,
       num_attention_heads=options.hidden_size // 32, intermediate_size=4 * options.hidden_size)
-  run = getattr(finetuning_programs, options.worker)(config, examples, options.batch_size, options.max_seq_length)
+  run = getattr(programs, options.worker)(config, examples, options.batch_size, options.max_seq_length)
   remaining = iter(steps)
   interleaved.serve(lambda: run(next(remaining)))
 

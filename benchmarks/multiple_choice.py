@@ -50,7 +50,7 @@ def main(options: MultipleChoiceBenchmarkOptions) -> None:
   examples = multiple_choice_programs.full_batches(_read_examples(options), options.batch_size)
   steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
   if options.worker:
-    return _work(options, examples, steps)
+    return finetuning.work(multiple_choice_programs, options, examples, steps)
   seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, options.programs), len(steps))
   lengths = examples.row_lengths
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
@@ -71,19 +71,6 @@ def _read_examples(options: MultipleChoiceBenchmarkOptions):
 
   return encode(Tokenizer.from_file(options.vocab_file, True), read_swag(options.train_file, "train_file"),
                 options.max_seq_length, False)[0]
-
-
-def _work(options: MultipleChoiceBenchmarkOptions, examples, steps: list[int]) -> None:
-  from benchmarks import multiple_choice_programs
-  from benchmarks.finetuning_examples import VOCAB_SIZE
-  from modeling.config import BertConfig
-
-  config = BertConfig(
-      vocab_size=VOCAB_SIZE, hidden_size=options.hidden_size, num_hidden_layers=options.layers,
-      num_attention_heads=options.hidden_size // 32, intermediate_size=4 * options.hidden_size)
-  run = getattr(multiple_choice_programs, options.worker)(config, examples, options.batch_size, options.max_seq_length)
-  remaining = iter(steps)
-  interleaved.serve(lambda: run(next(remaining)))
 
 
 if __name__ == "__main__":

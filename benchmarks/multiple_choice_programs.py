@@ -114,10 +114,7 @@ def _pytorch(config, examples: ChoiceExamples, batch_size: int, make_epoch: Call
         input_ids=torch.tensor(batch["input_ids"]), attention_mask=torch.tensor(batch["input_mask"]),
         token_type_ids=torch.tensor(batch["segment_ids"]), labels=torch.tensor(batch["label_ids"], dtype=torch.long),
     ).loss
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+    peers.torch_update(model, optimizer, loss)
     loss.item()
 
   return runner(run_batch, examples, batch_size, make_epoch, range(1, limit + 1))

@@ -53,7 +53,9 @@ def main(options: NerBenchmarkOptions) -> None:
   examples = full_batches(_read_examples(options), options.batch_size)
   steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
   if options.worker:
-    return _work(options, examples, steps)
+    from benchmarks import ner_programs
+
+    return finetuning.work(ner_programs, options, examples, steps)
   programs = options.programs or (_PREDICTION if options.predict else _TRAINING)
   seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, programs), len(steps))
   lengths = examples.row_lengths
@@ -79,19 +81,6 @@ def _read_examples(options: NerBenchmarkOptions):
   windows = make_windows(encode_words(tokenizer, sentences.words), sentences.row_lengths, None, tokenizer.vocabulary,
                          max_seq_length=options.max_seq_length)
   return window_examples(windows, sentences.tags % CLASSES)
-
-
-def _work(options: NerBenchmarkOptions, examples, steps: list[int]) -> None:
-  from benchmarks import ner_programs
-  from benchmarks.finetuning_examples import VOCAB_SIZE
-  from modeling.config import BertConfig
-
-  config = BertConfig(
-      vocab_size=VOCAB_SIZE, hidden_size=options.hidden_size, num_hidden_layers=options.layers,
-      num_attention_heads=options.hidden_size // 32, intermediate_size=4 * options.hidden_size)
-  run = getattr(ner_programs, options.worker)(config, examples, options.batch_size, options.max_seq_length)
-  remaining = iter(steps)
-  interleaved.serve(lambda: run(next(remaining)))
 
 
 if __name__ == "__main__":

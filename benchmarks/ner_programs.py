@@ -136,10 +136,7 @@ def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, 
   def run_batch(batch: dict) -> None:
     labels = np.where(known_labels(batch) >= 0, batch["label_ids"], _IGNORED)
     loss = model(**_torch_features(batch), labels=torch.tensor(labels, dtype=torch.long)).loss
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+    peers.torch_update(model, optimizer, loss)
     loss.item()
 
   return runner(run_batch, examples, batch_size, make_epoch, range(1, limit + 1))

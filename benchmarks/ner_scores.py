@@ -18,8 +18,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
+from benchmarks import peers
 from common import cli
-from common.errors import UserError
 from common.options import Options, option
 
 # What PyTorch's loss leaves out.
@@ -43,12 +43,7 @@ class ScoresOptions(Options):
 
 
 def main(options: ScoresOptions) -> None:
-  os.environ.setdefault("HF_HUB_OFFLINE", "1")
-  try:
-    import torch  # noqa: F401
-    import transformers  # noqa: F401
-  except ImportError as error:
-    raise UserError(f"{error.name} is not installed: pip install -r requirements-peers.txt") from None
+  peers.check_torch()
   from tasks.token_classification.options import TokenClassificationOptions
   from tasks.token_classification.task import TokenClassificationTask
 

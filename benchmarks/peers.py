@@ -1,5 +1,8 @@
 """The models that benchmarks compare with, of the same shape as ours; for the peers' own processes."""
 
+import os
+
+from common.errors import UserError
 from modeling.config import BertConfig
 
 
@@ -32,3 +35,23 @@ def huggingface_config(config: BertConfig, **changes):
       vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
       num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
       max_position_embeddings=config.max_position_embeddings, **changes)
+
+
+def torch_update(model, optimizer, loss) -> None:
+  """The rest of a step of PyTorch: the gradient of `loss`, clipped to norm 1, and the update."""
+  import torch
+
+  loss.backward()
+  torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+  optimizer.step()
+  optimizer.zero_grad()
+
+
+def check_torch() -> None:
+  """Raises `UserError` where PyTorch or transformers are missing."""
+  os.environ.setdefault("HF_HUB_OFFLINE", "1")
+  try:
+    import torch  # noqa: F401
+    import transformers  # noqa: F401
+  except ImportError as error:
+    raise UserError(f"{error.name} is not installed: pip install -r requirements-peers.txt") from None

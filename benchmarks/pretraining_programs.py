@@ -119,10 +119,7 @@ def pytorch(config, batch: dict, precision: str) -> Callable[[], None]:
     lower = torch.autocast("cpu", torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext()
     with lower:
       loss = model(**inputs).loss
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+    peers.torch_update(model, optimizer, loss)
     loss.item()
 
   return step
