@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.processes import Script, curve, tensors
+from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.task import run as pretrain
+from tests.processes import Script, curve, run_here, tensors
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
 
 STEPS = 300
@@ -33,14 +35,11 @@ def arguments(tmp_path_factory) -> list[str]:
 @pytest.fixture(scope="module")
 def uninterrupted(arguments, tmp_path_factory) -> pathlib.Path:
   folder = tmp_path_factory.mktemp("uninterrupted")
-  status, output, errors = Script("run_pretraining.py", folder / "log", *arguments, f"--output_dir={folder}/run").end()
-  assert status == 0, errors
-  assert f"trained to step {STEPS}: {folder}/run/ckpt-{STEPS}" in output
-  assert "Traceback" not in errors
+  run_here(PretrainingOptions, pretrain, *arguments, f"--output_dir={folder}/run")
   return folder / "run"
 
 
-def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, uninterrupted, tmp_path):
+def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, uninterrupted, tmp_path, capsys):
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
   script = Script("run_pretraining.py", tmp_path / "first", *command)
@@ -57,8 +56,10 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   script.signal_at_step(signal.SIGKILL, run, stopped + 60)
   assert script.end()[0] == -signal.SIGKILL
 
-  status, output, errors = Script("run_pretraining.py", tmp_path / "third", *command).end()
-  assert status == 0, errors
+  capsys.readouterr()
+  run_here(PretrainingOptions, pretrain, *command)
+  output = capsys.readouterr().out
+  assert f"trained to step {STEPS}: {run}/ckpt-{STEPS}" in output
   saved = int(output.partition(", step ")[2].split()[0])
   assert stopped < saved < STEPS and saved % 50 == 0
   assert f"resuming from {run}/ckpt-{saved}, step {saved}" in output

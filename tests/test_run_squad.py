@@ -11,13 +11,13 @@ import pytest
 from common import files
 from tasks.question_answering.options import SquadOptions
 from tasks.question_answering.task import run
-from tests.processes import Script, curve, tensors
+from tests.processes import Script, curve, run_here, tensors
 from tests.tasks.question_answering.toy_squad import LENGTHS, write_files
 
 EPOCHS = 12
 
 
-def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
+def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
   write_files(tmp_path)
   flags = dict(train_file=f"{tmp_path}/train2.json", predict_file=f"{tmp_path}/dev2.json",
                bert_config_file=f"{tmp_path}/bert_config.json", train_batch_size=16, learning_rate=0.003,
@@ -30,11 +30,10 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
   first.signal_at_step(signal.SIGTERM, tmp_path / "stopped", 40)
   status, out, err = first.end()
   assert (status, "SIGTERM: saved step" in out) == (0, True), err
-  second = Script("run_squad.py", tmp_path / "second", *arguments)
+  run_here(SquadOptions, run, *arguments)
+  assert "resuming from" in capsys.readouterr().out
   whole = SquadOptions(output_dir=f"{tmp_path}/whole", do_train=True, do_predict=True, **given, **flags)
   assert run(whole) == 0
-  status, out, err = second.end()
-  assert (status, "resuming from" in out) == (0, True), err
   stopped, whole = (tensors(tmp_path / name) for name in ("stopped", "whole"))
   assert stopped.keys() == whole.keys()
   for key, value in whole.items():

@@ -20,18 +20,12 @@ def run_on_two_cpus(script, folder) -> tuple[dict, str]:
     return dict(file), done.stdout
 
 
-@pytest.fixture(scope="module")
-def results(project, tmp_path_factory) -> dict:
-  """What `mirrored_on_two_cpus.py` trained: "<strategy>-<jit_compile> <key>" → tensor, "... reports" → reports."""
-  found, printed = run_on_two_cpus(
-      project / "tests/training/mirrored_on_two_cpus.py", tmp_path_factory.mktemp("mirrored"))
+def test_two_devices_train_as_one(project, tmp_path):
+  """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on the example, not on
+  the device. Without XLA: two processes in `tests/test_run_pretraining.py`."""
+  results, printed = run_on_two_cpus(project / "tests/training/mirrored_on_two_cpus.py", tmp_path)
   assert "2 x CPU (MirroredStrategy), float32, XLA on" in printed
-  return found
-
-
-@pytest.mark.parametrize("name", ["mirrored-false", "mirrored-true"])
-def test_two_devices_train_as_one(results, name):
-  """With dropout: the units that are dropped depend on the example, not on the device."""
+  name = "mirrored-true"
   found, expected = (json.loads(results[f"{run} reports"].item()) for run in (name, "none-false"))
   assert [(line["split"], line["step"]) for line in found] == [(line["split"], line["step"]) for line in expected]
   assert len(found) == 11
