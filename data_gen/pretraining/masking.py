@@ -10,6 +10,9 @@ import numpy as np
 
 from common.errors import UserError
 
+# Of the paper, as percentages.
+DEFAULT_RATIOS = "80,10,10"
+
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
@@ -82,6 +85,12 @@ class Masked:
   kind_counts: dict[str, int]
 
 
+def predictions_of(length: np.ndarray, masked_lm_prob: float, max_predictions_per_seq: int) -> np.ndarray:
+  """How many tokens of sequences of these lengths, [B], are to be predicted: int64 [B], where there are as many."""
+  # numpy rounds halves to even, as Python does.
+  return np.minimum(np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq)
+
+
 def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, masking: Masking,
          rng: np.random.Generator) -> Masked:
   """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides them.
@@ -98,9 +107,8 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   candidate = column < (length - 1).astype(np.uint16)[:, None]
   candidate[:, 0] = False
   candidate[np.arange(batch), second_sep] = False
-  # numpy rounds halves to even, as Python does.
-  goal = np.maximum(np.rint(length * masking.masked_lm_prob).astype(np.int64), 1)
-  goal = np.minimum(np.minimum(goal, masking.max_predictions_per_seq), candidate.sum(1, dtype=np.int64))
+  goal = np.minimum(predictions_of(length, masking.masked_lm_prob, masking.max_predictions_per_seq),
+                    candidate.sum(1, dtype=np.int64))
   if masking.is_continuation is None:
     chosen, count = _choose_tokens(candidate, goal, masking.max_predictions_per_seq, rng)
   else:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_gen.pretraining import records
+from data_gen.pretraining import schema
 from modeling.config import BertConfig
 from tasks.pretraining.data import parser
 from tests.training.common import LENGTH, PREDICTIONS, TINY, instances, numbers, write_records
@@ -81,7 +81,7 @@ def test_what_is_written_is_read(files):
   dataset = evaluation_dataset(RecordFiles(files.paths[:1], COUNTS[:1], (False,)), parse, COUNTS[0], ONE)
   features = {name: value.numpy() for name, value in next(iter(dataset)).items()}
   np.testing.assert_array_equal(features.pop("is_real_example"), 1)
-  assert set(features) == set(expected) == set(records.FEATURES)
+  assert set(features) == set(expected) == set(schema.FEATURES)
   for name, value in expected.items():
     np.testing.assert_array_equal(features[name], value, err_msg=name)
   assert {value.dtype for value in features.values()} == {np.dtype(np.int32), np.dtype(np.float32)}
@@ -97,7 +97,7 @@ def test_the_feature_names_of_the_model_garden_are_translated():
       "masked_lm_weights": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0])),
       "next_sentence_labels": ints(1)}))
   features = parser(2, 1, BertConfig(vocab_size=8), True)([example.SerializeToString()])
-  assert set(features) == set(records.FEATURES)
+  assert set(features) == set(schema.FEATURES)
   np.testing.assert_array_equal(features["input_ids"], [[5, 6]])
   np.testing.assert_array_equal(features["segment_ids"], [[0, 1]])
 
