@@ -11,7 +11,7 @@ import numpy as np
 
 from common.errors import UserError
 from data_gen.pretraining import tfrecord
-from data_gen.pretraining.schema import MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
+from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,20 +34,21 @@ def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
 
 
 def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-  """The sequences of a packed record, each under the names of the original schema; of another record itself.
+  """The sequences of a record, each under the names of the original schema; there are none but itself if not packed.
 
   Args:
-    features: as `read_examples` yields them.
+    features: as `read_examples` yields them; those of masks are empty where the record has none.
   """
+  no_masks = {name: np.zeros(0, FEATURES[name]) for name in MASK_FEATURES}
   if "next_sentence_positions" not in features:
-    return [dict(features)]
+    return [no_masks | features]
   sequences = []
   for number, begin in enumerate(features["next_sentence_positions"], 1):
     mine = features["input_mask"] == number
     if not mine.any():
       break
     sequence = {"input_ids": features["input_ids"][mine], "input_mask": np.ones(mine.sum(), np.int64),
-                "segment_ids": features["segment_ids"][mine],
+                "segment_ids": features["segment_ids"][mine], **no_masks,
                 "next_sentence_labels": features["next_sentence_labels"][number - 1:number]}
     if "masked_lm_ids" in features:
       chosen = mine[features["masked_lm_positions"]] & (features["masked_lm_weights"] > 0)

@@ -144,8 +144,7 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
   example = sequences[0]
   length = int(example["input_mask"].sum())
   shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
-  for position, label, weight in zip(*(example.get(name, np.zeros(0, np.int64)).tolist() for name in MASK_FEATURES),
-                                     strict=True):
+  for position, label, weight in zip(*(example[name].tolist() for name in MASK_FEATURES), strict=True):
     if weight:
       word = shown[position]
       style = terminal.HIDDEN if word == MASK else terminal.RIGHT if word == tokens[label] else terminal.RANDOM

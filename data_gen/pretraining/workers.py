@@ -19,7 +19,7 @@ import numpy as np
 
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
-from data_gen.pretraining.masking import Masking, MaskingRatios, mask, predictions_of
+from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -180,7 +180,7 @@ def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.
     masking = Masking(options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
                       vocabulary.size, vocabulary.mask_id,
                       vocabulary.is_continuation if options.do_whole_word_mask else None)
-    masked = mask(input_ids, length, a_length + 1, masking, rng)
+    masked = mask(input_ids, length, a_length + 1, masking, Draws(rng))
   features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
   return features, length, statistics.count_instances(
       masked, options.max_seq_length, length, a_length, b_length, rows["random_next"])
