@@ -71,7 +71,7 @@ def test_masks_follow_from_seed_pass_and_record(packed):
   for name in MASK_FEATURES:
     np.testing.assert_array_equal(again[name], first[name][7:12])
   for other in (masked(features, passes=1), masked(features, seed=2), masked(features, first=1)):
-    assert (other["masked_lm_positions"] != first["masked_lm_positions"]).any(axis=1).mean() > 0.9
+    assert (other["masked_lm_positions"] != first["masked_lm_positions"]).any(axis=1).mean() > 0.8
 
 
 def test_a_row_never_has_more_predictions_than_fit():
