@@ -195,10 +195,14 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         attentions.append(probabilities)
       outputs[f"encoder_layer_{index}"] = x
     outputs["sequence_output"] = x
-    outputs["pooled_output"] = ops.tanh(self.pooler(x[:, 0]))
+    outputs["pooled_output"] = self.pool(x[:, 0])
     if return_attention_probabilities:
       outputs["attention_probabilities"] = tuple(attentions)
     return outputs
+
+  def pool(self, first_token):
+    """[..., H], the last layer's output for the [CLS] of a sequence → [..., H]: the pooled output."""
+    return ops.tanh(self.pooler(first_token))
 
   def enable_lora(self, rank: int, lora_alpha: float | None = None, layers: tuple[str, ...] = ("query", "value")
                   ) -> None:

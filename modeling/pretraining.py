@@ -10,7 +10,16 @@ from keras import ops
 
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense, matmul_transposed, truncated_normal
+from modeling.layers import (
+  LayerNorm,
+  activation,
+  add_bias,
+  check_policy,
+  dense,
+  gather_positions,
+  matmul_transposed,
+  truncated_normal,
+)
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
@@ -50,15 +59,12 @@ class MaskedLmHead(Configured, keras.layers.Layer):
     Returns:
       float32 logits [B, P, V].
     """
-    batch, length, hidden = ops.shape(sequence_output)
-    predictions = ops.shape(positions)[1]
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
-    rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
-    x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
+    x = ops.reshape(gather_positions(sequence_output, positions), (-1, self.config.hidden_size))  # [B * P, H]
     x = self.layer_norm(self._activation(self.dense(x)))
     logits = matmul_transposed(x, word_embeddings)  # [B * P, V]
     logits = add_bias(ops.cast(logits, "float32"), self.output_bias)
-    return ops.reshape(logits, (batch, predictions, self.config.vocab_size))
+    return ops.reshape(logits, (*ops.shape(positions), self.config.vocab_size))
 
 
 @register
@@ -80,8 +86,9 @@ class NextSentenceHead(Configured, keras.layers.Layer):
     self.output_bias = self.add_weight(shape=(2,), initializer="zeros", name="output_bias")
 
   def call(self, pooled_output):
-    """[B, H] → float32 logits [B, 2]: column 0 "is the next", column 1 "is a random one"."""
-    return add_bias(matmul_transposed(pooled_output, self.output_weights), self.output_bias)
+    """[..., H] → float32 logits [..., 2]: column 0 "is the next", column 1 "is a random one"."""
+    flat = matmul_transposed(ops.reshape(pooled_output, (-1, self.config.hidden_size)), self.output_weights)
+    return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(pooled_output)[:-1], 2))
 
 
 @register
@@ -102,15 +109,18 @@ class BertForPreTraining(BertTaskModel):
     """Runs the model on a batch of pre-training records.
 
     Args:
-      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; other keys
-        are ignored.
+      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
+        hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
       dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
-      "next_sentence_logits" float32 [B, 2].
+      "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H].
     """
     outputs = self.encode(features, dropout, training)
+    if "next_sentence_positions" in features:
+      outputs["pooled_output"] = self.encoder.pool(
+          gather_positions(outputs["sequence_output"], features["next_sentence_positions"]))
     return {
         **outputs,
         "masked_lm_logits": self.masked_lm(
@@ -146,8 +156,7 @@ class BertForPreTraining(BertTaskModel):
       inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
     token_weights, sentence_weights = _weights(features)
-    labels = {"masked_lm": features["masked_lm_ids"],
-              "next_sentence": ops.reshape(features["next_sentence_labels"], (-1,))}
+    labels = {"masked_lm": features["masked_lm_ids"], "next_sentence": _sentence_labels(features)}
     return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
 
 
@@ -161,7 +170,8 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
     features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
       "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
-      examples; with `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
+      examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K]; with
+      `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
     mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
       paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
 
@@ -174,7 +184,8 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
   token_logits = outputs["masked_lm_logits"]
   token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
   token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
-  sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
+  sentence_logits = ops.reshape(outputs["next_sentence_logits"], (-1, 2))  # [B, 2]; of packed rows [B * K, 2]
+  sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))
   parts = {}
   if mask_id is not None:
     positions = ops.cast(features["masked_lm_positions"], "int32")
@@ -183,7 +194,7 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     parts["masked_lm_at_mask"] = ops.reshape(at_mask, (-1,))
   return {
       **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,)), parts),
-      **weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
+      **weighted_sums("next_sentence", sentence_logits, sentence_labels, ops.reshape(sentence_weights, (-1,))),
   }
 
 
@@ -222,6 +233,15 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
 
 
 def _weights(features: dict) -> tuple:
-  """Weights of the masked positions, float32 [B, P], and of the examples, float32 [B]."""
-  sentence_weights = example_weights(features)
-  return ops.cast(features["masked_lm_weights"], "float32") * sentence_weights[:, None], sentence_weights
+  """Weights of the masked positions, float32 [B, P], and of the sequences, float32 [B] or of packed rows [B, K]."""
+  row_weights = example_weights(features)
+  token_weights = ops.cast(features["masked_lm_weights"], "float32") * row_weights[:, None]
+  if "next_sentence_weights" in features:
+    return token_weights, ops.cast(features["next_sentence_weights"], "float32") * row_weights[:, None]
+  return token_weights, row_weights
+
+
+def _sentence_labels(features: dict):
+  """int [B]; of packed rows [B, K]."""
+  labels = features["next_sentence_labels"]
+  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))
