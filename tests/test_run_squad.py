@@ -43,12 +43,13 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
     assert files.read_json(f"{tmp_path}/stopped/{name}") == files.read_json(f"{tmp_path}/whole/{name}"), name
 
 
-def test_two_devices_train_and_predict_as_one(tmp_path, project):
+def test_two_devices_predict_as_one(tmp_path, project):
+  """With an untrained model; that they train as one is in `tests/training/test_devices.py`."""
   script = project / "tests/tasks/question_answering/squad_on_two_cpus.py"
   done = subprocess.run([sys.executable, str(script), str(tmp_path)],
                         capture_output=True, text=True, timeout=400, cwd=tmp_path)
   assert done.returncode == 0, done.stderr
-  assert "2 x CPU (MirroredStrategy), float32" in done.stdout
+  assert "2 x CPU (MirroredStrategy)" in done.stdout
   contents = files.read_json(str(tmp_path / "dev.json"))
   ids = [question["id"] for paragraph in contents["data"][0]["paragraphs"] for question in paragraph["qas"]]
   assert len(ids) == 13
