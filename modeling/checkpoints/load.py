@@ -131,7 +131,8 @@ def read_checkpoint(path: str) -> Checkpoint:
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
   if files.exists(os.path.join(path, FEATURE_BASED_FILE)):
     raise UserError(f"{path} holds taggers on fixed activations (--feature_based), which score and predict in their "
-                    "run only: give run_ner.py the new file as --test_file and another --output_dir, or fine-tune a model")
+                    "run only: give run_ner.py the new file as --test_file and another --output_dir, or fine-tune a "
+                    "model")
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
                   "one, is expected")
