@@ -39,6 +39,8 @@ CHARTS = {
         "enough.", _SHARE),
     "masked_lm_accuracy_at_mask": Chart(
         QUALITY, "Share of right predictions where the token is hidden behind [MASK].", _SHARE),
+    "masked_lm_perplexity": Chart(
+        QUALITY, "e to the power of masked_lm_loss: as if the model chose among so many equally probable tokens."),
     "next_sentence_accuracy": Chart(
         QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),

@@ -3,6 +3,7 @@
 Input: records of masked sequence pairs; output: logits [B, P, V] and [B, 2].
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import keras
@@ -14,6 +15,9 @@ from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
+
+# The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
+_LARGEST_EXPONENT = 700.0
 
 
 @register
@@ -208,14 +212,16 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
     losses: parts of the loss; the others are not reported.
 
   Returns:
-    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; "masked_lm_accuracy_at_mask" where
-    predictions at [MASK] were counted and there were some.
+    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; of tokens also "<part>_perplexity"
+    (table 6 of the paper); "masked_lm_accuracy_at_mask" where predictions at [MASK] were counted and there were some.
   """
   metrics = {}
   for part in losses:
     count = max(sums[f"{part}_count"], 1e-5)
     metrics[f"{part}_loss"] = sums[f"{part}_loss_sum"] / count
     metrics[f"{part}_accuracy"] = sums[f"{part}_correct"] / count
+    if part != "next_sentence":
+      metrics[f"{part}_perplexity"] = math.exp(min(metrics[f"{part}_loss"], _LARGEST_EXPONENT))
   if sums.get("masked_lm_at_mask_count", 0) > 0:
     metrics["masked_lm_accuracy_at_mask"] = sums["masked_lm_at_mask_correct"] / sums["masked_lm_at_mask_count"]
   return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}

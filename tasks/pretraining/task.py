@@ -70,6 +70,7 @@ class PretrainingTask(Task):
   def __init__(self, options: PretrainingOptions):
     self.options = options
     self.notes = []
+    self.optional_heads = () if options.next_sentence_prediction else ("next_sentence",)
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
     self.config = options.adapt(_config(options, given))
     lengths = (options.max_seq_length, options.max_predictions_per_seq)

@@ -17,12 +17,13 @@ from modeling.checkpoints.load import read_checkpoint
 from tasks.pretraining.data import check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.task import run
+from tests.tiny import TOKENS, write_tiny
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from training import run_directory
 from training.inputs import RecordFiles, evaluation_dataset
 
-METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "next_sentence_accuracy",
-           "next_sentence_loss"}
+METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "masked_lm_perplexity",
+           "next_sentence_accuracy", "next_sentence_loss"}
 BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
 # TensorBoard's tag of the order of charts.
 LAYOUT = "custom_scalars__config__"
@@ -94,6 +95,7 @@ def test_the_results_of_the_evaluation(trained):
   as_json = json.loads((trained / "eval_results.json").read_text())
   assert {name: str(value) for name, value in as_json.items()} == results
   assert as_json["loss"] == pytest.approx(as_json["masked_lm_loss"] + as_json["next_sentence_loss"])
+  assert as_json["masked_lm_perplexity"] == pytest.approx(np.exp(as_json["masked_lm_loss"]))
   evaluations = [line for line in run_directory.read_metrics(str(trained)) if line["split"] == "eval"]
   for name in METRICS:
     assert evaluations[-1][name] == pytest.approx(as_json[name], rel=1e-6)
@@ -176,6 +178,18 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
   assert results["global_step"] == 0 and set(results) >= {*METRICS, "global_step"} - {"masked_lm_accuracy_at_mask"}
 
 
+def test_the_perplexity_of_a_model_that_has_only_a_masked_lm_head(options, tmp_path):
+  records = write_records(tmp_path / "records", 8, vocab_size=len(TOKENS))
+  (tmp_path / "model").mkdir()
+  model = write_tiny(tmp_path / "model", "masked_lm", output_format="huggingface")
+  options = dataclasses.replace(options, init_checkpoint=model, bert_config_file=None, input_file=records,
+                                eval_file=None, do_train=False, do_eval=True)
+  refused(options, "not a trained model for this task")
+  assert run(dataclasses.replace(options, next_sentence_prediction=False)) == 0
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  assert results["masked_lm_perplexity"] == pytest.approx(np.exp(results["loss"]))
+
+
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
   options = dataclasses.replace(options, init_checkpoint=str(trained), num_train_steps=1, learning_rate=1e-9,
                                 num_warmup_steps=0, next_sentence_prediction=False, do_eval=True)
@@ -186,7 +200,7 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
-                          *BASELINES}
+                          "masked_lm_perplexity", *BASELINES}
   output = capsys.readouterr().out
   assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
