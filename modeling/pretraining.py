@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import keras
 from keras import ops
 
+from common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense, matmul_transposed, truncated_normal
@@ -59,10 +60,18 @@ class MaskedLmHead(Configured, keras.layers.Layer):
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
     rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
     x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
-    x = self.layer_norm(self._activation(self.dense(x)))
-    logits = matmul_transposed(x, word_embeddings)  # [B * P, V]
-    logits = add_bias(ops.cast(logits, "float32"), self.output_bias)
+    logits = self.project(self.transform(x), word_embeddings, self.output_bias)  # [B * P, V]
     return ops.reshape(logits, (batch, predictions, self.config.vocab_size))
+
+  def transform(self, x):
+    """What is projected to the vocabulary: [R, H] → [R, H]."""
+    return self.layer_norm(self._activation(self.dense(x)))
+
+  @staticmethod
+  def project(x, word_embeddings, output_bias):
+    """float [R, H], float [V, H] and float [V] → float32 logits [R, V]."""
+    logits = matmul_transposed(x, ops.cast(word_embeddings, x.dtype))
+    return add_bias(ops.cast(logits, "float32"), output_bias)
 
 
 @register
@@ -90,10 +99,21 @@ class NextSentenceHead(Configured, keras.layers.Layer):
 
 @register
 class BertForPreTraining(BertTaskModel):
-  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`."""
+  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
+
+  Raises:
+    UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
+  """
+
+  # Names of the parts of the loss, for the two heads.
+  loss_parts = ("masked_lm", "next_sentence")
+  _predicts_next_token = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
+    if self.causal and not self._predicts_next_token:
+      raise UserError("a left-to-right model (\"is_decoder\": true in its configuration) has not learnt to fill masks: "
+                      "it predicts the next token, see BertForCausalLm")
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
     self.build_weights()
@@ -125,19 +145,19 @@ class BertForPreTraining(BertTaskModel):
 
   def compile_defaults(self) -> dict:
     """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
-    return {"loss": {head: CrossEntropy(f"{head}_loss") for head in self.heads},
-            "weighted_metrics": {head: [Accuracy("accuracy")] for head in self.heads}}
+    return {"loss": {part: CrossEntropy(f"{part}_loss") for part in self.loss_parts},
+            "weighted_metrics": {part: [Accuracy("accuracy")] for part in self.loss_parts}}
 
   def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-    """As in Keras; losses are given by the names of the heads, for the logits only."""
+    """As in Keras; losses are given by the names in `loss_parts`, for the logits only."""
     return super().compute_loss(x, y, self._logits(y_pred), sample_weight, training)
 
   def compute_metrics(self, x, y, y_pred, sample_weight=None):
-    """As in Keras; metrics are given by the names of the heads, for the logits only."""
+    """As in Keras; metrics are given by the names in `loss_parts`, for the logits only."""
     return super().compute_metrics(x, y, self._logits(y_pred), sample_weight)
 
   def _logits(self, outputs: dict) -> dict:
-    return {head: outputs[f"{head}_logits"] for head in self.heads}
+    return {part: outputs[f"{part}_logits"] for part in self.loss_parts}
 
   @staticmethod
   def fit_batch(features: dict) -> tuple[dict, dict, dict]:

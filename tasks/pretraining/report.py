@@ -44,7 +44,8 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
                 f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
   ]
   if devices.kind == "CPU":
-    flops = examples * training_flops(config, options.max_seq_length, options.max_predictions_per_seq)
+    predictions = options.max_seq_length if config.causal else options.max_predictions_per_seq
+    flops = examples * training_flops(config, options.max_seq_length, predictions)
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
                           f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))

@@ -207,6 +207,25 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   assert "float32, XLA off" in output and "parameters" in output
 
 
+def test_a_left_to_right_model(data, options, tmp_path, capsys):
+  """Trained and evaluated without next sentences; and it stays left-to-right wherever it goes."""
+  config = tmp_path / "bert_config.json"
+  dataclasses.replace(ONE_LAYER, causal=True).to_file(str(config))
+  options = dataclasses.replace(options, bert_config_file=str(config), do_eval=True, num_train_steps=2,
+                                next_sentence_prediction=False)
+  assert run(options) == 0
+  assert "left-to-right: every position predicts the next token" in capsys.readouterr().out
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  metrics = {"loss", "next_token_loss", "next_token_accuracy", "next_token_perplexity"}
+  assert set(results) == {"global_step", *metrics}
+  assert all(metrics < set(line) for line in run_directory.read_metrics(options.output_dir))
+  assert read_checkpoint(options.output_dir).config.causal
+  bidirectional = f"{data}/bert_config.json"
+  refused(options, "is_decoder is True there and None here", bert_config_file=bidirectional)
+  refused(options, "describes a bidirectional model, but", "is left-to-right", bert_config_file=bidirectional,
+          output_dir=str(tmp_path / "other"), init_checkpoint=options.output_dir)
+
+
 # ---------------------------------------------------------------------------------------------------- bad input
 
 
