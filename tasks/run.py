@@ -18,7 +18,7 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BE
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
-from modeling.checkpoints.weights import original_names
+from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from tasks import selection
 from tasks.degenerate import describe_degenerate
@@ -317,7 +317,8 @@ class Run:
     self._note(report.describe())
     if task.head_mismatch is not None:
       self._note(f"the head is newly initialised: {task.head_mismatch}")
-    if not task.options.do_train and any(name in heads for name in report.newly_initialised):
+    optional = {weight.original for head in task.optional_heads for weight in HEADS[head].weights}
+    if not task.options.do_train and {*heads} & {*report.newly_initialised} - optional:
       raise UserError(f"{start.description} is not a trained model for this task"
                       f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "
                       "of one")

@@ -43,6 +43,7 @@ class Task(abc.ABC):
     config: of the model, as it is written into the run directory.
     start: the weights to start from where the run has no checkpoint of its own; None for random ones.
     start_step: updates that these weights have seen.
+    optional_heads: heads of the model that need not be in a checkpoint that is only evaluated.
     head_mismatch: why the head in `start` is of no use here; None where it belongs to this task, or there is none.
     vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None where they are not known.
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
@@ -58,6 +59,7 @@ class Task(abc.ABC):
   config: BertConfig
   start: Checkpoint | None = None
   start_step: int = 0
+  optional_heads: tuple[str, ...] = ()
   head_mismatch: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None

@@ -48,7 +48,8 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
                 f"{examples / train_records.num_sequences:.2f} epochs"),
   ]
   if devices.kind == "CPU":
-    flops = steps * rows * training_flops(config, options.max_seq_length, options.max_predictions_per_seq)
+    predictions = options.max_seq_length if config.causal else options.max_predictions_per_seq
+    flops = steps * rows * training_flops(config, options.max_seq_length, predictions)
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
                           f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))

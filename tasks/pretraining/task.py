@@ -11,9 +11,9 @@ import tensorflow as tf
 from common.errors import UserError
 from common.options import declared_options
 from data_gen.pretraining.masking import Masking, MaskingRatios
+from modeling.causal_lm import BertForCausalLm, causal_lm_counts
 from modeling.checkpoints.companion_files import Checkpoint
-from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import read_checkpoint, step_of
+from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.memory import batch_bytes, check_memory
@@ -47,10 +47,14 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   """Pre-training as the training step sees it.
 
   Args:
-    model: what is trained.
+    model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
     mask_id: of [MASK], see `pretraining_sums`.
   """
+  if isinstance(model, BertForCausalLm):
+    losses = tuple("next_token" if part == "masked_lm" else part for part in losses)
+    return Objective(losses=losses, counts=causal_lm_counts, sums=model.sums,
+                     metrics=lambda sums: pretraining_metrics(sums, losses))
   return Objective(
       losses=losses, counts=pretraining_counts,
       sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
@@ -75,8 +79,12 @@ class PretrainingTask(Task):
   def __init__(self, options: PretrainingOptions):
     self.options = options
     self.notes = []
+    self.optional_heads = () if options.next_sentence_prediction else ("next_sentence",)
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
     self.config = options.adapt(_config(options, given))
+    if self.config.causal:
+      self.shown_metric = "next_token_accuracy"
+      self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
     lengths = (options.max_seq_length, options.max_predictions_per_seq)
     self.train_records = data.check_records(options.input_file, "input_file", self.config, *lengths)
     self.eval_records = self.train_records
@@ -111,7 +119,7 @@ class PretrainingTask(Task):
                         "with --dynamic_masking")
 
   def _parser(self, given: PretrainingRecords) -> Callable:
-    if given.schema.has_masks:
+    if given.schema.has_masks or self.config.causal:
       return data.parser(given.schema, self.config)
     options = self.options
     if self.vocabulary is None:
@@ -150,7 +158,8 @@ class PretrainingTask(Task):
     return self.options.do_eval or self.options.eval_steps > 0
 
   def make_model(self, dtype: str) -> BertForPreTraining:
-    return BertForPreTraining(self.config, seed=self.options.seed, dtype=dtype)
+    make = BertForCausalLm if self.config.causal else BertForPreTraining
+    return make(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
     return make_objective(model, self.options.losses, self.mask_id)
@@ -201,7 +210,7 @@ class PretrainingTask(Task):
                           run.devices.jit_compile, run.check_stop)
 
   def show_evaluation(self, run: Run) -> None:
-    if self.vocabulary is None:
+    if self.vocabulary is None or self.config.causal:
       return
     if self._samples is None:
       self._samples = SamplePredictions(run.model, self.eval_records.files, self.parse_evaluation, self.vocabulary,
@@ -210,6 +219,10 @@ class PretrainingTask(Task):
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
     options = self.options
+    if self.config.causal:
+      write_eval_results(options.output_dir, run.step, metrics)
+      run.log(describe_evaluation(options.output_dir, self.eval_records.num_sequences, metrics))
+      return
     baselines = measure_baselines(evaluation_dataset(
         self.eval_records.files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
@@ -235,7 +248,7 @@ class PretrainingTask(Task):
 
 def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:
   if options.bert_config_file:
-    return read_either_config(options.bert_config_file)
+    return config_for(given, options.bert_config_file)
   if latest_checkpoint(options.output_dir) is not None:
     own = read_checkpoint(latest_checkpoint(options.output_dir)).config
     if own is not None:

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from data_gen.pretraining.schema import Schema
+from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.weights import raw_variables
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_sums
@@ -77,6 +78,14 @@ def test_twenty_steps(dtype, options, tolerance, tmp_path):
     # The softmax does not see the bias of the keys: its gradient is nothing but rounding.
     if not name.endswith("key/bias"):
       assert np.linalg.norm(found[name] - value) <= 10 * tolerance * np.linalg.norm(value) + 1e-6, name
+
+
+def test_left_to_right_models_too(tmp_path):
+  unpacked, packed = both("odd", tmp_path)
+  model = BertForCausalLm(dataclasses.replace(NO_DROPOUT, causal=True))
+  sums, packed_sums = ({key: float(value) for key, value in model.sums(features).items()}
+                       for features in (unpacked, packed))
+  assert packed_sums == pytest.approx(sums, rel=1e-5)
 
 
 def test_sequences_of_a_row_do_not_see_each_other(tmp_path):
