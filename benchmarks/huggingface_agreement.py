@@ -138,9 +138,8 @@ def _outputs(ours: dict[str, np.ndarray], theirs, batch: dict[str, np.ndarray]) 
   """Name → (our output, theirs)."""
   import torch
 
-  names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
   with torch.no_grad():
-    found = theirs(**{name: torch.tensor(batch[our_name].astype(np.int64)) for name, our_name in names.items()})
+    found = theirs(**peers.torch_features(batch))
   if "logits" in ours:
     return {"logits": (ours["logits"], found.logits.numpy())}
   return {name: (ours[name], value.numpy()) for name, value in (

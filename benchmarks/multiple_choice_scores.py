@@ -80,7 +80,7 @@ def fine_tune(options: ScoresOptions, seed: int, train_file, dev_file, test_file
     model.train()
     for chosen in epoch_batches(train_file.lengths, size, seed, epoch):
       batch = assemble(train_file, chosen, len(chosen), np.arange(1, options.max_seq_length + 1))
-      model(**_inputs(batch), labels=torch.tensor(batch["label_ids"], dtype=torch.long)).loss.backward()
+      model(**peers.torch_features(batch), labels=torch.tensor(batch["label_ids"], dtype=torch.long)).loss.backward()
       torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
       optimizer.step()
       schedule.step()
@@ -89,13 +89,6 @@ def fine_tune(options: ScoresOptions, seed: int, train_file, dev_file, test_file
     if dev > best[0]:
       best = (dev, _accuracy(model, test_file, options.max_seq_length))
   return best
-
-
-def _inputs(batch: dict) -> dict:
-  import torch
-
-  names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-  return {theirs: torch.tensor(batch[ours]) for theirs, ours in names.items()}
 
 
 def _accuracy(model, examples, max_seq_length: int) -> float:
@@ -108,7 +101,7 @@ def _accuracy(model, examples, max_seq_length: int) -> float:
   with torch.no_grad():
     for chosen in sorted_batches(examples.lengths, 16):
       batch = assemble(examples, chosen, len(chosen), np.arange(1, max_seq_length + 1))
-      logits = model(**_inputs(batch)).logits.numpy()
+      logits = model(**peers.torch_features(batch)).logits.numpy()
       correct += int((logits.argmax(-1) == batch["label_ids"]).sum())
   return correct / len(examples)
 

@@ -86,7 +86,7 @@ def fine_tune(options: ScoresOptions, seed: int, data) -> tuple[dict[str, float]
     for chosen in epoch_batches(examples.row_lengths, options.train_batch_size, seed, epoch):
       batch = assemble(examples, chosen, len(chosen), lengths)
       labels = np.where((batch["input_mask"] == 1) & (batch["label_ids"] >= 0), batch["label_ids"], _IGNORED)
-      model(**_inputs(batch), labels=torch.tensor(labels, dtype=torch.long)).loss.backward()
+      model(**peers.torch_features(batch), labels=torch.tensor(labels, dtype=torch.long)).loss.backward()
       torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
       optimizer.step()
       schedule.step()
@@ -95,13 +95,6 @@ def fine_tune(options: ScoresOptions, seed: int, data) -> tuple[dict[str, float]
     if best is None or dev["f1"] > best[0]["f1"]:
       best = dev, _score(model, data, data.test, options)
   return best
-
-
-def _inputs(batch: dict) -> dict:
-  import torch
-
-  names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-  return {theirs: torch.tensor(batch[ours]) for theirs, ours in names.items()}
 
 
 def _score(model, data, split, options: ScoresOptions) -> dict[str, float]:
@@ -116,7 +109,7 @@ def _score(model, data, split, options: ScoresOptions) -> dict[str, float]:
   with torch.no_grad():
     for chosen in sorted_batches(examples.row_lengths, 32):
       batch = assemble(examples, chosen, len(chosen), np.arange(1, options.max_seq_length + 1))
-      found = torch.softmax(model(**_inputs(batch)).logits, -1).numpy()
+      found = torch.softmax(model(**peers.torch_features(batch)).logits, -1).numpy()
       for row, number in enumerate(chosen):
         start, length = examples.row_starts[number], examples.row_lengths[number]
         probabilities[start:start + length] = found[row, :length]

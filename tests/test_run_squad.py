@@ -14,7 +14,7 @@ from tasks.question_answering.task import run
 from tests.processes import Script, curve, run_here, tensors
 from tests.tasks.question_answering.toy_squad import LENGTHS, write_files
 
-EPOCHS = 12
+EPOCHS = 8
 
 
 def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
