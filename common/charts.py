@@ -32,6 +32,7 @@ _NATS, _PERCENT, _SHARE, _CORRELATION = "nats", "%", "share", "correlation"
 CHARTS = {
     "loss": Chart(LOSS, "What is minimised, the sum of all parts.", _NATS),
     "masked_lm_loss": Chart(LOSS, "Mean cross-entropy of the masked tokens.", _NATS),
+    "next_token_loss": Chart(LOSS, "Mean cross-entropy of the next token, in left-to-right models.", _NATS),
     "next_sentence_loss": Chart(LOSS, "Mean cross-entropy of \"is B the text after A?\".", _NATS),
     "accuracy": Chart(QUALITY, "Share of examples that are classified right.", _SHARE),
     "masked_lm_accuracy": Chart(
@@ -39,6 +40,11 @@ CHARTS = {
         "enough.", _SHARE),
     "masked_lm_accuracy_at_mask": Chart(
         QUALITY, "Share of right predictions where the token is hidden behind [MASK].", _SHARE),
+    "masked_lm_perplexity": Chart(
+        QUALITY, "e to the power of masked_lm_loss: as if the model chose among so many equally probable tokens."),
+    "next_token_accuracy": Chart(QUALITY, "Share of right predictions of the next token.", _SHARE),
+    "next_token_perplexity": Chart(
+        QUALITY, "e to the power of next_token_loss: as if the model chose among so many equally probable tokens."),
     "next_sentence_accuracy": Chart(
         QUALITY, "Share of right answers to \"is B the text after A?\"; guessing has 0.5.", _SHARE),
     "f1": Chart(QUALITY, "F1: of the second class, in percent for answers to questions."),

@@ -58,6 +58,9 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
                       f"{', '.join([*possible, _ENCODER_TASK])}")
     return task
   kind = (loaded.task or {}).get("kind")
+  if loaded.config.causal:
+    # Its masked-LM head predicts the next token.
+    possible = [name for name in possible if classes[name].head != "masked_lm"]
   chosen = [name for name in possible if kind in classes[name].kinds] or possible
   if len(chosen) > 1:
     raise UserError(f"{checkpoint} has heads for several tasks: choose one with --task={' or --task='.join(chosen)}")

@@ -35,6 +35,7 @@ _EXPORTS = {
     "freeze_embeddings": "modeling.encoder",
     "freeze_layers": "modeling.encoder",
     "BertForPreTraining": "modeling.pretraining",
+    "BertForCausalLm": "modeling.causal_lm",
     "BertForClassification": "modeling.classification",
     "BertForQuestionAnswering": "modeling.question_answering",
     "BertForMultipleChoice": "modeling.multiple_choice",

@@ -21,7 +21,7 @@ DECAYS = ("linear", "cosine", "constant")
 HEAD_DROPOUT = 0.1
 
 # Attribute → its key in JSON, where they differ.
-_JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps"}
+_JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps", "causal": "is_decoder"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +43,9 @@ class BertConfig:
     initializer_range: standard deviation of the truncated normal that initialises kernels and embeddings.
     layer_norm_epsilon: added to the variance in every LayerNorm; "layer_norm_eps" in JSON, where the
       original has no such key, so it is written only if it differs from the original's 1e-12.
+    causal: position i attends to 0...i only: a left-to-right model (section 5.1 of the paper). Its pooler reads the
+      last token, as the first one sees nothing but itself. "is_decoder" in JSON, as Hugging Face calls it; written
+      only if true.
     extra: what else the file held. Kept and written back, never read.
 
   Raises:
@@ -62,6 +65,7 @@ class BertConfig:
   type_vocab_size: int = 16
   initializer_range: float = 0.02
   layer_norm_epsilon: float = 1e-12
+  causal: bool = False
   extra: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
@@ -78,6 +82,10 @@ class BertConfig:
   def head_size(self) -> int:
     """D, units of one attention head."""
     return self.hidden_size // self.num_attention_heads
+
+  def as_causal(self) -> "BertConfig":
+    """The same, left-to-right."""
+    return dataclasses.replace(self, causal=True)
 
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
     """Refuses sequences that are longer than the position table.
@@ -156,6 +164,8 @@ def _check_value(field: dataclasses.Field, value: object) -> None:
     raise UserError(f"{key} is {value!r}, a whole number is expected")
   if field.type is float and not number:
     raise UserError(f"{key} is {value!r}, a number is expected")
+  if field.type is bool and not isinstance(value, bool):
+    raise UserError(f"{key} is {value!r}, true or false is expected")
   if field.type is str and not isinstance(value, str):
     raise UserError(f"{key} is {value!r}, a string is expected")
   if field.type is int and value < 1:

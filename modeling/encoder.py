@@ -1,4 +1,4 @@
-"""The bidirectional encoder: embeddings, L post-norm transformer layers, pooler (section 3 of the paper).
+"""The encoder: embeddings, L post-norm transformer layers, pooler (section 3 of the paper).
 
 Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H], and [B, H].
 """
@@ -95,7 +95,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   Args:
     config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for any number of devices.
-    causal: attend to the left only, unless `call` says otherwise.
+    causal: attend to the left only, unless `call` says otherwise: the same as `causal` in the configuration, and
+      then there, too.
     dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm and softmax stay
       in float32.
     lora, frozen: what `get_config` tells of `enable_lora` and of frozen parts; not meant for users.
@@ -109,7 +110,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       fit into this machine's memory.
   """
 
-  _arguments = ("seed", "causal", "lora")
+  _arguments = ("seed", "lora")
   recompute = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, lora: Mapping | None = None,
@@ -119,9 +120,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     super().__init__(autocast=False, **kwargs)
     check_policy(self.dtype_policy)
     check_model(config)
-    self.config = config
+    self.config = config = config.as_causal() if causal else config
     self.seed = seed
-    self.causal = causal
     self.lora = None
     dtype = {"dtype": self.dtype_policy}
     self.embeddings = Embeddings(config, seed, name="embeddings", **dtype)
@@ -138,6 +138,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       getattr(self, part).trainable = False
     if not trainable:
       self.trainable = False
+
+  @property
+  def causal(self) -> bool:
+    """Whether the model attends to the left only."""
+    return self.config.causal
 
   def build(self, input_shape=None):
     for layer in (self.embeddings, *self.layers, self.pooler):
@@ -160,7 +165,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
       segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
       position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
-      causal: attend to the left only; None for what the constructor was told.
+      causal: attend to the left only; None for what the configuration says.
       sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
       dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
       training: whether to drop by `keras.random`.
@@ -168,8 +173,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
     Returns:
       "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the last layer's),
-      each [B, S, H], and "pooled_output" [B, H], from position 0. On request "attention_probabilities", a tuple of
-      [B, N, S, S] for each layer: how much position i (axis 2) attends to position j (axis 3), before dropout.
+      each [B, S, H], and "pooled_output" [B, H], from position 0, or where attention is causal from the last token (of
+      the first sequence of a packed row), which alone has seen all others. On request "attention_probabilities", a
+      tuple of [B, N, S, S] for each layer: how much position i (axis 2) attends to position j (axis 3), before dropout.
 
     Raises:
       UserError: S is known and larger than the position table, or there are no input ids.
@@ -177,9 +183,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     inputs = encoder_inputs(input_ids, input_mask=input_mask, segment_ids=segment_ids, position_ids=position_ids,
                             sequence_ids=sequence_ids)
     input_ids = inputs["input_ids"]
-    bias = attention_bias(
-        inputs["input_mask"], sequence_length=ops.shape(input_ids)[1],
-        causal=self.causal if causal is None else causal, sequence_ids=inputs["sequence_ids"])
+    causal = self.causal if causal is None else causal
+    bias = attention_bias(inputs["input_mask"], sequence_length=ops.shape(input_ids)[1], causal=causal,
+                          sequence_ids=inputs["sequence_ids"])
     options = {"dropout": dropout, "training": training}
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
@@ -195,10 +201,15 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         attentions.append(probabilities)
       outputs[f"encoder_layer_{index}"] = x
     outputs["sequence_output"] = x
-    outputs["pooled_output"] = ops.tanh(self.pooler(x[:, 0]))
+    outputs["pooled_output"] = self.pool(
+        _at_last_token(x, inputs["input_mask"], inputs["sequence_ids"]) if causal else x[:, 0])  # [B, H]
     if return_attention_probabilities:
       outputs["attention_probabilities"] = tuple(attentions)
     return outputs
+
+  def pool(self, x):
+    """[..., H], the last layer's output for [CLS] (left to right: for the last token) → [..., H], the pooled output."""
+    return ops.tanh(self.pooler(x))
 
   def enable_lora(self, rank: int, lora_alpha: float | None = None, layers: tuple[str, ...] = ("query", "value")
                   ) -> None:
@@ -258,6 +269,17 @@ def encoder_inputs(input_ids, **others) -> dict:
   if given.get("input_ids") is None:
     raise UserError("the encoder needs \"input_ids\": give them as a tensor, as the first of a list or in a dict")
   return {name: _as_integers(given.get(name)) if name != "input_mask" else given.get(name) for name in INPUTS}
+
+
+def _at_last_token(x, input_mask, sequence_ids):
+  """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
+  batch, length, hidden = ops.shape(x)
+  is_there = ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")
+  if sequence_ids is not None:
+    is_there = ops.logical_and(is_there, sequence_ids == sequence_ids[:, :1])
+  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1)  # [B]
+  rows = last + ops.arange(batch, dtype="int32") * length
+  return ops.take(ops.reshape(x, (-1, hidden)), rows, axis=0)
 
 
 def _as_integers(ids):

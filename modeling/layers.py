@@ -96,6 +96,13 @@ class Dense(keras.layers.Dense):
     return next(variable for variable in self.weights if variable.name == "kernel")
 
 
+def gather_positions(sequence_output, positions):
+  """[B, S, H], int [B, P] with values from 0 to S - 1 → [B, P, H]."""
+  batch, length, hidden = ops.shape(sequence_output)
+  rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
+  return ops.take(ops.reshape(sequence_output, (-1, hidden)), rows, axis=0)
+
+
 def dense(config: BertConfig, outputs: int, seed: int, path: str, **kwargs) -> Dense:
   """A dense layer whose kernel starts as the original's variable `path`/kernel does."""
   return Dense(outputs, kernel_initializer=truncated_normal(config.initializer_range, seed, f"{path}/kernel"), **kwargs)

@@ -3,17 +3,31 @@
 Input: records of masked sequence pairs; output: logits [B, P, V] and [B, 2].
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import keras
 from keras import ops
 
+from common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense, matmul_transposed, truncated_normal
+from modeling.layers import (
+  LayerNorm,
+  activation,
+  add_bias,
+  check_policy,
+  dense,
+  gather_positions,
+  matmul_transposed,
+  truncated_normal,
+)
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
+
+# The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
+_LARGEST_EXPONENT = 700.0
 
 
 @register
@@ -50,15 +64,20 @@ class MaskedLmHead(Configured, keras.layers.Layer):
     Returns:
       float32 logits [B, P, V].
     """
-    batch, length, hidden = ops.shape(sequence_output)
-    predictions = ops.shape(positions)[1]
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
-    rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
-    x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
-    x = self.layer_norm(self._activation(self.dense(x)))
-    logits = matmul_transposed(x, word_embeddings)  # [B * P, V]
-    logits = add_bias(ops.cast(logits, "float32"), self.output_bias)
-    return ops.reshape(logits, (batch, predictions, self.config.vocab_size))
+    x = ops.reshape(gather_positions(sequence_output, positions), (-1, self.config.hidden_size))  # [B * P, H]
+    logits = self.project(self.transform(x), word_embeddings, self.output_bias)  # [B * P, V]
+    return ops.reshape(logits, (*ops.shape(positions), self.config.vocab_size))
+
+  def transform(self, x):
+    """What is projected to the vocabulary: [R, H] → [R, H]."""
+    return self.layer_norm(self._activation(self.dense(x)))
+
+  @staticmethod
+  def project(x, word_embeddings, output_bias):
+    """float [R, H], float [V, H] and float [V] → float32 logits [R, V]."""
+    logits = matmul_transposed(x, ops.cast(word_embeddings, x.dtype))
+    return add_bias(ops.cast(logits, "float32"), output_bias)
 
 
 @register
@@ -80,16 +99,28 @@ class NextSentenceHead(Configured, keras.layers.Layer):
     self.output_bias = self.add_weight(shape=(2,), initializer="zeros", name="output_bias")
 
   def call(self, pooled_output):
-    """[B, H] → float32 logits [B, 2]: column 0 "is the next", column 1 "is a random one"."""
-    return add_bias(matmul_transposed(pooled_output, self.output_weights), self.output_bias)
+    """[..., H] → float32 logits [..., 2]: column 0 "is the next", column 1 "is a random one"."""
+    flat = matmul_transposed(ops.reshape(pooled_output, (-1, self.config.hidden_size)), self.output_weights)
+    return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(pooled_output)[:-1], 2))
 
 
 @register
 class BertForPreTraining(BertTaskModel):
-  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`."""
+  """Encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
+
+  Raises:
+    UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
+  """
+
+  # Names of the parts of the loss, for the two heads.
+  loss_parts = ("masked_lm", "next_sentence")
+  _predicts_next_token = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
+    if self.causal and not self._predicts_next_token:
+      raise UserError("a left-to-right model (\"is_decoder\": true in its configuration) has not learnt to fill masks: "
+                      "it predicts the next token, see BertForCausalLm")
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
     self.build_weights()
@@ -102,15 +133,15 @@ class BertForPreTraining(BertTaskModel):
     """Runs the model on a batch of pre-training records.
 
     Args:
-      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; other keys
-        are ignored.
+      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
+        hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
       dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
-      "next_sentence_logits" float32 [B, 2].
+      "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H].
     """
-    outputs = self.encode(features, dropout, training)
+    outputs = self.encode_sequences(features, dropout, training)
     return {
         **outputs,
         "masked_lm_logits": self.masked_lm(
@@ -119,21 +150,33 @@ class BertForPreTraining(BertTaskModel):
         "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
     }
 
+  def encode_sequences(self, features: dict, dropout: DropoutStream | None = None,
+                       training: bool | None = None) -> dict:
+    """As `encode`; of packed rows "pooled_output" is [B, K, H], one for each of the K sequences of a row."""
+    outputs = self.encode(features, dropout, training)
+    if "next_sentence_positions" in features:
+      positions = ops.convert_to_tensor(features["next_sentence_positions"])
+      if self.causal:
+        is_mine = features["sequence_ids"][:, None, :] == ops.arange(1, positions.shape[1] + 1)[:, None]  # [B, K, S]
+        positions = ops.argmax(ops.cast(is_mine, "int32") * ops.arange(is_mine.shape[2], dtype="int32"), axis=-1)
+      outputs["pooled_output"] = self.encoder.pool(gather_positions(outputs["sequence_output"], positions))
+    return outputs
+
   def compile_defaults(self) -> dict:
     """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
-    return {"loss": {head: CrossEntropy(f"{head}_loss") for head in self.heads},
-            "weighted_metrics": {head: [Accuracy("accuracy")] for head in self.heads}}
+    return {"loss": {part: CrossEntropy(f"{part}_loss") for part in self.loss_parts},
+            "weighted_metrics": {part: [Accuracy("accuracy")] for part in self.loss_parts}}
 
   def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-    """As in Keras; losses are given by the names of the heads, for the logits only."""
+    """As in Keras; losses are given by the names in `loss_parts`, for the logits only."""
     return super().compute_loss(x, y, self._logits(y_pred), sample_weight, training)
 
   def compute_metrics(self, x, y, y_pred, sample_weight=None):
-    """As in Keras; metrics are given by the names of the heads, for the logits only."""
+    """As in Keras; metrics are given by the names in `loss_parts`, for the logits only."""
     return super().compute_metrics(x, y, self._logits(y_pred), sample_weight)
 
   def _logits(self, outputs: dict) -> dict:
-    return {head: outputs[f"{head}_logits"] for head in self.heads}
+    return {part: outputs[f"{part}_logits"] for part in self.loss_parts}
 
   @staticmethod
   def fit_batch(features: dict) -> tuple[dict, dict, dict]:
@@ -145,10 +188,8 @@ class BertForPreTraining(BertTaskModel):
     Returns:
       inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
-    token_weights, sentence_weights = _weights(features)
-    labels = {"masked_lm": features["masked_lm_ids"],
-              "next_sentence": ops.reshape(features["next_sentence_labels"], (-1,))}
-    return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
+    labels = {"masked_lm": features["masked_lm_ids"], "next_sentence": sentence_labels(features)}
+    return features, labels, {"masked_lm": _token_weights(features), "next_sentence": sentence_weights(features)}
 
 
 def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
@@ -161,7 +202,8 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
     features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
       "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
-      examples; with `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
+      examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K]; with
+      `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
     mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
       paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
 
@@ -170,11 +212,10 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     "next_sentence_count", "next_sentence_correct"; with `mask_id` "masked_lm_at_mask_count" and
     "masked_lm_at_mask_correct".
   """
-  token_weights, sentence_weights = _weights(features)
+  token_weights = _token_weights(features)
   token_logits = outputs["masked_lm_logits"]
   token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
   token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
-  sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
   parts = {}
   if mask_id is not None:
     positions = ops.cast(features["masked_lm_positions"], "int32")
@@ -183,8 +224,19 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     parts["masked_lm_at_mask"] = ops.reshape(at_mask, (-1,))
   return {
       **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,)), parts),
-      **weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
+      **next_sentence_sums(outputs["next_sentence_logits"], features),
   }
+
+
+def next_sentence_sums(logits, features: dict) -> dict:
+  """What loss and accuracy of the next-sentence task add up to.
+
+  Args:
+    logits: float32 [B, 2]; of packed rows [B, K, 2].
+    features: as for `pretraining_sums`.
+  """
+  return weighted_sums("next_sentence", ops.reshape(logits, (-1, 2)), ops.reshape(sentence_labels(features), (-1,)),
+                       ops.reshape(sentence_weights(features), (-1,)))
 
 
 def pretraining_counts(features: dict) -> dict:
@@ -196,8 +248,8 @@ def pretraining_counts(features: dict) -> dict:
   Returns:
     float32 scalars "masked_lm_count" and "next_sentence_count".
   """
-  token_weights, sentence_weights = _weights(features)
-  return {"masked_lm_count": ops.sum(token_weights), "next_sentence_count": ops.sum(sentence_weights)}
+  return {"masked_lm_count": ops.sum(_token_weights(features)),
+          "next_sentence_count": ops.sum(sentence_weights(features))}
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("masked_lm", "next_sentence")) -> dict:
@@ -208,20 +260,35 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
     losses: parts of the loss; the others are not reported.
 
   Returns:
-    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; "masked_lm_accuracy_at_mask" where
-    predictions at [MASK] were counted and there were some.
+    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; of tokens also "<part>_perplexity"
+    (table 6 of the paper); "masked_lm_accuracy_at_mask" where predictions at [MASK] were counted and there were some.
   """
   metrics = {}
   for part in losses:
     count = max(sums[f"{part}_count"], 1e-5)
     metrics[f"{part}_loss"] = sums[f"{part}_loss_sum"] / count
     metrics[f"{part}_accuracy"] = sums[f"{part}_correct"] / count
+    if part != "next_sentence":
+      metrics[f"{part}_perplexity"] = math.exp(min(metrics[f"{part}_loss"], _LARGEST_EXPONENT))
   if sums.get("masked_lm_at_mask_count", 0) > 0:
     metrics["masked_lm_accuracy_at_mask"] = sums["masked_lm_at_mask_correct"] / sums["masked_lm_at_mask_count"]
   return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
 
 
-def _weights(features: dict) -> tuple:
-  """Weights of the masked positions, float32 [B, P], and of the examples, float32 [B]."""
-  sentence_weights = example_weights(features)
-  return ops.cast(features["masked_lm_weights"], "float32") * sentence_weights[:, None], sentence_weights
+def _token_weights(features: dict):
+  """Of the masked positions, float32 [B, P]."""
+  return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
+
+
+def sentence_weights(features: dict):
+  """Of the sequences in the next-sentence loss, float32 [B]; of packed rows [B, K]."""
+  weights = example_weights(features)
+  if "next_sentence_weights" in features:
+    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
+  return weights
+
+
+def sentence_labels(features: dict):
+  """Of the next-sentence task, int [B]; of packed rows [B, K]."""
+  labels = features["next_sentence_labels"]
+  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))

@@ -59,12 +59,11 @@ class Checkpointed(Configured):
       UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
         missing, or nothing tells the number of classes.
     """
-    from modeling.checkpoints.huggingface_config import read_either_config
-    from modeling.checkpoints.load import load_weights, read_checkpoint
+    from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
     from modeling.checkpoints.weights import original_names
 
     checkpoint = read_checkpoint(path)
-    config = read_either_config(bert_config_file) if bert_config_file else checkpoint.config
+    config = config_for(checkpoint, bert_config_file)
     if config is None:
       raise UserError(f"{path}: there is no bert_config.json beside the checkpoint: give bert_config_file")
     model = cls(config, **cls._head_arguments(checkpoint, kwargs))

@@ -4,6 +4,7 @@
 `token_classification.py` build on it: each is a model, its head and what its loss sums.
 """
 
+import dataclasses
 from collections.abc import Mapping
 
 import keras
@@ -26,24 +27,30 @@ class BertTaskModel(Checkpointed, keras.Model):
   Args:
     config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout.
-    causal: attend to the left only.
-    encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one.
+    causal: attend to the left only: the same as `causal` in the configuration, and then there, too.
+    encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. Whether it is causal holds
+      for the model.
     dtype: Keras dtype or policy, see `BertEncoder`.
   """
-
-  _arguments = ("seed", "causal")
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, encoder: BertEncoder | None = None,
                **kwargs):
     trainable = kwargs.pop("trainable", True)
     # Keras must not round ids and labels that come as floats.
     super().__init__(autocast=False, **kwargs)
-    self.config = config
-    self.seed = seed
-    self.causal = causal
     self._made_trainable = trainable
-    self.encoder = encoder or BertEncoder(
-        config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy)
+    self.seed = seed
+    self.encoder = encoder or BertEncoder(config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy)
+    if (causal or config.causal) and not self.encoder.causal:
+      raise UserError("the encoder attends to both sides and the model shall attend to the left only: make the encoder "
+                      "of a configuration with causal=True")
+    # A checkpoint must say what the encoder is.
+    self.config = dataclasses.replace(config, causal=self.encoder.causal)
+
+  @property
+  def causal(self) -> bool:
+    """Whether the model attends to the left only."""
+    return self.config.causal
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:

@@ -65,9 +65,9 @@ class Reports:
                                  "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
     if compiled:
       self._progress.restart_clock(steps)
-    self._progress.advance(
-        0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
-        **{shown_metric.removeprefix("masked_lm_"): f"{metrics[shown_metric]:.3f}"}, **speed)
+    label = shown_metric.removeprefix("masked_lm_").removeprefix("next_token_")
+    self._progress.advance(0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
+                           **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation; made when everything that belongs to it is written."""

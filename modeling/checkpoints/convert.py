@@ -12,7 +12,6 @@ from common.errors import UserError
 from common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import Checkpoint
-from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import (
   check_fits,
@@ -22,7 +21,7 @@ from modeling.checkpoints.weights import (
   missing_from_encoder,
   some,
 )
-from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.checkpoints.write import FORMATS, without_place, write_checkpoint
 from modeling.config import BertConfig
 
 
@@ -102,17 +101,17 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
-      the tensors, the vocabulary is larger than the model's or not that of the weights, or the output exists or
-      can't be written.
+      the tensors, the format can't say what the model is, the vocabulary is larger than the model's or not that of the
+      weights, or the output exists or can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
-  from modeling.checkpoints.load import read_checkpoint
+  from modeling.checkpoints.load import config_for, read_checkpoint
 
   files.refuse_existing(output, "output")
   if vocab_file is not None:
     files.check_readable(vocab_file, "vocab_file")
   source = read_checkpoint(input_path)
-  config = read_either_config(bert_config_file) if bert_config_file else source.config
+  config = config_for(source, bert_config_file)
   if config is None:
     raise UserError(f"{input_path}: there is no configuration beside the checkpoint: give --bert_config_file")
   check_fits(config, source.tensors, source.description)
@@ -123,14 +122,19 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   vocab_file = vocab_file or source.vocab_file
   do_lower_case = source.do_lower_case if do_lower_case is None else do_lower_case
   notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
-  weights = {name: source.read(name) for name in expected if name in source.tensors}
+  carried = [name for name in expected if name in source.tensors]
+  left_out = without_place(output_format, carried, config)
+  if left_out:
+    notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
+                 "in a left-to-right model sees nothing but itself, and ours the last")
+  weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256)
     _check_same(read_checkpoint(directory), weights)
   return Conversion(
       source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
       parameters=sum(value.size for value in weights.values()), carried=list(weights),
-      missing=[name for name in expected if name not in weights],
+      missing=[name for name in expected if name not in carried],
       unused=sorted(name for name in source.tensors if name not in expected), notes=notes)
 
 

@@ -27,6 +27,7 @@ from modeling.checkpoints.weights import (
   all_weights,
   check_fits,
   heads_of,
+  pooled_weights,
   show_shape,
 )
 from modeling.config import BertConfig
@@ -105,6 +106,10 @@ def read_huggingface(path: str) -> Checkpoint:
   tensors = {name: _original_shape(path, rows[name], key, stored_in[key]) for name, key in stored.items()}
   if config is not None:
     check_fits(config, tensors, path)
+    if config.causal and (pooled := pooled_weights(tensors)):
+      raise UserError(f"{path}: is_decoder is true and {pooled[0]} is there: Hugging Face's pooler reads the first "
+                      "token, which in such a model sees nothing but itself, and ours the last: save the model as a "
+                      "class without a pooler, such as BertLMHeadModel")
     check_labels(config, tensors, config_file)
   read_already = {*stored.values(), *(keys[name] for name in (*_COPIES, *_BUFFERS) if name in keys)}
   unused = {key: stored_in[key].shapes[key] for key in keys.values() if key not in read_already}

@@ -23,14 +23,17 @@ _DEFAULTS = {
 }
 # Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
 _KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
+# Without cross-attention, a decoder is a model that attends to the left only.
+_CAUSAL = "is_decoder"
 # Class there → its heads, by the keys of `model.heads`.
 ARCHITECTURES = {name: tuple(head.name for head in HEADS.values() if name in head.huggingface_classes)
                  for row in HEADS.values() for name in row.huggingface_classes} | {"BertModel": ()}
+# The class that predicts the next token.
+_CAUSAL_LM = "BertLMHeadModel"
 # The class whose heads are not those of a task.
 _PRETRAINING = "BertForPreTraining"
 # Key → the only value that leaves BERT what it is.
-_REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "is_decoder": False,
-             "add_cross_attention": False}
+_REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_cross_attention": False}
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
@@ -51,7 +54,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   activation = values.get("hidden_act", _DEFAULTS["hidden_act"])
   if not isinstance(activation, str) or activation not in _ACTIVATIONS:
     raise UserError(f"{path}: hidden_act {activation!r} is unknown: it may be {', '.join(_ACTIVATIONS)}")
-  kept = {key: values[key] for key in _KEPT if values.get(key) is not None}
+  kept = {key: values[key] for key in (*_KEPT, _CAUSAL) if values.get(key) is not None}
   sizes = {key: values.get(key, default) for key, default in _DEFAULTS.items()}
   config = BertConfig.from_dict({**sizes, "hidden_act": _ACTIVATIONS[activation], **kept}, path)
   architectures = values.get("architectures")
@@ -81,7 +84,7 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
     tensors: original name → shape; they tell the architecture and the number of labels.
   """
   values = {
-      "architectures": [architecture_of(tensors)],
+      "architectures": [architecture_of(tensors, config.causal)],
       "model_type": "bert",
       **config.to_dict(),
       "hidden_act": _ACTIVATIONS_BACK.get(config.hidden_act, config.hidden_act),
@@ -98,9 +101,11 @@ def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) ->
   return values
 
 
-def architecture_of(tensors: Iterable[str]) -> str:
+def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
   """The class that reads these weights: that of the task's head, else of the pre-training heads, else the bare one."""
   heads = tuple(heads_of(tensors))
+  if causal and heads == ARCHITECTURES[_CAUSAL_LM]:
+    return _CAUSAL_LM
   for architecture, its_heads in ARCHITECTURES.items():
     if heads == its_heads:
       return architecture

@@ -148,13 +148,10 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
       another one than that of the weights, or the casing contradicts the checkpoint.
   """
   source = read_checkpoint(checkpoint) if checkpoint else None
-  if bert_config_file:
-    config = read_either_config(bert_config_file)
-  elif source is not None and source.config is not None:
-    config = source.config
-  elif source is None:
+  config = config_for(source, bert_config_file)
+  if config is None and source is None:
     raise UserError("give --init_checkpoint, or --bert_config_file to start from random weights")
-  else:
+  if config is None:
     raise UserError(f"{checkpoint}: there is no {CONFIG_FILE} beside the checkpoint: give --bert_config_file")
   vocab_file = vocab_file or (source.vocab_file if source else None) or _vocabulary_beside(bert_config_file)
   if vocab_file is None:
@@ -173,6 +170,23 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   note = check_vocabulary(tokenizer.vocabulary, source)
   return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
                           notes=(note,) if note else ())
+
+
+def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> BertConfig | None:
+  """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
+
+  Raises:
+    UserError: the file can't be read, or makes a bidirectional model of a left-to-right one.
+  """
+  beside = checkpoint.config if checkpoint else None
+  if not bert_config_file:
+    return beside
+  config = read_either_config(bert_config_file)
+  if beside is not None and beside.causal and not config.causal:
+    raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
+                    "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
+                    "one that says so")
+  return config
 
 
 def load_weights(model, checkpoint: Checkpoint) -> LoadReport:

@@ -323,6 +323,13 @@ def heads_of(tensors: Iterable[str]) -> list[str]:
   return [head.name for head in HEADS.values() if head.signature_name in tensors]
 
 
+def pooled_weights(tensors: Iterable[str]) -> list[str]:
+  """The weights in a checkpoint of the pooler and of the heads that stand on it."""
+  heads = [HEADS[name] for name in heads_of(tensors) if HEADS[name].reads == "pooled_output"]
+  pooled = {weight.original for weight in (*POOLER, *(weight for head in heads for weight in head.weights))}
+  return [name for name in tensors if name in pooled]
+
+
 def may_lack_pooler(tensors: Mapping[str, object]) -> bool:
   """Whether it is no damage that the pooler is not in a checkpoint.
 

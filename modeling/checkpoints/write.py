@@ -5,16 +5,18 @@ the vocabulary where there is one.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from common import files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import write_companion_files
+from modeling.checkpoints.weights import HEADS, heads_of, pooled_weights
 from modeling.config import BertConfig
 
-FORMATS = ("original", "huggingface", "model_garden", "native")
+_HUGGINGFACE, _NATIVE = "huggingface", "native"
+FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE)
 
 
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
@@ -32,7 +34,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.
 
   Raises:
-    UserError: the disk is full, the directory can't be written, or the format has no names for these heads.
+    UserError: the disk is full, the directory can't be written, or the format can't say what the model is.
   """
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
@@ -41,6 +43,8 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
 
   writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
              native.write_native)
+  left_out = without_place(output_format, weights, config)
+  weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
     files.make_directories(directory)
     dict(zip(FORMATS, writers, strict=True))[output_format](directory, weights, config)
@@ -50,3 +54,29 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     raise UserError(f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
                     f"{' '.join(reason.split())}") from None
   write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256)
+
+
+def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
+  """Weights that a format has no place for: empty but for left-to-right models in Hugging Face's.
+
+  Its pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the pooler
+  and the next-sentence head are left out.
+
+  Args:
+    tensors: original names.
+
+  Raises:
+    UserError: the format can't say that a model is left-to-right, or computes something else for its head.
+  """
+  if not config.causal or output_format == _NATIVE:
+    return []
+  if output_format != _HUGGINGFACE:
+    raise UserError(f"the format {output_format!r} can't say that a model is left-to-right, and its programs would use "
+                    f"it as bidirectional: write {_HUGGINGFACE!r} or {_NATIVE!r}")
+  heads = [HEADS[name] for name in heads_of(tensors)]
+  pooled = [head.title for head in heads if head.reads == "pooled_output" and head.name != "next_sentence"]
+  if pooled or not any(head.reads == "sequence_output" for head in heads):
+    what = f"model with a {pooled[0]}" if pooled else "encoder without a head"
+    raise UserError(f"a left-to-right {what} can't be written in the format {_HUGGINGFACE!r}, whose pooler reads the "
+                    f"first token, which sees nothing but itself, and ours the last: write {_NATIVE!r}")
+  return pooled_weights(tensors)

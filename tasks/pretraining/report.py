@@ -1,6 +1,6 @@
 """What pre-training tells the user: the plan before step 0, and sample predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -10,6 +10,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.phases import Phase
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
 from training.reports import duration
@@ -24,27 +25,35 @@ _NEXT = ("the next one", "a random one")
 _ESTIMATED_UTILISATION = 0.5
 
 
-def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, train_files: RecordFiles,
+def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, phases: Sequence[Phase],
          step: int) -> str:
   """What is about to happen, with an estimate of the time.
 
   Args:
     options: of the run.
     model: its sizes and parameters, as text.
+    phases: of the run.
     step: where training starts or resumes.
   """
-  steps = options.num_train_steps - step
-  examples = steps * options.train_batch_size
   lines = [
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
-      ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
-               f"{len(train_files.paths)} file{'s' if len(train_files.paths) > 1 else ''}"),
-      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
-                f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
   ]
+  flops = 0.0
+  for phase in phases:
+    given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
+    steps = max(phase.last_step - max(step, phase.first_step), 0)
+    rows = size / given.sequences_per_record
+    packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
+    count = len(given.files.paths)
+    lines += [
+        ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
+        ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
+                  f"{steps * size / given.num_sequences:.2f} epochs"),
+    ]
+    predictions = length if config.causal else phase.options.max_predictions_per_seq
+    flops += steps * rows * training_flops(config, length, predictions)
   if devices.kind == "CPU":
-    flops = examples * training_flops(config, options.max_seq_length, options.max_predictions_per_seq)
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
                           f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))
@@ -83,18 +92,20 @@ class SamplePredictions:
 
   @staticmethod
   def _probabilities(outputs: dict) -> tuple:
-    """Of the best tokens: values and ids [B, P, K]; of the next-sentence classes: float32 [B, 2]."""
+    """Of the best tokens: values and ids [B, P, K]; of the next-sentence classes: float32 [B, 2] or [B, K, 2]."""
     return (tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"]), _SAMPLE_CANDIDATES),
             tf.nn.softmax(outputs["next_sentence_logits"]))
 
 
 def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sentence: np.ndarray,
                   vocabulary: Vocabulary) -> str:
-  length = int(features["input_mask"].sum())
+  # Of a packed row the first sequence is shown.
+  is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
+  length = int(is_shown.sum())
   tokens = [markdown.escape(vocabulary.token_of(int(token))) for token in features["input_ids"][:length]]
   rows = []
   for number, position in enumerate(features["masked_lm_positions"]):
-    if features["masked_lm_weights"][number] > 0:
+    if features["masked_lm_weights"][number] > 0 and position < length:
       label = int(features["masked_lm_ids"][number])
       predicted = " · ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
@@ -102,6 +113,7 @@ def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sent
                    vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))
       tokens[position] = f"**{tokens[position]}**"
   is_random = int(features["next_sentence_labels"].reshape(-1)[0])
+  next_sentence = next_sentence.reshape(-1, 2)[0]
   mark = "✓" if next_sentence.argmax() == is_random else "✗"
   return "\n\n".join([
       " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from common.errors import UserError
+from modeling.causal_lm import BertForCausalLm, causal_lm_counts
 from modeling.checkpoints.companion_files import Checkpoint
-from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.load import read_checkpoint, step_of
+from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.memory import batch_bytes, check_memory
@@ -21,10 +21,11 @@ from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
 from tasks.pretraining.baselines import measure_baselines
 from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.phases import find_phases
 from tasks.pretraining.report import SamplePredictions, plan
 from tasks.pretraining.vocabulary import find_vocabulary
 from tasks.run import Run
-from tasks.task import Task
+from tasks.task import Stage, Task
 from training.devices import Devices
 from training.inputs import evaluation_dataset, training_dataset
 from training.loop import LoopOptions
@@ -42,10 +43,14 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   """Pre-training as the training step sees it.
 
   Args:
-    model: what is trained.
+    model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
     mask_id: of [MASK], see `pretraining_sums`.
   """
+  if isinstance(model, BertForCausalLm):
+    losses = tuple("next_token" if part == "masked_lm" else part for part in losses)
+    return Objective(losses=losses, counts=causal_lm_counts, sums=model.sums,
+                     metrics=lambda sums: pretraining_metrics(sums, losses))
   return Objective(
       losses=losses, counts=pretraining_counts,
       sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
@@ -70,15 +75,13 @@ class PretrainingTask(Task):
   def __init__(self, options: PretrainingOptions):
     self.options = options
     self.notes = []
+    self.optional_heads = () if options.next_sentence_prediction else ("next_sentence",)
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
     self.config = options.adapt(_config(options, given))
-    lengths = (options.max_seq_length, options.max_predictions_per_seq)
-    self.train_files, train_v2 = data.check_records(options.input_file, "input_file", self.config, *lengths)
-    self.eval_files, eval_v2 = self.train_files, train_v2
-    if options.eval_file:
-      self.eval_files, eval_v2 = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
-    self.parse_training, self.parse_evaluation = (
-        data.parser(*lengths, self.config, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
+    if self.config.causal:
+      self.shown_metric = "next_token_accuracy"
+      self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
+    self.phases = find_phases(options, self.config)
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -87,14 +90,26 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
-    self._evaluation_pass = self._samples = None
+    self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
+    # By the number of the phase.
+    self._evaluation_passes: dict[int, EvaluationPass] = {}
+    self._samples: dict[int, SamplePredictions] = {}
+
+  def _training_phase(self, step: int) -> int:
+    """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
+    return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
+
+  def _evaluated_phase(self, step: int) -> int:
+    """The phase that an evaluation after `step` updates belongs to."""
+    return self._training_phase(max(step - 1, 0))
 
   def _find_vocabulary(self) -> None:
     options = self.options
     own = latest_checkpoint(options.output_dir) if options.do_train else None
-    groups = {"input_file": self.train_files.paths}
-    if options.eval_file:
-      groups["eval_file"] = self.eval_files.paths
+    groups: dict[str, list[str]] = {}
+    for phase in self.phases:
+      for given in dict.fromkeys((phase.train_records, phase.eval_records)):
+        groups.setdefault(given.flag, []).extend(given.files.paths)
     found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
     self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
     self.mask_id = found.mask_id
@@ -106,7 +121,8 @@ class PretrainingTask(Task):
     return self.options.do_eval or self.options.eval_steps > 0
 
   def make_model(self, dtype: str) -> BertForPreTraining:
-    return BertForPreTraining(self.config, seed=self.options.seed, dtype=dtype)
+    make = BertForCausalLm if self.config.causal else BertForPreTraining
+    return make(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
     return make_objective(model, self.options.losses, self.mask_id)
@@ -120,12 +136,22 @@ class PretrainingTask(Task):
     return LoopOptions(
         num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=options.max_seq_length, profile_steps=options.profile_steps, shown_metric=self.shown_metric)
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric,
+        stage_ends=tuple(phase.last_step for phase in self.phases))
 
-  def training_data(self, run: Run) -> Callable:
-    options, strategy = self.options, run.devices.strategy
-    return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_files, self.parse_training, options.train_batch_size, options.seed, run.examples, context))
+  def stage(self, run: Run) -> Stage:
+    number = self._training_phase(run.step)
+    phase, (parse, _) = self.phases[number], self._parsers[number]
+    sizes, strategy, begin = phase.batch_sizes(run.devices), run.devices.strategy, run.examples
+    name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
+            f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
+    return Stage(
+        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example,
+        lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+            phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
+
+  def batches(self) -> list[tuple[int, float]]:
+    return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -134,46 +160,55 @@ class PretrainingTask(Task):
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
                       f"a multiple of {replicas}")
     if self.can_evaluate:
-      check_memory(batch_bytes(self.options.eval_batch_size * self.options.max_seq_length),
+      longest = max(phase.options.max_seq_length for phase in self.phases)
+      check_memory(batch_bytes(self.options.eval_batch_size * longest),
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def evaluate(self, run: Run) -> dict[str, float]:
-    if self._evaluation_pass is None:
-      self._evaluation_pass = self._make_pass(run)
-    return self._evaluation_pass()
+    number = self._evaluated_phase(run.step)
+    if number not in self._evaluation_passes:
+      self._evaluation_passes[number] = self._make_pass(run, number)
+    return self._evaluation_passes[number]()
 
-  def _make_pass(self, run: Run) -> EvaluationPass:
-    strategy, size = run.devices.strategy, self.options.eval_batch_size
-    most = self.options.evaluation_batches
-    batches = -(-self.eval_files.num_examples // size)
+  def _make_pass(self, run: Run, number: int) -> EvaluationPass:
+    strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
+    given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
+    batches = -(-given.num_examples // size)
 
     def evaluation_data():
-      return strategy.distribute_datasets_from_function(lambda context: evaluation_dataset(
-          self.eval_files, self.parse_evaluation, size, context, most))
+      return strategy.distribute_datasets_from_function(
+          lambda context: evaluation_dataset(given, parse, size, context, most))
 
     return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
                           run.devices.jit_compile, run.check_stop)
 
   def show_evaluation(self, run: Run) -> None:
-    if self.vocabulary is None:
+    if self.vocabulary is None or self.config.causal:
       return
-    if self._samples is None:
-      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary,
-                                        held_out=self.options.eval_file is not None)
-    tf.summary.text("eval/samples", self._samples.describe())
+    number = self._evaluated_phase(run.step)
+    if number not in self._samples:
+      self._samples[number] = SamplePredictions(
+          run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
+          held_out=self.options.eval_file is not None)
+    tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    options = self.options
+    options, number = self.options, self._evaluated_phase(run.step)
+    given = self.phases[number].eval_records
+    if self.config.causal:
+      write_eval_results(options.output_dir, run.step, metrics)
+      run.log(describe_evaluation(options.output_dir, given.num_sequences, metrics))
+      return
     baselines = measure_baselines(evaluation_dataset(
-        self.eval_files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
     results = {**metrics, **baselines.metrics()}
     write_eval_results(options.output_dir, run.step, results)
-    run.log(describe_evaluation(options.output_dir, self.eval_files.num_examples, results))
+    run.log(describe_evaluation(options.output_dir, given.num_sequences, results))
     run.log(baselines.describe(metrics, self.vocabulary))
 
   def plan(self, run: Run) -> str:
-    return plan(self.options, self.config, run.describe_model(), run.devices, self.train_files, run.step)
+    return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)
 
   def finished(self, run: Run) -> str:
     return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
@@ -183,15 +218,14 @@ class PretrainingTask(Task):
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
                           UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for flag, record_files, parse in (("input_file", self.train_files, self.parse_training),
-                                        ("eval_file", self.eval_files, self.parse_evaluation)):
-        data.check_all_records(record_files, flag, parse, self.config, self.options.max_seq_length,
-                               self.options.max_predictions_per_seq)
+      for phase, parsers in zip(self.phases, self._parsers, strict=True):
+        for given, parse in zip((phase.train_records, phase.eval_records), parsers, strict=True):
+          data.check_all_records(given, parse, self.config)
 
 
 def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:
   if options.bert_config_file:
-    return read_either_config(options.bert_config_file)
+    return config_for(given, options.bert_config_file)
   if latest_checkpoint(options.output_dir) is not None:
     own = read_checkpoint(latest_checkpoint(options.output_dir)).config
     if own is not None:

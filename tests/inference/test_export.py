@@ -1,5 +1,6 @@
 """Exports of tiny models: what they answer, what is refused; and a process that knows TensorFlow only."""
 
+import dataclasses
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from inference.export import AGREEMENT_FILE, export
 from inference.options import ExportOptions
 from inference.tasks import load_task
+from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
@@ -104,6 +106,20 @@ def test_features(served):
   np.testing.assert_allclose(found["sequence_output"][0, :4], alone["sequence_output"][0], atol=1e-5)
   np.testing.assert_allclose(found["pooled_output"][0], alone["pooled_output"][0], atol=1e-5)
   np.testing.assert_allclose(alone["mean_output"][0], alone["sequence_output"][0].mean(0), atol=1e-5)
+
+
+def test_a_left_to_right_model_stays_so(tmp_path):
+  """Its weights of the masked-LM head do not make it a task of filling masks."""
+  model = BertForCausalLm(dataclasses.replace(CONFIG, causal=True))
+  (tmp_path / "words.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
+  model.save_checkpoint(str(tmp_path / "a"), vocab_file=str(tmp_path / "words.txt"), do_lower_case=True)
+  assert export_to(tmp_path / "b", str(tmp_path / "a")).task == "features"
+  served = tf.saved_model.load(str(tmp_path / "b"))
+  found, other = (ask(served, text=[text]) for text in ("the array is the list", "the array is returned"))
+  np.testing.assert_allclose(found["sequence_output"][0, :4], other["sequence_output"][0, :4], atol=1e-6)
+  assert np.abs(found["pooled_output"] - other["pooled_output"]).max() > 1e-3
+  with pytest.raises(UserError, match="has not learnt to fill masks"):
+    export_to(tmp_path / "c", str(tmp_path / "a"), task="fill_mask")
 
 
 def test_classes(served):

@@ -92,6 +92,17 @@ def test_predictions_at_mask_are_counted_by_themselves():
   assert "masked_lm_accuracy_at_mask" not in pretraining_metrics({**plain, "masked_lm_at_mask_count": 0.0})
 
 
+def test_perplexity():
+  sums = {"masked_lm_loss_sum": 3 * np.log(7.0), "masked_lm_count": 3.0, "masked_lm_correct": 1.0}
+  metrics = pretraining_metrics(sums, ("masked_lm",))
+  assert metrics["masked_lm_perplexity"] == pytest.approx(7)
+  diverged = pretraining_metrics({**sums, "masked_lm_loss_sum": 1e4}, ("masked_lm",))
+  assert np.isfinite(diverged["masked_lm_perplexity"]) and diverged["masked_lm_perplexity"] > 1e300
+  # There are two answers only.
+  assert not any("perplexity" in name for name in pretraining_metrics(
+      {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, ("next_sentence",)))
+
+
 def test_rows_that_only_fill_the_batch_count_for_nothing():
   model = BertForPreTraining(SMALL)
   features = random_features(SMALL, batch=5, length=10, predictions=3)

@@ -11,6 +11,7 @@ transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
 from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
@@ -87,6 +88,25 @@ def test_pretraining_and_masked_lm(tmp_path, config):
   assert_close(outputs["logits"], ours["masked_lm_logits"])
   folder, _ = export(tmp_path / "b", "masked_lm", pooler=False, config=config)
   assert not theirs(transformers.AutoModelForMaskedLM, folder)[2]["unexpected_keys"]
+
+
+def test_a_left_to_right_model(tmp_path):
+  config = BertConfig(**SMALL.to_dict(), causal=True)
+  native = tmp_path / "native"
+  os.makedirs(native)
+  write_checkpoint("native", str(native), random_weights("masked_lm", "next_sentence", config=config), config)
+  done = convert(str(native), "huggingface", str(tmp_path / "a"))
+  assert "the pooler and what stands on it are not in the output" in done.notes[-1] and done.heads == ["masked_lm"]
+  name, outputs, info = theirs(transformers.AutoModelForCausalLM, tmp_path / "a")
+  assert name == "BertLMHeadModel" and not info["unexpected_keys"]
+  assert_close(outputs["logits"], BertForCausalLm.from_checkpoint(str(native))(FEATURES)["next_token_logits"])
+  # What it saves again is read as what it is.
+  transformers.BertLMHeadModel.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "b")
+  assert read_checkpoint(str(tmp_path / "b")).config.causal
+  assert_same(read_all(tmp_path / "b"), read_all(tmp_path / "a"))
+  folder, model = export(tmp_path / "c", "tagging", pooler=False, config=config)
+  assert_close(theirs(transformers.AutoModelForTokenClassification, folder)[1]["logits"],
+               model.heads["tagging"](encoded(model)["sequence_output"]))
 
 
 def test_classification_with_label_names(tmp_path):

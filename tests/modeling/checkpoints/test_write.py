@@ -106,3 +106,22 @@ def test_a_checkpoint_tells_its_heads_and_classes(head, tmp_path):
   assert checkpoint.heads == [head]
   assert {name: checkpoint.classes(name) for name in HEADS} == {
       name: classes[name] if name == head else None for name in HEADS}
+
+
+@pytest.mark.parametrize("output_format, heads, pooler, message", [
+    ("original", PRETRAINING, True, "the format 'original' can't say that a model is left-to-right"),
+    ("model_garden", PRETRAINING, True, "the format 'model_garden' can't say that a model is left-to-right"),
+    ("huggingface", ("classifier",), True, "a left-to-right model with a classification head can't be written"),
+    ("huggingface", (), True, "a left-to-right encoder without a head can't be written"),
+], ids=str)
+def test_formats_that_would_change_a_left_to_right_model_refuse_it(output_format, heads, pooler, message, tmp_path):
+  config = dataclasses.replace(SMALL, causal=True)
+  weights = random_weights(*heads, config=config, pooler=pooler)
+  write_checkpoint("native", str(tmp_path / "native"), weights, config)
+  with pytest.raises(UserError, match=message) as error:
+    convert(str(tmp_path / "native"), output_format, str(tmp_path / "out"))
+  assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+  with pytest.raises(UserError, match=message):
+    write_checkpoint(output_format, str(tmp_path / "other"), weights, config)
+  convert(str(tmp_path / "native"), "native", str(tmp_path / "again"))
+  assert read_checkpoint(str(tmp_path / "again")).config == config

@@ -12,17 +12,19 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
-from tasks.pretraining.data import check_all_records, parser
+from tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.task import run
+from tests.tiny import TOKENS, write_tiny
 from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from training import run_directory
 from training.inputs import RecordFiles, evaluation_dataset
 
-METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "next_sentence_accuracy",
-           "next_sentence_loss"}
+METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "masked_lm_perplexity",
+           "next_sentence_accuracy", "next_sentence_loss"}
 BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
 # TensorBoard's tag of the order of charts.
 LAYOUT = "custom_scalars__config__"
@@ -94,6 +96,7 @@ def test_the_results_of_the_evaluation(trained):
   as_json = json.loads((trained / "eval_results.json").read_text())
   assert {name: str(value) for name, value in as_json.items()} == results
   assert as_json["loss"] == pytest.approx(as_json["masked_lm_loss"] + as_json["next_sentence_loss"])
+  assert as_json["masked_lm_perplexity"] == pytest.approx(np.exp(as_json["masked_lm_loss"]))
   evaluations = [line for line in run_directory.read_metrics(str(trained)) if line["split"] == "eval"]
   for name in METRICS:
     assert evaluations[-1][name] == pytest.approx(as_json[name], rel=1e-6)
@@ -176,6 +179,18 @@ def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
   assert results["global_step"] == 0 and set(results) >= {*METRICS, "global_step"} - {"masked_lm_accuracy_at_mask"}
 
 
+def test_the_perplexity_of_a_model_that_has_only_a_masked_lm_head(options, tmp_path):
+  records = write_records(tmp_path / "records", 8, vocab_size=len(TOKENS))
+  (tmp_path / "model").mkdir()
+  model = write_tiny(tmp_path / "model", "masked_lm", output_format="huggingface")
+  options = dataclasses.replace(options, init_checkpoint=model, bert_config_file=None, input_file=records,
+                                eval_file=None, do_train=False, do_eval=True)
+  refused(options, "not a trained model for this task")
+  assert run(dataclasses.replace(options, next_sentence_prediction=False)) == 0
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  assert results["masked_lm_perplexity"] == pytest.approx(np.exp(results["loss"]))
+
+
 def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
   options = dataclasses.replace(options, init_checkpoint=str(trained), num_train_steps=1, learning_rate=1e-9,
                                 num_warmup_steps=0, next_sentence_prediction=False, do_eval=True)
@@ -186,11 +201,30 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
-                          *BASELINES}
+                          "masked_lm_perplexity", *BASELINES}
   output = capsys.readouterr().out
   assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
   assert "float32, XLA off" in output and "parameters" in output
+
+
+def test_a_left_to_right_model(data, options, tmp_path, capsys):
+  """Trained and evaluated without next sentences; and it stays left-to-right wherever it goes."""
+  config = tmp_path / "bert_config.json"
+  dataclasses.replace(ONE_LAYER, causal=True).to_file(str(config))
+  options = dataclasses.replace(options, bert_config_file=str(config), do_eval=True, num_train_steps=2,
+                                next_sentence_prediction=False)
+  assert run(options) == 0
+  assert "left-to-right: every position predicts the next token" in capsys.readouterr().out
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  metrics = {"loss", "next_token_loss", "next_token_accuracy", "next_token_perplexity"}
+  assert set(results) == {"global_step", *metrics}
+  assert all(metrics < set(line) for line in run_directory.read_metrics(options.output_dir))
+  assert read_checkpoint(options.output_dir).config.causal
+  bidirectional = f"{data}/bert_config.json"
+  refused(options, "is_decoder is True there and None here", bert_config_file=bidirectional)
+  refused(options, "describes a bidirectional model, but", "is left-to-right", bert_config_file=bidirectional,
+          output_dir=str(tmp_path / "other"), init_checkpoint=options.output_dir)
 
 
 # ---------------------------------------------------------------------------------------------------- bad input
@@ -290,12 +324,12 @@ def test_a_record_of_another_program_that_can_not_be(options, data, tmp_path, na
   refused(options, f"--input_file: the first record of {bad} {message}" if name else f"{bad}: record 1 {message}",
           input_file=str(bad))
   (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
-  parse = parser(LENGTH, PREDICTIONS, ONE_LAYER, False)
+  parse = parser(Schema(LENGTH, PREDICTIONS), ONE_LAYER)
   record_files = RecordFiles((f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False))
   with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
     list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
   with pytest.raises(UserError) as error:
-    check_all_records(record_files, "input_file", parse, ONE_LAYER, LENGTH, PREDICTIONS)
+    check_all_records(PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file"), parse, ONE_LAYER)
   assert f"{tmp_path}/good: record 21 {message}" in str(error.value) and "\n" not in str(error.value)
 
 
