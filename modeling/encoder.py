@@ -13,7 +13,7 @@ from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
-from modeling.layers import LayerNorm, activation, check_policy, dense
+from modeling.layers import LayerNorm, activation, check_policy, dense, derived_seed
 from modeling.memory import check_model
 from modeling.recompute import recomputed
 from modeling.saving import Checkpointed, Configured, register
@@ -237,10 +237,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     self.trainable = True
     for variable in self.weights:
       variable.trainable = False
-    for layer in self.layers:
+    for index, layer in enumerate(self.layers):
       dense_layers = layer.dense_layers()
       for name in chosen:
-        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha)
+        initializer = keras.initializers.HeUniform(seed=derived_seed(self.seed, f"lora/layer_{index}/{name}"))
+        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha, a_initializer=initializer)
     self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
 
   def get_config(self) -> dict:

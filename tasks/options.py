@@ -108,6 +108,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   do_predict = False
   # Of fine-tuning.
   early_stopping_patience = None
+  lora = {}
 
   def check(self) -> None:
     super().check()
@@ -154,7 +155,39 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FineTuningOptions(TrainingOptions):
+class LoraOptions(Options):
+  """LoRA.
+
+  Of every task that is fine-tuned.
+  """
+
+  lora_rank: int = option(
+      0, "Train low-rank updates of the encoder's matrices, of this rank, and the head; all else of the model stays as "
+      "it is. 0 trains the whole model. A higher --learning_rate fits, such as 5e-4.", minimum=0, sweep=True)
+  lora_alpha: float | None = option(
+      None, "The updates are scaled by this, divided by --lora_rank.", above=0, sweep=True, default_text="--lora_rank")
+  lora_layers: tuple[str, ...] = option(
+      ("query", "value"), "The layers whose matrices get an update, separated by commas.",
+      choices=("query", "key", "value", "attention_output", "intermediate", "output_dense", "all"))
+
+  @property
+  def lora(self) -> dict[str, object]:
+    """The arguments of `BertEncoder.enable_lora`; empty without LoRA."""
+    if not self.lora_rank:
+      return {}
+    layers = "all" if "all" in self.lora_layers else self.lora_layers
+    return {"rank": self.lora_rank, "lora_alpha": self.lora_alpha, "layers": layers}
+
+  def check(self) -> None:
+    super().check()
+    if not self.lora_rank and "lora_rank" not in self.sweep:
+      for name in ("lora_alpha", "lora_layers"):
+        if name in self.given:
+          raise UserError(f"--{name} is given without --lora_rank, the rank of the updates, e.g. --lora_rank=8")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(LoraOptions, TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")

@@ -117,6 +117,8 @@ LAYER = _below(
 POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "dense", "HH")
 
 ENCODER_PREFIX = "bert/"
+# Of what LoRA adds, see modeling/checkpoints/lora.py: here and in our checkpoints.
+LORA_PREFIX = "lora/"
 _LAYER_PREFIX = "bert/encoder/layer_"
 WORD_EMBEDDINGS = EMBEDDINGS[0]
 
@@ -201,7 +203,8 @@ HEADS = {head.name: head for head in (
          "multiple_choice", "", "", "pooled_output", classes=1),
 )}
 # Original prefix → native prefix. An empty prefix matches every name, so it comes last.
-_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), *((head.original, head.native) for head in HEADS.values())],
+_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX),
+                         *((head.original, head.native) for head in HEADS.values())],
                         key=lambda prefixes: not prefixes[0]))
 
 

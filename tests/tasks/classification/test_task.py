@@ -179,9 +179,9 @@ def test_scores_are_regressed(folder, tmp_path):
 
 def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, tmp_path, capsys):
   options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1,
-                     train_batch_size=16, sweep={"learning_rate": (1e-6, 0.003), "seed": (1, 2)})
+                     train_batch_size=16, sweep={"learning_rate": (1e-6, 0.003)})
   run(options)
-  names = [f"lr{rate}_bs16_ep1_seed{seed}" for rate in ("1e-06", "0.003") for seed in (1, 2)]
+  names = [f"lr{rate}_bs16_ep1_seed1" for rate in ("1e-06", "0.003")]
   selection = files.read_json(str(tmp_path / "selection.json"))
   assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
   best = selection["best"]
@@ -192,12 +192,12 @@ def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, t
   np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read("output_weights"),
                                 read_checkpoint(best["directory"]).read("output_weights"))
   predictions = (tmp_path / "predictions.jsonl").read_bytes()
-  assert "± " in capsys.readouterr().out
-  # Of two runs that are gone, one is made again; the others are not run, and nothing else changes.
+  capsys.readouterr()
+  # A run whose result is gone is measured again; the other is not run, and nothing else changes.
   os.remove(tmp_path / names[0] / "result.json")
   run(options.replace(warmup_proportion=0.2))
   output = capsys.readouterr().out
-  assert output.count("finished already, with other flags: warmup_proportion: 0.1 → 0.2\n") == 3
+  assert output.count("finished already, with other flags: warmup_proportion: 0.1 → 0.2\n") == 1
   assert "training is finished" in output
   assert (tmp_path / "predictions.jsonl").read_bytes() == predictions
 
