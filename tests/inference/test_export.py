@@ -129,7 +129,7 @@ def test_a_bilstm_between_encoder_and_head(tmp_path):
   model.save_checkpoint(str(tmp_path / "a"), vocab_file=str(tmp_path / "words.txt"), do_lower_case=True)
   files.write_json(str(tmp_path / "a" / "task.json"), {**PAIRS, "pair": False})
   assert export_to(tmp_path / "b", str(tmp_path / "a")).max_difference < 1e-5
-  found = ask(tf.saved_model.load(str(tmp_path / "b")), text=["the list", "the array is returned. who? " * 20])
+  found = ask(tf.saved_model.load(str(tmp_path / "b")), text_a=["the list", "the array is returned. who? " * 20])
   assert found["probabilities"].sum(1) == pytest.approx([1, 1], abs=1e-5)
 
 

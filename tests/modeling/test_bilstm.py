@@ -50,14 +50,12 @@ def test_it_computes_what_pytorchs_does():
   np.testing.assert_allclose(found["pooled_output"], np.concatenate(last.detach().numpy(), axis=1), atol=1e-5)
 
 
-@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("make", [
-    lambda config: BertForClassification(config, 3, seed=1), lambda config: BertForQuestionAnswering(config, seed=1),
-    lambda config: BertForTokenClassification(config, 5, seed=1), lambda config: BertForMultipleChoice(config, seed=1),
+    lambda: BertForClassification(CONFIG, 3, seed=1), lambda: BertForQuestionAnswering(CONFIG, seed=1, causal=True),
+    lambda: BertForTokenClassification(CONFIG, 5, seed=1), lambda: BertForMultipleChoice(CONFIG, seed=1, causal=True),
 ], ids=["classification", "question_answering", "token_classification", "multiple_choice"])
-def test_models_are_saved_and_loaded(make, causal, tmp_path):
-  config = dataclasses.replace(CONFIG, causal=causal)
-  model = make(config)
+def test_models_are_saved_and_loaded(make, tmp_path):
+  model = make()
   features = FEATURES
   if isinstance(model, BertForMultipleChoice):
     features = {name: value.reshape(2, 2, 9) for name, value in FEATURES.items()}
