@@ -1,13 +1,13 @@
 """Fine-tuning a classifier, in examples per second over an epoch of MRPC, beside the peers, in one run.
 
-  python benchmarks/finetuning.py --data_dir=glue               # a whole epoch, in four turns
+  python benchmarks/finetuning.py --data_dir=glue               # a whole epoch, in five turns
   python benchmarks/finetuning.py --max_steps=8                 # the shape of MRPC's lengths, the first 8 steps a turn
 
 The same network (6 layers, 384 units), batch 32, at most 128 tokens, dropout on, float32: forward, backward, clipping,
-AdamW, and the making of the batches. Compared: this project, the Model Garden's BertClassifier padded to 128, and,
-where PyTorch is installed (requirements-peers.txt), Hugging Face's BertForSequenceClassification padded to 128, padded
-to the longest of each batch, and batched by similar length. Compilation is not counted: ours compiles some functions
-for each of the lengths that batches are padded to, before it is measured.
+AdamW, and the making of the batches. Compared: this project; the Model Garden's BertClassifier padded to 128, and in
+batches of similar length; and, where PyTorch is installed (requirements-peers.txt), Hugging Face's
+BertForSequenceClassification padded to 128, padded to the longest of each batch, and in batches of similar length.
+Compilation is not counted: every program has seen all the shapes that are measured.
 
 Without --data_dir the lengths are drawn from a normal distribution like MRPC's, and the tokens are random.
 """
@@ -16,7 +16,7 @@ import dataclasses
 import os
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
@@ -26,6 +26,8 @@ import numpy as np
 from benchmarks import interleaved, texts
 from common import cli
 from common.options import option
+
+_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_dynamic", "pytorch_grouped")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,46 +43,60 @@ class FinetuningOptions(interleaved.TurnsOptions):
   max_seq_length: int = option(128, "Longer pairs are truncated.", minimum=3)
   layers: int = option(6, "L of the model.", minimum=1)
   hidden_size: int = option(384, "H of the model; heads of 32 units, 4 H in the feed-forward layers.", minimum=32)
-  turns: int = option(4, "Turns that the epoch is cut into.", minimum=1)
+  turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
   max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
   programs: tuple[str, ...] = option(
-      ("ours", "model_garden", "pytorch", "pytorch_dynamic", "pytorch_grouped"), "What is measured.",
-      choices=("ours", "ours_padded", "model_garden", "pytorch", "pytorch_dynamic", "pytorch_grouped"))
+      _PROGRAMS, "What is measured.", choices=(*_PROGRAMS, "ours_padded"))
 
 
 def main(options: FinetuningOptions) -> None:
-  from benchmarks.finetuning_examples import full_batches, turn_steps
+  from benchmarks import finetuning_programs
+  from benchmarks.finetuning_examples import full_batches
 
   # Before the programs start, so that a wrong flag is one error and not one of each.
-  examples = full_batches(_read_examples(options), options.batch_size)
-  steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
-  if options.worker:
-    from benchmarks import finetuning_programs
+  compare(__file__, options, options.programs, finetuning_programs,
+          full_batches(_read_examples(options), options.batch_size), "examples")
 
-    return work(finetuning_programs, options, examples, steps)
-  seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, options.programs), len(steps))
+
+def compare(script: str, options, programs: Sequence[str], module: types.ModuleType, examples, unit: str) -> None:
+  """Measures programs that go through the same examples, and prints how fast they are; or is one of them.
+
+  Args:
+    script: path of the benchmark.
+    options: its options; also `hidden_size`, `layers`, `batch_size`, `max_seq_length`, `turns` and `max_steps`.
+    programs: their names, functions of `module`.
+    module: see `benchmarks/finetuning_programs.py`.
+    examples: `Examples` in whole batches.
+    unit: what they are, plural.
+  """
+  from benchmarks.finetuning_examples import turn_steps
+
+  steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
+
+  def build(name: str) -> Callable[[], None]:
+    run = getattr(module, name)(_config(options), examples, options.batch_size, options.max_seq_length, sum(steps))
+    remaining = iter(steps)
+    return lambda: run(next(remaining))
+
+  if options.worker:
+    return interleaved.serve(build(options.worker))
+  seconds = interleaved.take_turns(script, options, programs, len(steps), build)
   lengths = examples.row_lengths
+  sequences = f"{len(lengths):,} sequences" if len(lengths) > len(examples) else "sequences"
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
-        f"{len(examples):,} examples of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
+        f"{len(examples):,} {unit}, {sequences} of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
         f"{sum(steps)} steps in {len(steps)} turns")
-  print_rates(seconds, [options.batch_size * number for number in steps])
+  interleaved.print_rates(seconds, [options.batch_size * number for number in steps], unit)
   return None
 
 
-def print_rates(seconds: Mapping[str, list[float]], examples: list[int]) -> None:
-  """A table of the examples per second of programs, and how much faster the first one is.
+def _config(options):
+  from benchmarks.finetuning_examples import VOCAB_SIZE
+  from modeling.config import BertConfig
 
-  Args:
-    seconds: program → time of each turn.
-    examples: of each turn.
-  """
-  first = next(iter(seconds))
-  print(f"{'program':18} {'examples/s':>10}  {'slowest and fastest turn':>24}  {first} is faster by")
-  for name, turns in seconds.items():
-    rates = [number / turn for number, turn in zip(examples, turns, strict=True)]
-    print(f"{name:18} {sum(examples) / sum(turns):10.1f}  {f'{min(rates):.1f} to {max(rates):.1f}':>24}  "
-          f"{sum(turns) / sum(seconds[first]):.2f}x (median of turns "
-          f"{interleaved.median_ratio(turns, seconds[first]):.2f}x)")
+  return BertConfig(
+      vocab_size=VOCAB_SIZE, hidden_size=options.hidden_size, num_hidden_layers=options.layers,
+      num_attention_heads=options.hidden_size // 32, intermediate_size=4 * options.hidden_size)
 
 
 def _read_examples(options: FinetuningOptions):
@@ -98,23 +114,6 @@ def _read_examples(options: FinetuningOptions):
                           options.max_seq_length)
   return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
                   {"label_ids": np.asarray(split.labels, np.int32)})
-
-
-def work(programs: types.ModuleType, options, examples, steps: list[int]) -> None:
-  """The program `options.worker` of `programs`: runs a turn of so many steps whenever it is told to.
-
-  Args:
-    options: also `hidden_size`, `layers`, `batch_size` and `max_seq_length`.
-  """
-  from benchmarks.finetuning_examples import VOCAB_SIZE
-  from modeling.config import BertConfig
-
-  config = BertConfig(
-      vocab_size=VOCAB_SIZE, hidden_size=options.hidden_size, num_hidden_layers=options.layers,
-      num_attention_heads=options.hidden_size // 32, intermediate_size=4 * options.hidden_size)
-  run = getattr(programs, options.worker)(config, examples, options.batch_size, options.max_seq_length)
-  remaining = iter(steps)
-  interleaved.serve(lambda: run(next(remaining)))
 
 
 if __name__ == "__main__":

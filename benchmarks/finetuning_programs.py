@@ -1,10 +1,13 @@
 """The programs that benchmarks/finetuning.py measures: each function returns `run(steps)`, which trains so many steps.
 
-Every program goes through epochs of the same examples in full batches, in orders of its own. What is compiled for a
-shape is compiled before the function returns. `run` ends with a result on the host, so that nothing is still running.
+Every program goes through epochs of the same examples in full batches, in orders of its own, and makes batches in the
+background while it trains. It is told how many steps there will be in all, and before the function returns it has
+trained on a batch of every shape among them. `run` ends with a result on the host, so that nothing is still running.
 """
 
 import itertools
+import queue
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,14 +16,15 @@ from benchmarks import peers
 from training.examples import Examples, assemble, epoch_batches, lengths_for, padded_lengths, training_dataset
 
 _WARM_UP_STEPS = 2
+_BATCHES_AHEAD = 2
 
 
-def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def ours(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's training, as `run_classifier.py` runs it."""
   return _ours(config, examples, batch_size, lengths_for(limit, jit_compile=False))
 
 
-def ours_padded(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def ours_padded(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """The same with --pad_to_max_length."""
   return _ours(config, examples, batch_size, padded_lengths(limit, 1))
 
@@ -60,89 +64,138 @@ def _row_of_each_length(lengths_of_examples: np.ndarray, lengths: np.ndarray) ->
   return np.unique(np.searchsorted(lengths, lengths_of_examples), return_index=True)[1]
 
 
-def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def model_garden(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """The Model Garden's BertClassifier and its AdamW (tf-models-official), all padded to the limit."""
+  return Runner(_model_garden(config), examples, batch_size, random_epoch, [limit], steps)
+
+
+def model_garden_grouped(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The same, batches of similar length, each padded to its longest sequence."""
+  return Runner(_model_garden(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
+
+
+def _model_garden(config) -> Callable[[dict], None]:
   import tensorflow as tf
   import tf_keras
-  from official.modeling.optimization import legacy_adamw
   from official.nlp.modeling import models
 
   encoder, initializer = peers.model_garden_encoder(config)
   model = models.BertClassifier(encoder, 2, initializer=initializer)
-  optimizer = legacy_adamw.AdamWeightDecay(
-      learning_rate=5e-5, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
 
-  @tf.function
+  def loss_of(features, labels):
+    logits = model(features, training=True)
+    return tf.reduce_mean(tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+
+  step = model_garden_step(lambda: model.trainable_variables, loss_of, 5e-5)
+  return lambda batch: step(peers.model_garden_features(batch), batch["label_ids"])
+
+
+def model_garden_step(variables: Callable[[], list], loss_of: Callable, learning_rate: float
+                      ) -> Callable[[dict, np.ndarray], None]:
+  """A step of fine-tuning with the Model Garden's AdamW, one graph for batches of all lengths.
+
+  Args:
+    variables: returns what is trained.
+    loss_of: features and labels → the loss.
+    learning_rate: of the optimizer.
+
+  Returns:
+    a function of features, as `peers.model_garden_features` makes them, and labels.
+  """
+  import tensorflow as tf
+
+  optimizer = peers.model_garden_optimizer(learning_rate)
+
+  @tf.function(reduce_retracing=True)
   def step(features, labels):
     with tf.GradientTape() as tape:
-      logits = model(features, training=True)
-      loss = tf.reduce_mean(tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+      loss = loss_of(features, labels)
+    trained = variables()
+    gradients = tape.gradient(loss, trained)
+    # What has no part in the loss, such as the pooler of a model that tags words.
+    optimizer.apply_gradients([pair for pair in zip(gradients, trained, strict=True) if pair[0] is not None])
     return loss
 
-  def run_batch(batch: dict) -> None:
-    names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
-    step({name: tf.constant(batch[ours]) for name, ours in names.items()}, tf.constant(batch["label_ids"])).numpy()
-
-  return runner(run_batch, examples, batch_size, random_epoch, [limit])
+  return lambda features, labels: step(features, tf.constant(labels)).numpy()
 
 
-def pytorch(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def pytorch(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """Hugging Face's BertForSequenceClassification on PyTorch, all padded to the limit."""
-  return _pytorch(config, examples, batch_size, random_epoch, [limit])
+  return Runner(_pytorch(config), examples, batch_size, random_epoch, [limit], steps)
 
 
-def pytorch_dynamic(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def pytorch_dynamic(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """The same, each batch padded to its longest sequence."""
-  return _pytorch(config, examples, batch_size, random_epoch, range(1, limit + 1))
+  return Runner(_pytorch(config), examples, batch_size, random_epoch, range(1, limit + 1), steps)
 
 
-def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """The same, batches of similar length: random pools of 50 batches, sorted (`LengthGroupedSampler`)."""
-  return _pytorch(config, examples, batch_size, epoch_batches, range(1, limit + 1))
+  return Runner(_pytorch(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
 
 
-def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, lengths) -> Callable[[int], None]:
-  import torch
+def _pytorch(config) -> Callable[[dict], None]:
+  peers.check_torch()
   import transformers
 
-  # With its own activation, for which PyTorch has one kernel; the tanh form of transformers is slower.
-  model = transformers.BertForSequenceClassification(peers.huggingface_config(config))
-  model.train()
-  optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, eps=1e-6)
+  step = pytorch_step(transformers.BertForSequenceClassification(peers.huggingface_config(config)), 5e-5)
+  return lambda batch: step(batch, batch["label_ids"])
 
-  def run_batch(batch: dict) -> None:
-    loss = model(
-        input_ids=torch.tensor(batch["input_ids"]), attention_mask=torch.tensor(batch["input_mask"]),
-        token_type_ids=torch.tensor(batch["segment_ids"]), labels=torch.tensor(batch["label_ids"], dtype=torch.long),
-    ).loss
+
+def pytorch_step(model, learning_rate: float) -> Callable[[dict, np.ndarray], None]:
+  """A step of fine-tuning a model of transformers: a function of a batch of ours and its labels."""
+  import torch
+
+  model.train()
+  optimizer = peers.torch_optimizer(model, learning_rate)
+
+  def step(batch: dict, labels: np.ndarray) -> None:
+    loss = model(**peers.torch_features(batch), labels=torch.tensor(labels, dtype=torch.long)).loss
     peers.torch_update(model, optimizer, loss)
     loss.item()
 
-  return runner(run_batch, examples, batch_size, make_epoch, lengths)
+  return step
 
 
-def runner(run_batch: Callable[[dict], None], examples: Examples, batch_size: int, make_epoch: Callable,
-            lengths) -> Callable[[int], None]:
-  """Steps over endless epochs, after a few to warm up."""
-  lengths = np.asarray(lengths)
+class Runner:
+  """Runs a peer over endless epochs, the next batches being made in a thread meanwhile.
 
-  def batches() -> Iterator[dict]:
-    for epoch in itertools.count():
-      for chosen in make_epoch(examples.lengths, batch_size, 0, epoch):
-        yield assemble(examples, chosen, batch_size, lengths)
+  Args:
+    run_batch: the program: what it does with a batch.
+    examples, batch_size: of which batches are made.
+    make_epoch: as `epoch_batches`.
+    lengths: what batches are padded to, in ascending order.
+    steps: how many there will be; a batch of each of their shapes is run at once.
+  """
 
-  for batch in itertools.islice(batches(), _WARM_UP_STEPS):
-    run_batch(batch)
-  stream = batches()
+  def __init__(self, run_batch: Callable[[dict], None], examples: Examples, batch_size: int, make_epoch: Callable,
+               lengths, steps: int):
+    lengths = np.asarray(lengths)
+    epochs = (make_epoch(examples.lengths, batch_size, 0, epoch) for epoch in itertools.count())
+    planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
+    of_shape = {np.searchsorted(lengths, examples.lengths[chosen].max()): chosen for chosen in planned}
+    warm_up = list(of_shape.values())
+    for chosen in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
+      run_batch(assemble(examples, chosen, batch_size, lengths))
+    self._run_batch = run_batch
+    self._batches = _in_background(assemble(examples, chosen, batch_size, lengths) for chosen in planned)
 
-  def run(steps: int) -> None:
-    for batch in itertools.islice(stream, steps):
-      run_batch(batch)
+  def __call__(self, steps: int) -> None:
+    for batch in itertools.islice(self._batches, steps):
+      self._run_batch(batch)
 
-  return run
+
+def _in_background(batches: Iterator[dict]) -> Iterator[dict]:
+  """The same batches, a few of them made ahead in a thread."""
+  made: queue.Queue[dict | None] = queue.Queue(_BATCHES_AHEAD)
+
+  def make() -> None:
+    for batch in batches:
+      made.put(batch)
+    made.put(None)
+
+  threading.Thread(target=make, daemon=True).start()
+  return iter(made.get, None)
 
 
 def random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:

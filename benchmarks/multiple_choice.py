@@ -1,13 +1,13 @@
 """Fine-tuning on questions with four choices, in questions per second over an epoch of CODAH, beside the peers.
 
-  python benchmarks/multiple_choice.py --train_file=train.csv --vocab_file=vocab.txt   # a whole epoch, in four turns
+  python benchmarks/multiple_choice.py --train_file=train.csv --vocab_file=vocab.txt   # a whole epoch, in five turns
   python benchmarks/multiple_choice.py --max_steps=8            # the shape of CODAH's lengths, the first 8 steps a turn
 
 The same network (6 layers, 384 units), batch 16, at most 128 tokens, dropout on, float32: forward, backward, clipping,
 AdamW, and the making of the batches, all in one run. Compared: this project; the Model Garden's encoder with the same
 head; and, where PyTorch is installed (requirements-peers.txt), Hugging Face's BertForMultipleChoice with fused AdamW
-and tanh GELU as one kernel. The peers pad each batch to its longest sequence; `pytorch_grouped` also has batches of
-similar length. Compilation is not counted.
+and tanh GELU as one kernel. The peers pad each batch to its longest sequence, with and without batches of similar
+length. Compilation is not counted: every program has seen all the shapes that are measured.
 
 Without --train_file the lengths are drawn from normal distributions like CODAH's, and the tokens are random.
 """
@@ -23,6 +23,8 @@ from benchmarks import finetuning, interleaved, texts
 from common import cli
 from common.options import option
 
+_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MultipleChoiceBenchmarkOptions(interleaved.TurnsOptions):
@@ -35,29 +37,18 @@ class MultipleChoiceBenchmarkOptions(interleaved.TurnsOptions):
   max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
   layers: int = option(6, "L of the model.", minimum=1)
   hidden_size: int = option(384, "H of the model; heads of 32 units, 4 H in the feed-forward layers.", minimum=32)
-  turns: int = option(4, "Turns that the epoch is cut into.", minimum=1)
+  turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
   max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
   programs: tuple[str, ...] = option(
-      ("ours", "model_garden", "pytorch", "pytorch_grouped"), "What is measured.",
-      choices=("ours", "model_garden", "pytorch", "pytorch_grouped"))
+      _PROGRAMS, "What is measured.", choices=_PROGRAMS)
 
 
 def main(options: MultipleChoiceBenchmarkOptions) -> None:
   from benchmarks import multiple_choice_programs
-  from benchmarks.finetuning_examples import turn_steps
 
   # Before the programs start, so that a wrong flag is one error and not one of each.
   examples = multiple_choice_programs.full_batches(_read_examples(options), options.batch_size)
-  steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
-  if options.worker:
-    return finetuning.work(multiple_choice_programs, options, examples, steps)
-  seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, options.programs), len(steps))
-  lengths = examples.row_lengths
-  print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
-        f"{len(examples):,} questions, {len(lengths):,} choices of {lengths.mean():.1f} tokens (longest "
-        f"{lengths.max()}); {sum(steps)} steps in {len(steps)} turns")
-  finetuning.print_rates(seconds, [options.batch_size * number for number in steps])
-  return None
+  finetuning.compare(__file__, options, options.programs, multiple_choice_programs, examples, "questions")
 
 
 def _read_examples(options: MultipleChoiceBenchmarkOptions):

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.finetuning_examples import VOCAB_SIZE
-from benchmarks.finetuning_programs import random_epoch, runner, train_ours
+from benchmarks.finetuning_programs import Runner, model_garden_step, pytorch_step, random_epoch, train_ours
 from tasks.multiple_choice.examples import ChoiceExamples
 from training.examples import epoch_batches, lengths_for
 
@@ -43,7 +43,7 @@ def full_batches(examples: ChoiceExamples, batch_size: int) -> ChoiceExamples:
                         num_choices=examples.num_choices[:count])
 
 
-def ours(config, examples: ChoiceExamples, batch_size: int, limit: int) -> Callable[[int], None]:
+def ours(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's training, as `run_swag.py` runs it."""
   from modeling.multiple_choice import BertForMultipleChoice
   from tasks.multiple_choice.task import make_objective
@@ -52,69 +52,56 @@ def ours(config, examples: ChoiceExamples, batch_size: int, limit: int) -> Calla
   return train_ours(model, make_objective(model), examples, batch_size, lengths_for(limit, jit_compile=False))
 
 
-def model_garden(config, examples: ChoiceExamples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """The Model Garden's encoder and its AdamW (tf-models-official), with dropout and a dense layer of one unit."""
+def model_garden(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The Model Garden's encoder and its AdamW, with dropout and a dense layer of one unit; padded to the longest."""
+  return Runner(_model_garden(config, examples.most_choices), examples, batch_size, random_epoch, range(1, limit + 1),
+                steps)
+
+
+def model_garden_grouped(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int
+                         ) -> Callable[[int], None]:
+  """The same, batches of similar length."""
+  return Runner(_model_garden(config, examples.most_choices), examples, batch_size, epoch_batches, range(1, limit + 1),
+                steps)
+
+
+def _model_garden(config, choices: int) -> Callable[[dict], None]:
   import tensorflow as tf
   import tf_keras
-  from official.modeling.optimization import legacy_adamw
 
   encoder, initializer = peers.model_garden_encoder(config)
   dropout = tf_keras.layers.Dropout(0.1)
   head = tf_keras.layers.Dense(1, kernel_initializer=initializer)
   head.build((None, config.hidden_size))
-  variables = encoder.trainable_variables + head.trainable_variables
-  optimizer = legacy_adamw.AdamWeightDecay(
-      learning_rate=2e-5, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
-  choices = examples.most_choices
 
-  # One graph for batches of all lengths.
-  @tf.function(input_signature=[[tf.TensorSpec([batch_size * choices, None], tf.int32)] * 3,
-                                tf.TensorSpec([batch_size], tf.int32)])
-  def step(inputs, labels):
-    names = ("input_word_ids", "input_mask", "input_type_ids")
-    with tf.GradientTape() as tape:
-      pooled = encoder(dict(zip(names, inputs, strict=True)), training=True)["pooled_output"]
-      logits = tf.reshape(head(dropout(pooled, training=True)), [-1, choices])
-      loss = tf.reduce_mean(tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
-    gradients = tape.gradient(loss, variables)
-    optimizer.apply_gradients(zip(gradients, variables, strict=True))
-    return loss
+  def loss_of(features, labels):
+    pooled = encoder(features, training=True)["pooled_output"]
+    logits = tf.reshape(head(dropout(pooled, training=True)), [-1, choices])
+    return tf.reduce_mean(tf_keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+
+  step = model_garden_step(lambda: encoder.trainable_variables + head.trainable_variables, loss_of, 2e-5)
 
   def run_batch(batch: dict) -> None:
-    length = batch["input_ids"].shape[-1]
-    inputs = [tf.constant(batch[name].reshape(-1, length)) for name in ("input_ids", "input_mask", "segment_ids")]
-    step(inputs, tf.constant(batch["label_ids"])).numpy()
+    features = peers.model_garden_features(batch)  # [B, C, S]
+    step({name: tf.reshape(value, [-1, value.shape[-1]]) for name, value in features.items()}, batch["label_ids"])
 
-  return runner(run_batch, examples, batch_size, random_epoch, range(1, limit + 1))
+  return run_batch
 
 
-def pytorch(config, examples: ChoiceExamples, batch_size: int, limit: int) -> Callable[[int], None]:
+def pytorch(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """Hugging Face's BertForMultipleChoice on PyTorch, each batch padded to its longest sequence."""
-  return _pytorch(config, examples, batch_size, random_epoch, limit)
+  return Runner(_pytorch(config), examples, batch_size, random_epoch, range(1, limit + 1), steps)
 
 
-def pytorch_grouped(config, examples: ChoiceExamples, batch_size: int, limit: int) -> Callable[[int], None]:
+def pytorch_grouped(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int
+                    ) -> Callable[[int], None]:
   """The same, batches of similar length: random pools of 50 batches, sorted."""
-  return _pytorch(config, examples, batch_size, epoch_batches, limit)
+  return Runner(_pytorch(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
 
 
-def _pytorch(config, examples: ChoiceExamples, batch_size: int, make_epoch: Callable, limit: int
-             ) -> Callable[[int], None]:
-  import torch
+def _pytorch(config) -> Callable[[dict], None]:
+  peers.check_torch()
   import transformers
 
-  # Its name for the tanh form that PyTorch has one kernel for.
-  model = transformers.BertForMultipleChoice(peers.huggingface_config(config, hidden_act="gelu_pytorch_tanh"))
-  model.train()
-  optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01, eps=1e-6, fused=True)
-
-  def run_batch(batch: dict) -> None:
-    loss = model(
-        input_ids=torch.tensor(batch["input_ids"]), attention_mask=torch.tensor(batch["input_mask"]),
-        token_type_ids=torch.tensor(batch["segment_ids"]), labels=torch.tensor(batch["label_ids"], dtype=torch.long),
-    ).loss
-    peers.torch_update(model, optimizer, loss)
-    loss.item()
-
-  return runner(run_batch, examples, batch_size, make_epoch, range(1, limit + 1))
+  step = pytorch_step(transformers.BertForMultipleChoice(peers.huggingface_config(config)), 2e-5)
+  return lambda batch: step(batch, batch["label_ids"])

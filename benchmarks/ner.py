@@ -1,14 +1,15 @@
 """Fine-tuning on tags of words and tagging, in sentences per second, beside the peers, in one run.
 
-  python benchmarks/ner.py --train_file=wnut17_train.conll --vocab_file=vocab.txt   # a whole epoch, in four turns
+  python benchmarks/ner.py --train_file=wnut17_train.conll --vocab_file=vocab.txt   # a whole epoch, in five turns
   python benchmarks/ner.py --predict                            # tagging instead of training
   python benchmarks/ner.py --max_steps=8                        # the first 8 steps of a turn
 
 The same network (6 layers, 384 units), batch 32, at most 128 tokens, float32. Training: dropout on, forward, backward,
 clipping, AdamW, and the making of the batches. Compared: this project; the Model Garden's BertTokenClassifier padded
-to 128; and, where PyTorch is installed (requirements-peers.txt), Hugging Face's BertForTokenClassification with fused
-AdamW and tanh GELU as one kernel, each batch padded to its longest sentence, with and without batches of similar
-length. Compilation is not counted.
+to 128, and in batches of similar length; and, where PyTorch is installed (requirements-peers.txt), Hugging Face's
+BertForTokenClassification with fused AdamW and tanh GELU as one kernel, each batch padded to its longest sentence,
+with and without batches of similar length. Compilation is not counted: every program has seen all the shapes that are
+measured.
 
 Without --train_file the lengths are drawn from a distribution like WNUT-17's, and the tokens are random.
 """
@@ -24,8 +25,8 @@ from benchmarks import finetuning, interleaved, texts
 from common import cli
 from common.options import option
 
-_TRAINING = ("ours", "model_garden", "pytorch", "pytorch_grouped")
-_PREDICTION = ("ours_predict", "model_garden_predict", "pytorch_predict")
+_TRAINING = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
+_PREDICTION = ("ours_predict", "model_garden_predict", "model_garden_grouped_predict", "pytorch_predict")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,30 +41,20 @@ class NerBenchmarkOptions(interleaved.TurnsOptions):
   max_seq_length: int = option(128, "Longer sentences are read in parts.", minimum=3)
   layers: int = option(6, "L of the model.", minimum=1)
   hidden_size: int = option(384, "H of the model; heads of 32 units, 4 H in the feed-forward layers.", minimum=32)
-  turns: int = option(4, "Turns that the epoch is cut into.", minimum=1)
+  turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
   max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
   programs: tuple[str, ...] = option(
       (), "What is measured.", choices=(*_TRAINING, *_PREDICTION), default_text="all, of training or of tagging")
 
 
 def main(options: NerBenchmarkOptions) -> None:
-  from benchmarks.finetuning_examples import full_batches, turn_steps
+  from benchmarks import ner_programs
+  from benchmarks.finetuning_examples import full_batches
 
   # Before the programs start, so that a wrong flag is one error and not one of each.
   examples = full_batches(_read_examples(options), options.batch_size)
-  steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
-  if options.worker:
-    from benchmarks import ner_programs
-
-    return finetuning.work(ner_programs, options, examples, steps)
   programs = options.programs or (_PREDICTION if options.predict else _TRAINING)
-  seconds = interleaved.take_turns(interleaved.worker_commands(__file__, options, programs), len(steps))
-  lengths = examples.row_lengths
-  print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
-        f"{len(examples):,} sentences of {lengths.mean():.1f} tokens (longest {lengths.max()}); {sum(steps)} steps in "
-        f"{len(steps)} turns")
-  finetuning.print_rates(seconds, [options.batch_size * number for number in steps])
-  return None
+  finetuning.compare(__file__, options, programs, ner_programs, examples, "sentences")
 
 
 def _read_examples(options: NerBenchmarkOptions):

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.finetuning_examples import VOCAB_SIZE
-from benchmarks.finetuning_programs import random_epoch, runner, train_ours
+from benchmarks.finetuning_programs import Runner, model_garden_step, pytorch_step, random_epoch, train_ours
 from training.examples import Examples, epoch_batches, lengths_for
 
 CLASSES = 9
@@ -33,7 +33,7 @@ def synthetic_sentences(limit: int) -> Examples:
                    "segment_ids": np.zeros(tokens, np.uint8), "label_ids": labels}, row_lengths)
 
 
-def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def ours(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's training, as `run_ner.py` runs it."""
   from modeling.token_classification import BertForTokenClassification
   from tasks.token_classification.task import make_objective
@@ -42,7 +42,7 @@ def ours(config, examples: Examples, batch_size: int, limit: int) -> Callable[[i
   return train_ours(model, make_objective(model), examples, batch_size, lengths_for(limit, jit_compile=False))
 
 
-def ours_predict(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def ours_predict(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's evaluation: the probabilities of a turn's sentences, the longest first."""
   import tensorflow as tf
 
@@ -66,95 +66,50 @@ def ours_predict(config, examples: Examples, batch_size: int, limit: int) -> Cal
   return run
 
 
-def model_garden(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
+def model_garden(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """The Model Garden's BertTokenClassifier and its AdamW (tf-models-official), all padded to the limit."""
+  return Runner(_model_garden(config), examples, batch_size, random_epoch, [limit], steps)
+
+
+def model_garden_grouped(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The same, batches of similar length, each padded to its longest sentence."""
+  return Runner(_model_garden(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
+
+
+def model_garden_predict(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The Model Garden's BertTokenClassifier, all padded to the limit."""
+  return Runner(_model_garden_predictor(config), examples, batch_size, random_epoch, [limit], steps)
+
+
+def model_garden_grouped_predict(config, examples: Examples, batch_size: int, limit: int, steps: int
+                                 ) -> Callable[[int], None]:
+  """The same, batches of similar length, each padded to its longest sentence."""
+  return Runner(_model_garden_predictor(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
+
+
+def _model_garden(config) -> Callable[[dict], None]:
   import tensorflow as tf
   import tf_keras
-  from official.modeling.optimization import legacy_adamw
 
   model = _garden_model(config)
-  optimizer = legacy_adamw.AdamWeightDecay(
-      learning_rate=5e-5, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
 
-  @tf.function
-  def step(features, labels):
+  def loss_of(features, labels):
     known = tf.cast(labels >= 0, tf.float32)
-    with tf.GradientTape() as tape:
-      logits = model(features, training=True)["logits"]
-      losses = tf_keras.losses.sparse_categorical_crossentropy(tf.maximum(labels, 0), logits, from_logits=True)
-      loss = tf.reduce_sum(losses * known) / tf.reduce_sum(known)
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(
-        [pair for pair in zip(gradients, model.trainable_variables, strict=True) if pair[0] is not None])
-    return loss
+    logits = model(features, training=True)["logits"]
+    losses = tf_keras.losses.sparse_categorical_crossentropy(tf.maximum(labels, 0), logits, from_logits=True)
+    return tf.reduce_sum(losses * known) / tf.reduce_sum(known)
 
-  def run_batch(batch: dict) -> None:
-    step(_garden_features(batch), tf.constant(known_labels(batch))).numpy()
-
-  return runner(run_batch, examples, batch_size, random_epoch, [limit])
+  step = model_garden_step(lambda: model.trainable_variables, loss_of, 5e-5)
+  return lambda batch: step(peers.model_garden_features(batch), known_labels(batch))
 
 
-def model_garden_predict(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """The Model Garden's BertTokenClassifier, all padded to the limit."""
+def _model_garden_predictor(config) -> Callable[[dict], np.ndarray]:
   import tensorflow as tf
 
   model = _garden_model(config)
-  forward = tf.function(lambda features: tf.nn.softmax(model(features, training=False)["logits"]))
-  return runner(lambda batch: forward(_garden_features(batch)).numpy(), examples, batch_size, random_epoch, [limit])
-
-
-def pytorch(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """Hugging Face's BertForTokenClassification on PyTorch, each batch padded to its longest sequence."""
-  return _pytorch(config, examples, batch_size, random_epoch, limit)
-
-
-def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """The same, batches of similar length: random pools of 50 batches, sorted."""
-  return _pytorch(config, examples, batch_size, epoch_batches, limit)
-
-
-def pytorch_predict(config, examples: Examples, batch_size: int, limit: int) -> Callable[[int], None]:
-  """The same model without gradients, batches of similar length, each padded to its longest sequence."""
-  import torch
-
-  model = _torch_model(config).eval()
-
-  def run_batch(batch: dict) -> None:
-    with torch.inference_mode():
-      torch.softmax(model(**_torch_features(batch)).logits, -1).numpy()
-
-  return runner(run_batch, examples, batch_size, epoch_batches, range(1, limit + 1))
-
-
-def _pytorch(config, examples: Examples, batch_size: int, make_epoch: Callable, limit: int) -> Callable[[int], None]:
-  import torch
-
-  model = _torch_model(config).train()
-  optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01, eps=1e-6, fused=True)
-
-  def run_batch(batch: dict) -> None:
-    labels = np.where(known_labels(batch) >= 0, batch["label_ids"], _IGNORED)
-    loss = model(**_torch_features(batch), labels=torch.tensor(labels, dtype=torch.long)).loss
-    peers.torch_update(model, optimizer, loss)
-    loss.item()
-
-  return runner(run_batch, examples, batch_size, make_epoch, range(1, limit + 1))
-
-
-def _torch_model(config):
-  import transformers
-
-  # Its name for the tanh form that PyTorch has one kernel for.
-  return transformers.BertForTokenClassification(
-      peers.huggingface_config(config, hidden_act="gelu_pytorch_tanh", num_labels=CLASSES))
-
-
-def _torch_features(batch: dict) -> dict:
-  import torch
-
-  names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-  return {theirs: torch.tensor(batch[ours]) for theirs, ours in names.items()}
+  forward = tf.function(lambda features: tf.nn.softmax(model(features, training=False)["logits"]),
+                        reduce_retracing=True)
+  return lambda batch: forward(peers.model_garden_features(batch)).numpy()
 
 
 def _garden_model(config):
@@ -164,11 +119,43 @@ def _garden_model(config):
   return models.BertTokenClassifier(encoder, CLASSES, initializer=initializer, output="logits")
 
 
-def _garden_features(batch: dict) -> dict:
-  import tensorflow as tf
+def pytorch(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """Hugging Face's BertForTokenClassification on PyTorch, each batch padded to its longest sequence."""
+  return Runner(_pytorch(config), examples, batch_size, random_epoch, range(1, limit + 1), steps)
 
-  names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
-  return {name: tf.constant(batch[ours]) for name, ours in names.items()}
+
+def pytorch_grouped(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The same, batches of similar length: random pools of 50 batches, sorted."""
+  return Runner(_pytorch(config), examples, batch_size, epoch_batches, range(1, limit + 1), steps)
+
+
+def pytorch_predict(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
+  """The same model without gradients, batches of similar length, each padded to its longest sequence."""
+  model = _torch_model(config).eval()
+  import torch
+
+  def run_batch(batch: dict) -> None:
+    with torch.inference_mode():
+      torch.softmax(model(**peers.torch_features(batch)).logits, -1).numpy()
+
+  return Runner(run_batch, examples, batch_size, epoch_batches, range(1, limit + 1), steps)
+
+
+def _pytorch(config) -> Callable[[dict], None]:
+  step = pytorch_step(_torch_model(config), 5e-5)
+
+  def run_batch(batch: dict) -> None:
+    labels = known_labels(batch)
+    step(batch, np.where(labels >= 0, labels, _IGNORED))
+
+  return run_batch
+
+
+def _torch_model(config):
+  peers.check_torch()
+  import transformers
+
+  return transformers.BertForTokenClassification(peers.huggingface_config(config, num_labels=CLASSES))
 
 
 def known_labels(batch: dict) -> np.ndarray:

@@ -1,6 +1,8 @@
 """The programs that benchmarks/pretraining_step.py measures: each function returns one training step to call.
 
-Every step ends with its result on the host, so that nothing is still running when it returns.
+Their batches are those of `random_batch` there, or of records: features as numpy arrays, with any padding and any
+weights of the predictions. Every step ends with its result on the host, so that nothing is still running when it
+returns.
 """
 
 from collections.abc import Callable
@@ -8,6 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import peers
+
+# What PyTorch's loss leaves out.
+_IGNORED = -100
 
 
 def matmul(size: int) -> Callable[[], None]:
@@ -35,8 +40,8 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False, recompu
   model.build_weights()
   model.encoder.recompute = recompute
   optimizer = AdamWeightDecay(raw_variables(model))
-  features = {name: value.astype(np.int32) for name, value in batch.items()}
-  features["masked_lm_weights"] = np.ones(batch["masked_lm_ids"].shape, np.float32)
+  features = {name: value.astype(np.float32 if name == "masked_lm_weights" else np.int32)
+              for name, value in batch.items()}
   iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
   rows = batch["input_ids"].shape[0]
   step = TrainingStep(
@@ -54,7 +59,6 @@ def model_garden(config, batch: dict, precision: str, jit_compile: bool = False)
   """The Model Garden's BertPretrainerV2 and its AdamW (tf-models-official)."""
   import tensorflow as tf
   import tf_keras
-  from official.modeling.optimization import legacy_adamw
   from official.nlp.modeling import layers, models
 
   if precision == "bfloat16":
@@ -64,25 +68,21 @@ def model_garden(config, batch: dict, precision: str, jit_compile: bool = False)
   model = models.BertPretrainerV2(
       encoder_network=encoder, mlm_activation=peers.tanh_gelu, mlm_initializer=initializer,
       classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
-  features = {
-      "input_word_ids": tf.constant(batch["input_ids"], tf.int32),
-      "input_mask": tf.constant(batch["input_mask"], tf.int32),
-      "input_type_ids": tf.constant(batch["segment_ids"], tf.int32),
-      "masked_lm_positions": tf.constant(batch["masked_lm_positions"], tf.int32),
-  }
+  features = {**peers.model_garden_features(batch),
+              "masked_lm_positions": tf.constant(batch["masked_lm_positions"], tf.int32)}
   labels = tf.constant(batch["masked_lm_ids"], tf.int32)
-  next_sentence = tf.constant(batch["next_sentence_labels"][:, 0], tf.int32)
+  weights = tf.constant(batch["masked_lm_weights"], tf.float32)
+  next_sentence = tf.constant(batch["next_sentence_labels"].ravel(), tf.int32)
   model(features)
-  optimizer = legacy_adamw.AdamWeightDecay(
-      learning_rate=1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
-      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
+  optimizer = peers.model_garden_optimizer(1e-4)
 
   @tf.function(jit_compile=jit_compile)
   def step():
     with tf.GradientTape() as tape:
       outputs = model(features, training=True)
       cross_entropy = tf_keras.losses.sparse_categorical_crossentropy
-      loss = tf.reduce_mean(cross_entropy(labels, tf.cast(outputs["mlm_logits"], tf.float32), from_logits=True))
+      losses = cross_entropy(labels, tf.cast(outputs["mlm_logits"], tf.float32), from_logits=True)
+      loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
       loss += tf.reduce_mean(
           cross_entropy(next_sentence, tf.cast(outputs["next_sentence"], tf.float32), from_logits=True))
     gradients = tape.gradient(loss, model.trainable_variables)
@@ -97,29 +97,110 @@ def model_garden_xla(config, batch: dict, precision: str) -> Callable[[], None]:
   return model_garden(config, batch, precision, jit_compile=True)
 
 
+def keras_hub(config, batch: dict, precision: str, jit_compile: bool = False) -> Callable[[], None]:
+  """KerasHub's BertBackbone and MaskedLMHead, a dense layer for the next sentence, and Keras' AdamW, as `fit` trains.
+
+  The masked positions are gathered by MaskedLMHead. Keras clips by the global norm.
+  """
+  peers.check_keras_hub()
+  import keras
+  import keras_hub
+  import tensorflow as tf
+
+  policy = {"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision]
+  backbone = keras_hub.models.BertBackbone(
+      vocabulary_size=config.vocab_size, num_layers=config.num_hidden_layers, num_heads=config.num_attention_heads,
+      hidden_dim=config.hidden_size, intermediate_dim=config.intermediate_size, dropout=config.hidden_dropout_prob,
+      max_sequence_length=config.max_position_embeddings, dtype=policy)
+  positions = keras.Input((None,), dtype="int32", name="mask_positions")
+  outputs = backbone.output
+  head = keras_hub.layers.MaskedLMHead(
+      vocabulary_size=config.vocab_size, token_embedding=backbone.token_embedding, dtype=policy,
+      intermediate_activation=lambda x: keras.ops.gelu(x, approximate=True))
+  logits = {"masked_lm": head(outputs["sequence_output"], mask_positions=positions),
+            "next_sentence": keras.layers.Dense(2, dtype=policy)(outputs["pooled_output"])}
+  in_float32 = {name: keras.layers.Activation("linear", dtype="float32", name=name)(value)
+                for name, value in logits.items()}
+  model = keras.Model({**backbone.input, "mask_positions": positions}, in_float32)
+  optimizer = keras.optimizers.AdamW(1e-4, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0)
+  optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+  model.compile(
+      optimizer, {name: keras.losses.SparseCategoricalCrossentropy(from_logits=True) for name in logits},
+      jit_compile=jit_compile)
+  names = {"token_ids": "input_ids", "padding_mask": "input_mask", "segment_ids": "segment_ids",
+           "mask_positions": "masked_lm_positions"}
+  inputs = {name: batch[ours].astype(np.int32) for name, ours in names.items()}
+  labels = {"masked_lm": batch["masked_lm_ids"].astype(np.int32),
+            "next_sentence": batch["next_sentence_labels"].ravel().astype(np.int32)}
+  weights = {"masked_lm": batch["masked_lm_weights"].astype(np.float32),
+             "next_sentence": np.ones(len(batch["input_ids"]), np.float32)}
+  iterator = iter(tf.data.Dataset.from_tensors((inputs, labels, weights)).cache().repeat().prefetch(2))
+  model.make_train_function()
+  return lambda: model.train_function(iterator)["loss"].numpy()
+
+
+def keras_hub_xla(config, batch: dict, precision: str) -> Callable[[], None]:
+  """The same, compiled with XLA."""
+  return keras_hub(config, batch, precision, jit_compile=True)
+
+
 def pytorch(config, batch: dict, precision: str) -> Callable[[], None]:
-  """Hugging Face's BertForPreTraining on PyTorch, with PyTorch's AdamW."""
+  """Hugging Face's BertForPreTraining on PyTorch, which projects every position to the vocabulary."""
+  import torch
+
+  labels = np.full(batch["input_ids"].shape, _IGNORED)
+  np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
+  inputs = {**peers.torch_features(batch), "labels": torch.tensor(labels),
+            "next_sentence_label": torch.tensor(batch["next_sentence_labels"].ravel())}
+  return _pytorch(config, precision, lambda model: model(**inputs).loss)
+
+
+def pytorch_gathered(config, batch: dict, precision: str, compiled: bool = False) -> Callable[[], None]:
+  """The same model; its encoder and its heads are called one by one, and the masked positions gathered in between."""
+  import torch
+  from torch.nn.functional import cross_entropy
+
+  inputs = peers.torch_features(batch)
+  positions = torch.tensor(batch["masked_lm_positions"])[:, :, None]
+  labels = torch.tensor(masked_labels(batch)).flatten()
+  next_sentence = torch.tensor(batch["next_sentence_labels"].ravel())
+
+  def loss_of(model):
+    outputs = model.bert(**inputs)
+    masked = torch.take_along_dim(outputs.last_hidden_state, positions, dim=1)
+    scores, is_next = model.cls(masked, outputs.pooler_output)
+    return cross_entropy(scores.flatten(0, 1).float(), labels, ignore_index=_IGNORED) + cross_entropy(
+        is_next.float(), next_sentence)
+
+  return _pytorch(config, precision, torch.compile(loss_of) if compiled else loss_of)
+
+
+def pytorch_compiled(config, batch: dict, precision: str) -> Callable[[], None]:
+  """The same through torch.compile."""
+  return pytorch_gathered(config, batch, precision, compiled=True)
+
+
+def _pytorch(config, precision: str, loss_of: Callable) -> Callable[[], None]:
+  """A step of BertForPreTraining with the loss that `loss_of` computes with it."""
+  peers.check_torch()
   import contextlib
 
   import torch
   import transformers
 
-  model = transformers.BertForPreTraining(peers.huggingface_config(config, hidden_act="gelu_new"))
-  model.train()
-  optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, eps=1e-6)
-  labels = np.full(batch["input_ids"].shape, -100)
-  np.put_along_axis(labels, batch["masked_lm_positions"], batch["masked_lm_ids"], axis=1)
-  inputs = {
-      "input_ids": torch.tensor(batch["input_ids"]), "attention_mask": torch.tensor(batch["input_mask"]),
-      "token_type_ids": torch.tensor(batch["segment_ids"]), "labels": torch.tensor(labels),
-      "next_sentence_label": torch.tensor(batch["next_sentence_labels"][:, 0]),
-  }
+  model = transformers.BertForPreTraining(peers.huggingface_config(config)).train()
+  optimizer = peers.torch_optimizer(model, 1e-4)
 
   def step() -> None:
     lower = torch.autocast("cpu", torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext()
     with lower:
-      loss = model(**inputs).loss
+      loss = loss_of(model)
     peers.torch_update(model, optimizer, loss)
     loss.item()
 
   return step
+
+
+def masked_labels(batch: dict) -> np.ndarray:
+  """int64 [B, P]: the tokens to predict, as PyTorch's loss takes them."""
+  return np.where(batch["masked_lm_weights"] > 0, batch["masked_lm_ids"], _IGNORED)

@@ -1,17 +1,21 @@
 """Speed of one full pre-training step (forward, backward, clipping, AdamW) beside the peers', in one run.
 
-  python benchmarks/pretraining_step.py                          # L4-H256, batch 32
+  python benchmarks/pretraining_step.py                                        # L4-H256, batch 32, 128 tokens
   python benchmarks/pretraining_step.py --size=base --batch_size=8
+  python benchmarks/pretraining_step.py --max_seq_length=512 --batch_size=8    # long inputs
 
-Same random batch (128 tokens, 20 predictions), dropout on, float32. Compared: this project with and without XLA, the
-Model Garden's BertPretrainerV2 with its AdamW, and Hugging Face's BertForPreTraining on PyTorch where it is installed
-(requirements-peers.txt).
+Same random batch without padding, predictions at 15 % of the positions, dropout on, float32. Compared: this project;
+the Model Garden's BertPretrainerV2 with its AdamW; KerasHub's BertBackbone and MaskedLMHead with Keras' AdamW; these
+three with and without XLA; and Hugging Face's BertForPreTraining on PyTorch, as it comes (it projects all positions to
+the vocabulary) and with its encoder and heads called one by one, the masked positions gathered in between
+(`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes). KerasHub and PyTorch are
+in requirements-peers.txt.
 """
 
 import dataclasses
 import os
-import statistics
 import sys
+from collections.abc import Callable
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -20,9 +24,11 @@ from common import cli
 from common.errors import UserError
 from common.options import option
 
-SEQUENCE_LENGTH, PREDICTIONS = 128, 20
 _MATMUL_SIZE, _MATMULS = 2048, 20
-_PROGRAMS = ("ours", "ours_xla", "model_garden", "model_garden_xla", "pytorch")
+_MATMUL = "matmul"
+_PROGRAMS = ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered")
+_FURTHER = ("ours_xla", "model_garden_xla", "keras_hub_xla", "pytorch_compiled")
+_WARM_UP_STEPS = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,33 +37,41 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 
   size: str = option("L4-H256", "L<layers>-H<hidden>, or base or large.")
   batch_size: int = option(32, "Examples of a step.", minimum=1)
+  max_seq_length: int = option(128, "Tokens of an example.", minimum=8)
+  max_predictions_per_seq: int | None = option(None, "Predictions of an example.", minimum=1,
+                                               default_text="15 % of the tokens, rounded up")
   vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
   repetitions: int = option(7, "Turns of each program.", minimum=1)
   steps: int = option(3, "Steps of a turn.", minimum=1)
-  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=_PROGRAMS)
+  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=(*_PROGRAMS, *_FURTHER))
   precision: str = option("float32", "Of all of them.", choices=("float32", "bfloat16"))
+
+  @property
+  def predictions(self) -> int:
+    return self.max_predictions_per_seq or -(-self.max_seq_length * 15 // 100)
 
 
 def main(options: PretrainingStepOptions) -> None:
   if options.worker:
-    return _work(options)
+    return interleaved.serve(_build(options, options.worker))
   # Before the programs start, so that a wrong --size is one error and not one of each.
   config = find_config(options.size, options.vocab_size)
+  config.check_sequence_length(options.max_seq_length)
   seconds = interleaved.take_turns(
-      interleaved.worker_commands(__file__, options, ("matmul", *options.programs)), options.repetitions)
+      __file__, options, (_MATMUL, *options.programs), options.repetitions, lambda name: _build(options, name))
   from training.throughput import training_flops
 
-  peak = _MATMULS * 2.0 * _MATMUL_SIZE**3 / statistics.median(seconds.pop("matmul"))
-  flops = options.batch_size * training_flops(config, SEQUENCE_LENGTH, PREDICTIONS)
-  ours = min((name for name in seconds if name.startswith("ours")), key=lambda name: statistics.median(seconds[name]))
-  print(f"{options.size}, batch {options.batch_size}, {SEQUENCE_LENGTH} tokens, {PREDICTIONS} predictions, vocabulary "
-        f"{options.vocab_size:,}, {options.precision}: {flops / 1e9:.0f} GFLOP a step; "
-        f"float32 matrix product {peak / 1e9:.0f} GFLOP/s; medians of {options.repetitions} turns")
-  print(f"{'program':18} {'ms/step':>8} {'seq/s':>8} {'of peak':>8} {'ours is faster by':>18}")
-  for name, turns in seconds.items():
-    step = statistics.median(turns) / options.steps
-    print(f"{name:18} {step * 1e3:8.0f} {options.batch_size / step:8.1f} {flops / step / peak:8.0%} "
-          f"{interleaved.median_ratio(turns, seconds[ours]):17.2f}x")
+  peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
+  peak = interleaved.quartiles(peaks)[1]
+  flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
+  print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
+        f"predictions, vocabulary {options.vocab_size:,}, {options.precision}: {flops / 1e9:,.0f} GFLOP a step; "
+        f"float32 matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} "
+        "steps")
+  steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
+  interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
+      "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
+      "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()}})
   return None
 
 
@@ -77,7 +91,7 @@ def find_config(size: str, vocab_size: int):
 
 
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
-  """Features of `size` pre-training examples, int64 [size, ...] each, without padding."""
+  """Features of `size` pre-training examples without padding, [size, ...] each: int64, weights float32."""
   import numpy as np
 
   generator = np.random.default_rng(0)
@@ -88,23 +102,30 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
       "segment_ids": np.sort(generator.integers(0, 2, shape)),
       "masked_lm_positions": np.sort(generator.integers(1, length, predicted)),
       "masked_lm_ids": generator.integers(0, vocab_size, predicted),
+      "masked_lm_weights": np.ones(predicted, np.float32),
       "next_sentence_labels": generator.integers(0, 2, (size, 1)),
   }
 
 
-def _work(options: PretrainingStepOptions) -> None:
+def _build(options: PretrainingStepOptions, name: str) -> Callable[[], None]:
+  """A turn of the program, which is warmed up."""
   from benchmarks import pretraining_programs
 
-  if options.worker == "matmul":
+  if name == _MATMUL:
     step, steps = pretraining_programs.matmul(_MATMUL_SIZE), _MATMULS
   else:
     config = find_config(options.size, options.vocab_size)
-    batch = random_batch(options.batch_size, SEQUENCE_LENGTH, PREDICTIONS, options.vocab_size)
-    step = getattr(pretraining_programs, options.worker)(config, batch, options.precision)
+    batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
+    step = getattr(pretraining_programs, name)(config, batch, options.precision)
     steps = options.steps
-  for _ in range(3):
+  for _ in range(_WARM_UP_STEPS):
     step()
-  interleaved.serve(lambda: [step() for _ in range(steps)])
+
+  def turn() -> None:
+    for _ in range(steps):
+      step()
+
+  return turn
 
 
 if __name__ == "__main__":

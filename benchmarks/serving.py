@@ -13,10 +13,13 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
+import functools
+import itertools
 import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -45,25 +48,31 @@ class ServingOptions(interleaved.TurnsOptions):
 
 def main(options: ServingOptions) -> None:
   if options.worker:
-    return _work(options)
+    return interleaved.serve(_build(options, options.worker))
   lines = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
   lines, _ = texts.split([line for line in lines if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
     with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
       file.writelines(f"{line}\n" for line in lines)
     _export(options, directory)
-    print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
-          f"{options.repetitions} requests to each program, in turns; load {os.getloadavg()[0]:.1f} on "
-          f"{os.cpu_count()} cores")
-    print(f"{'texts':>5} {'program':14} {'median ms':>10} {'90 % below':>11} {'export is faster by':>20}")
-    for batch_size in options.batch_size:
-      commands = interleaved.worker_commands(
-          __file__, options.replace(directory=directory, batch_size=(batch_size,)), options.programs)
-      seconds = interleaved.take_turns(commands, options.repetitions)
-      for name, turns in seconds.items():
-        ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x" if "export" in seconds else ""
-        print(f"{batch_size:5} {name:14} {statistics.median(turns) * 1e3:10.1f} "
-              f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:11.1f} {ratio}")
+    results = {}
+    for size in options.batch_size:
+      of_size = options.replace(directory=directory, batch_size=(size,))
+      results[size] = interleaved.take_turns(
+          __file__, of_size, options.programs, options.repetitions, functools.partial(_build, of_size))
+  print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
+        f"{options.repetitions} requests to each program")
+  print(f"{'texts':>5} {'program':14} {'median ms':>10} {'quartiles':>14} {'90 % below':>11} "
+        f"{'export is faster by':>20}  95 % interval")
+  for size, seconds in results.items():
+    for name, turns in seconds.items():
+      low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
+      ratio = ""
+      if "export" in seconds:
+        interval = "{:.2f} to {:.2f}".format(*interleaved.ratio_interval(turns, seconds["export"]))
+        ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x  {interval if name != 'export' else ''}"
+      print(f"{size:5} {name:14} {median:10.1f} {f'{low:.1f} to {high:.1f}':>14} "
+            f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:11.1f} {ratio}".rstrip())
   return None
 
 
@@ -110,22 +119,17 @@ def _random_model(options: ServingOptions, path: str) -> str:
   return path
 
 
-def _work(options: ServingOptions) -> None:
+def _build(options: ServingOptions, program: str) -> Callable[[], None]:
+  """A request to the program, which has answered some: another one in every turn."""
   with open(os.path.join(options.directory, "lines.txt"), encoding="utf-8") as file:
     lines = [line.rstrip("\n") for line in file]
   size = options.batch_size[0]
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[options.worker](options)
+  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
-  number = 0
-
-  def measure() -> None:
-    nonlocal number
-    vectors_of(requests[number % len(requests)])
-    number += 1
-
-  interleaved.serve(measure)
+  turns = itertools.cycle(requests)
+  return lambda: vectors_of(next(turns))
 
 
 def _exported(options: ServingOptions):

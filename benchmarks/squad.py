@@ -7,26 +7,30 @@ Counted is everything from the SQuAD file on the disk to `predictions.json` and 
 windows of at most 384 tokens, network, answers, writing. Start-up and tracing are not. The network has the shape of
 a 6-layer encoder with 384 units and random weights.
 
-Compared: this project as `run_squad.py --do_predict` goes, and the Model Garden's BertEncoder + BertSpanLabeler with
-every window padded to 384 tokens, around it the original's way of making windows and answers, in plain Python.
+Compared: this project as `run_squad.py --do_predict` goes; the Model Garden's encoder and BertSpanLabeler with every
+window padded to 384 tokens, and with the longest windows first and each batch padded to its longest; and Hugging
+Face's BertForQuestionAnswering on PyTorch the same way (requirements-peers.txt). Around the peers is the original's
+way of making windows and answers, in plain Python.
 """
 
 import dataclasses
 import os
-import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 from benchmarks import interleaved, texts
 from common import cli, files
+from common.errors import UserError
 from common.options import option
 from data_gen.labelled.squad import read_squad
 
 _QUESTIONS = "questions.json"
 _WINDOWS = "windows.json"
+_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch_grouped")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,25 +45,26 @@ class SquadBenchmarkOptions(interleaved.TurnsOptions):
   num_attention_heads: int = option(12, "Of the model.", minimum=1)
   batch_size: int = option(32, "Windows of a batch.", minimum=1)
   repetitions: int = option(5, "Turns of each program.", minimum=1)
-  programs: tuple[str, ...] = option(("ours", "model_garden"), "What is measured.",
-                                     choices=("ours", "model_garden", "model_garden_xla"))
+  programs: tuple[str, ...] = option(
+      _PROGRAMS, "What is measured.", choices=(*_PROGRAMS, "model_garden_xla"))
 
 
 def main(options: SquadBenchmarkOptions) -> None:
   if options.worker:
-    return _work(options)
+    return interleaved.serve(_build(options, options.worker))
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
-    commands = interleaved.worker_commands(__file__, options.replace(directory=directory), options.programs)
-    seconds = interleaved.take_turns(commands, options.repetitions)
+    options = options.replace(directory=directory)
+    seconds = interleaved.take_turns(
+        __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
     windows = {name: files.read_json(os.path.join(directory, name, _WINDOWS)) for name in seconds}
-  print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in "
-        f"{windows['ours']:,} windows, batch {options.batch_size}; medians of {options.repetitions} turns")
-  print(f"{'program':18} {'seconds':>8} {'windows/s':>10} {'ours is faster by':>18}")
-  for name, turns in seconds.items():
-    median = statistics.median(turns)
-    print(f"{name:18} {median:8.1f} {windows[name] / median:10.1f} "
-          f"{interleaved.median_ratio(turns, seconds['ours']):17.2f}x")
+  if len(set(windows.values())) > 1:
+    raise UserError(f"the programs make different windows of {options.input_file}: {windows}")
+  number = next(iter(windows.values()), 0)
+  print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in {number:,} windows, "
+        f"batch {options.batch_size}; medians of {options.repetitions} turns")
+  interleaved.print_rates(seconds, [number] * options.repetitions, "windows", {
+      "seconds": {name: f"{interleaved.quartiles(turns)[1]:.1f}" for name, turns in seconds.items()}})
   return None
 
 
@@ -75,7 +80,8 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
   return len(questions)
 
 
-def _work(options: SquadBenchmarkOptions) -> None:
+def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
+  """A whole prediction by the program, which has made one already."""
   from benchmarks import squad_programs
   from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.config import BertConfig
@@ -84,12 +90,12 @@ def _work(options: SquadBenchmarkOptions) -> None:
       vocab_size=len(Vocabulary.from_file(options.vocab_file)), hidden_size=options.hidden_size,
       num_hidden_layers=options.num_hidden_layers, num_attention_heads=options.num_attention_heads,
       intermediate_size=4 * options.hidden_size)
-  output_dir = os.path.join(options.directory, options.worker)
+  output_dir = os.path.join(options.directory, name)
   os.makedirs(output_dir)
-  predict = getattr(squad_programs, options.worker)(
+  predict = getattr(squad_programs, name)(
       config, os.path.join(options.directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
   files.write_json(os.path.join(output_dir, _WINDOWS), predict())
-  interleaved.serve(predict)
+  return predict
 
 
 if __name__ == "__main__":

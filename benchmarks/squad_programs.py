@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import peers
+
 LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 
 
@@ -46,47 +48,80 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
 
 
 def model_garden(config, input_file: str, vocab_file: str, output_dir: str, batch_size: int,
-                 jit_compile: bool = False) -> Callable[[], int]:
-  """The Model Garden's BertEncoder and BertSpanLabeler, windows padded to the full length, the rest in plain Python."""
+                 jit_compile: bool = False, grouped: bool = False) -> Callable[[], int]:
+  """The Model Garden's encoder and BertSpanLabeler, windows padded to the full length, the rest in plain Python."""
   import tensorflow as tf
-  import tf_keras
-  from official.nlp.modeling import models, networks
+  from official.nlp.modeling import models
 
+  encoder, initializer = peers.model_garden_encoder(config)
+  labeler = models.BertSpanLabeler(encoder, initializer=initializer)
+  rows = tf.TensorSpec([None, None if grouped else LENGTHS["max_seq_length"]], tf.int32)
+  names = ("input_word_ids", "input_mask", "input_type_ids")
+  network = tf.function(lambda *inputs: labeler(dict(zip(names, inputs, strict=True)), training=False),
+                        input_signature=[rows] * 3, jit_compile=jit_compile)
+  return peer(lambda *inputs: [side.numpy() for side in network(*inputs)], input_file, vocab_file, output_dir,
+              batch_size, grouped)
+
+
+def model_garden_xla(*arguments) -> Callable[[], int]:
+  """The same, its network compiled with XLA."""
+  return model_garden(*arguments, jit_compile=True)
+
+
+def model_garden_grouped(*arguments) -> Callable[[], int]:
+  """The same, not compiled; the longest windows first, each batch padded to its longest window."""
+  return model_garden(*arguments, grouped=True)
+
+
+def pytorch_grouped(config, input_file: str, vocab_file: str, output_dir: str, batch_size: int) -> Callable[[], int]:
+  """Hugging Face's BertForQuestionAnswering on PyTorch, batches of similar length, the rest in plain Python."""
+  peers.check_torch()
+  import torch
+  import transformers
+
+  model = transformers.BertForQuestionAnswering(peers.huggingface_config(config)).eval()
+
+  def outputs_of(ids, mask, segments):
+    with torch.inference_mode():
+      outputs = model(torch.tensor(ids), torch.tensor(mask), torch.tensor(segments))
+    return outputs.start_logits.numpy(), outputs.end_logits.numpy()
+
+  return peer(outputs_of, input_file, vocab_file, output_dir, batch_size, grouped=True)
+
+
+def peer(outputs_of: Callable, input_file: str, vocab_file: str, output_dir: str, batch_size: int, grouped: bool
+         ) -> Callable[[], int]:
+  """A prediction with a peer's network and the original's way of making windows and answers, in plain Python.
+
+  Args:
+    outputs_of: ids, mask and segments, int32 [B, S] → logits of starts and of ends, [B, S].
+    grouped: sort the windows by length, and pad each batch to its longest one instead of to the full length.
+  """
   from benchmarks.reference_squad import reference_features
   from benchmarks.reference_squad_answers import reference_answers
   from benchmarks.reference_tokenizer import ReferenceTokenizer
   from data_gen.labelled.squad import read_squad
   from data_gen.tokenization.vocabulary import Vocabulary
 
-  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
-  encoder = networks.BertEncoder(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size,
-      inner_activation=lambda x: tf.nn.gelu(x, approximate=True), max_sequence_length=config.max_position_embeddings,
-      type_vocab_size=config.type_vocab_size, initializer=initializer)
-  model = models.BertSpanLabeler(encoder, initializer=initializer)
-  length = LENGTHS["max_seq_length"]
-  rows = tf.TensorSpec([None, length], tf.int32)
-  network = tf.function(lambda *inputs: model(list(inputs), training=False), input_signature=[rows] * 3,
-                        jit_compile=jit_compile)
-
   def predict() -> int:
     data = read_squad(input_file, "input_file")
     tokenizer = ReferenceTokenizer(Vocabulary.from_file(vocab_file).tokens)
     features = list(reference_features(data, tokenizer, **LENGTHS, training=False))
-    start_logits, end_logits = [], []
+    counts = [len(feature["tokens"]) for feature in features]
+    order = sorted(range(len(features)), key=lambda number: -counts[number]) if grouped else range(len(features))
+    logits: list[tuple[list, list]] = [([], [])] * len(features)
     for first in range(0, len(features), batch_size):
-      batch = features[first:first + batch_size]
-      ids, mask, segments = (np.zeros((len(batch), length), np.int32) for _ in range(3))
-      for row, feature in enumerate(batch):
-        count = len(feature["tokens"])
-        ids[row, :count] = [tokenizer.ids[token] for token in feature["tokens"]]
+      chosen = order[first:first + batch_size]
+      length = counts[chosen[0]] if grouped else LENGTHS["max_seq_length"]
+      ids, mask, segments = (np.zeros((len(chosen), length), np.int32) for _ in range(3))
+      for row, number in enumerate(chosen):
+        count = counts[number]
+        ids[row, :count] = [tokenizer.ids[token] for token in features[number]["tokens"]]
         mask[row, :count] = 1
-        segments[row, :count] = feature["segment_ids"]
-      starts, ends = network(ids, mask, segments)
-      start_logits += starts.numpy().tolist()
-      end_logits += ends.numpy().tolist()
-    answers = reference_answers(data, features, start_logits, end_logits, tokenizer)
+        segments[row, :count] = features[number]["segment_ids"]
+      for number, start, end in zip(chosen, *outputs_of(ids, mask, segments), strict=True):
+        logits[number] = start.tolist(), end.tolist()
+    answers = reference_answers(data, features, *zip(*logits, strict=True), tokenizer)
     for name, contents in (("predictions", {id: nbest[0]["text"] for id, nbest in answers.items()}),
                            ("nbest_predictions", answers)):
       with open(os.path.join(output_dir, f"{name}.json"), "w", encoding="utf-8") as file:
@@ -94,8 +129,3 @@ def model_garden(config, input_file: str, vocab_file: str, output_dir: str, batc
     return len(features)
 
   return predict
-
-
-def model_garden_xla(*arguments) -> Callable[[], int]:
-  """The same, its network compiled with XLA."""
-  return model_garden(*arguments, jit_compile=True)

@@ -17,7 +17,8 @@ import numpy as np
 from common import files, parallel
 from common.errors import UserError
 from common.options import LARGEST_INT64, Options, option
-from data_gen.pretraining.masking import MaskingRatios
+from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
+from data_gen.pretraining.schema import Schema
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
 # More are files of a few records each, and as many renames and disk writes.
@@ -100,14 +101,20 @@ class PretrainingDataOptions(TextOptions):
   max_predictions_per_seq: int = option(
       20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob.", minimum=1)
   random_seed: int = option(12345, "All randomness comes from it.", maximum=LARGEST_INT64)
-  dupe_factor: int = option(10, "Passes over the text, each cut and masked differently.", minimum=1)
+  dupe_factor: int | None = option(None, "Passes over the text, each cut and masked differently.", minimum=1,
+                                   default_text="10; with --dynamic_masking 1")
   masked_lm_prob: float = option(0.15, "Share of the tokens to predict.", minimum=0, maximum=1)
   short_seq_prob: float = option(0.1, "Share of the documents cut into shorter sequences.", minimum=0, maximum=1)
   masking: str = option(
-      "80,10,10", "Masking ratios: of the tokens to predict, the percentages that become [MASK], a random token, or "
-      "stay.")
+      DEFAULT_RATIOS, "Masking ratios: of the tokens to predict, the percentages that become [MASK], a random token, "
+      "or stay.")
   next_sentence_prediction: bool = option(
       True, "Pairs of segments; false: single segments of full length.")
+  packed: bool = option(False, "Put several sequences into a row of max_seq_length tokens, so that there is next to no "
+                        "padding; the model is trained as on the same sequences unpacked.")
+  max_sequences_per_row: int = option(12, "With --packed: sequences of a row at most.", minimum=1, maximum=127)
+  dynamic_masking: bool = option(
+      False, "Write sequences without masks: run_pretraining.py masks them anew in every pass over them.")
   gzip_compress: bool = option(False, "Compress the records (names stay as given).")
   resume: bool = option(False, "Resume an interrupted run of the same flags.")
 
@@ -119,6 +126,9 @@ class PretrainingDataOptions(TextOptions):
       raise UserError(f"--max_predictions_per_seq={self.max_predictions_per_seq}: a sequence of {self.max_seq_length} "
                       f"has 1 to {maskable} tokens that can be masked")
     MaskingRatios.parse(self.masking)
+    if self.dynamic_masking and (self.do_whole_word_mask or self.masking != DEFAULT_RATIOS):
+      raise UserError(f"--{'do_whole_word_mask' if self.do_whole_word_mask else 'masking'}: with --dynamic_masking "
+                      "run_pretraining.py chooses the masks: give it there")
     for name in filter(files.is_remote, map(str.strip, self.output_file.split(","))):
       raise UserError(f"--output_file: {name} is not on a local disk, where the work directory beside it must be: "
                       "write the records on a local disk, then copy them")
@@ -134,6 +144,17 @@ class PretrainingDataOptions(TextOptions):
       return [f"--max_predictions_per_seq={self.max_predictions_per_seq} is never reached: "
               f"--masked_lm_prob={self.masked_lm_prob} masks at most {max(needed, 1)} tokens of a sequence"]
     return []
+
+  @property
+  def schema(self) -> Schema:
+    """Of the records."""
+    return Schema(self.max_seq_length, 0 if self.dynamic_masking else self.max_predictions_per_seq,
+                  self.max_sequences_per_row if self.packed else 0)
+
+  @property
+  def passes(self) -> int:
+    """Over the text, each cut differently: --dupe_factor."""
+    return self.dupe_factor or (1 if self.dynamic_masking else 10)
 
   def generator(self, *key: int) -> np.random.Generator:
     """The random generator for one purpose and place."""

@@ -14,7 +14,7 @@ from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import example_weights, weighted_sums
 from modeling.portions import sums_in_portions
-from modeling.pretraining import BertForPreTraining
+from modeling.pretraining import BertForPreTraining, next_sentence_sums, sentence_labels, sentence_weights
 from modeling.saving import register
 
 # Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual vocabulary, enough for
@@ -50,7 +50,7 @@ class BertForCausalLm(BertForPreTraining):
       the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
       token at i + 1, and "next_sentence_logits" float32 [B, 2].
     """
-    outputs = self.encode(features, dropout, training)
+    outputs = self.encode_sequences(features, dropout, training)
     x = outputs["sequence_output"]
     batch, length = ops.shape(x)[:2]
     everywhere = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
@@ -66,9 +66,8 @@ class BertForCausalLm(BertForPreTraining):
     """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
     features = restore_tokens(features)
     labels, token_weights = next_tokens(features)
-    sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))
-    return (features, {"next_token": labels, "next_sentence": sentence_labels},
-            {"next_token": token_weights, "next_sentence": example_weights(features)})
+    return (features, {"next_token": labels, "next_sentence": sentence_labels(features)},
+            {"next_token": token_weights, "next_sentence": sentence_weights(features)})
 
   def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
     """What the losses and metrics of a batch add up to; needs Keras' TensorFlow backend.
@@ -86,11 +85,9 @@ class BertForCausalLm(BertForPreTraining):
     """
     features = restore_tokens(features)
     labels, weights = next_tokens(features)
-    outputs = self.encode(features, dropout)
+    outputs = self.encode_sequences(features, dropout)
     token_sums = self._next_token_sums(outputs["sequence_output"], labels, weights, with_gradients=dropout is not None)
-    sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))
-    return {**token_sums, **weighted_sums("next_sentence", self.next_sentence(outputs["pooled_output"]),
-                                          sentence_labels, example_weights(features))}
+    return {**token_sums, **next_sentence_sums(self.next_sentence(outputs["pooled_output"]), features)}
 
   def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
     """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
@@ -124,7 +121,7 @@ class BertForCausalLm(BertForPreTraining):
 def causal_lm_counts(features: dict) -> dict:
   """The denominators of the loss, "next_token_count" and "next_sentence_count", from the features alone."""
   return {"next_token_count": ops.sum(next_tokens(features)[1]),
-          "next_sentence_count": ops.sum(example_weights(features))}
+          "next_sentence_count": ops.sum(sentence_weights(features))}
 
 
 def restore_tokens(features: dict) -> dict:

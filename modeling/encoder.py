@@ -201,11 +201,15 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
         attentions.append(probabilities)
       outputs[f"encoder_layer_{index}"] = x
     outputs["sequence_output"] = x
-    pooled = at_last_token(x, inputs["input_mask"], inputs["sequence_ids"]) if causal else x[:, 0]  # [B, H]
-    outputs["pooled_output"] = ops.tanh(self.pooler(pooled))
+    outputs["pooled_output"] = self.pool(
+        at_last_token(x, inputs["input_mask"], inputs["sequence_ids"]) if causal else x[:, 0])  # [B, H]
     if return_attention_probabilities:
       outputs["attention_probabilities"] = tuple(attentions)
     return outputs
+
+  def pool(self, x):
+    """[..., H], the last layer's output for [CLS] (left to right: for the last token) → [..., H], the pooled output."""
+    return ops.tanh(self.pooler(x))
 
   def enable_lora(self, rank: int, lora_alpha: float | None = None, layers: tuple[str, ...] = ("query", "value")
                   ) -> None:

@@ -96,6 +96,13 @@ class Dense(keras.layers.Dense):
     return next(variable for variable in self.weights if variable.name == "kernel")
 
 
+def gather_positions(sequence_output, positions):
+  """[B, S, H], int [B, P] with values from 0 to S - 1 → [B, P, H]."""
+  batch, length, hidden = ops.shape(sequence_output)
+  rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
+  return ops.take(ops.reshape(sequence_output, (-1, hidden)), rows, axis=0)
+
+
 def dense(config: BertConfig, outputs: int, seed: int, path: str, **kwargs) -> Dense:
   """A dense layer whose kernel starts as the original's variable `path`/kernel does."""
   return Dense(outputs, kernel_initializer=truncated_normal(config.initializer_range, seed, f"{path}/kernel"), **kwargs)
@@ -224,10 +231,9 @@ def matmul_transposed(x, y):
 
 def at_last_token(x, input_mask, sequence_ids=None):
   """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
-  batch, length, hidden = ops.shape(x)
+  batch, length = ops.shape(x)[:2]
   is_there = ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")
   if sequence_ids is not None:
     is_there = ops.logical_and(is_there, sequence_ids == sequence_ids[:, :1])
-  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1)  # [B]
-  rows = last + ops.arange(batch, dtype="int32") * length
-  return ops.take(ops.reshape(x, (-1, hidden)), rows, axis=0)
+  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1, keepdims=True)  # [B, 1]
+  return gather_positions(x, last)[:, 0]

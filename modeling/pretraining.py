@@ -12,7 +12,16 @@ from keras import ops
 from common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.layers import LayerNorm, activation, add_bias, check_policy, dense, matmul_transposed, truncated_normal
+from modeling.layers import (
+  LayerNorm,
+  activation,
+  add_bias,
+  check_policy,
+  dense,
+  gather_positions,
+  matmul_transposed,
+  truncated_normal,
+)
 from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
 from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
@@ -55,13 +64,10 @@ class MaskedLmHead(Configured, keras.layers.Layer):
     Returns:
       float32 logits [B, P, V].
     """
-    batch, length, hidden = ops.shape(sequence_output)
-    predictions = ops.shape(positions)[1]
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
-    rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
-    x = ops.take(ops.reshape(sequence_output, (-1, hidden)), ops.reshape(rows, (-1,)), axis=0)  # [B * P, H]
+    x = ops.reshape(gather_positions(sequence_output, positions), (-1, self.config.hidden_size))  # [B * P, H]
     logits = self.project(self.transform(x), word_embeddings, self.output_bias)  # [B * P, V]
-    return ops.reshape(logits, (batch, predictions, self.config.vocab_size))
+    return ops.reshape(logits, (*ops.shape(positions), self.config.vocab_size))
 
   def transform(self, x):
     """What is projected to the vocabulary: [R, H] → [R, H]."""
@@ -93,8 +99,9 @@ class NextSentenceHead(Configured, keras.layers.Layer):
     self.output_bias = self.add_weight(shape=(2,), initializer="zeros", name="output_bias")
 
   def call(self, pooled_output):
-    """[B, H] → float32 logits [B, 2]: column 0 "is the next", column 1 "is a random one"."""
-    return add_bias(matmul_transposed(pooled_output, self.output_weights), self.output_bias)
+    """[..., H] → float32 logits [..., 2]: column 0 "is the next", column 1 "is a random one"."""
+    flat = matmul_transposed(ops.reshape(pooled_output, (-1, self.config.hidden_size)), self.output_weights)
+    return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(pooled_output)[:-1], 2))
 
 
 @register
@@ -128,15 +135,15 @@ class BertForPreTraining(BertTaskModel):
     """Runs the model on a batch of pre-training records.
 
     Args:
-      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; other keys
-        are ignored.
+      features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
+        hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
       dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
-      "next_sentence_logits" float32 [B, 2].
+      "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2], and "pooled_output" is [B, K, H].
     """
-    outputs = self.encode(features, dropout, training)
+    outputs = self.encode_sequences(features, dropout, training)
     return {
         **outputs,
         "masked_lm_logits": self.masked_lm(
@@ -144,6 +151,18 @@ class BertForPreTraining(BertTaskModel):
             ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
         "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
     }
+
+  def encode_sequences(self, features: dict, dropout: DropoutStream | None = None,
+                       training: bool | None = None) -> dict:
+    """As `encode`; of packed rows "pooled_output" is [B, K, H], one for each of the K sequences of a row."""
+    outputs = self.encode(features, dropout, training)
+    if "next_sentence_positions" in features:
+      positions = ops.convert_to_tensor(features["next_sentence_positions"])
+      if self.causal:
+        is_mine = features["sequence_ids"][:, None, :] == ops.arange(1, positions.shape[1] + 1)[:, None]  # [B, K, S]
+        positions = ops.argmax(ops.cast(is_mine, "int32") * ops.arange(is_mine.shape[2], dtype="int32"), axis=-1)
+      outputs["pooled_output"] = self.encoder.pool(gather_positions(outputs["sequence_output"], positions))
+    return outputs
 
   def compile_defaults(self) -> dict:
     """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
@@ -171,10 +190,8 @@ class BertForPreTraining(BertTaskModel):
     Returns:
       inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
-    token_weights, sentence_weights = _weights(features)
-    labels = {"masked_lm": features["masked_lm_ids"],
-              "next_sentence": ops.reshape(features["next_sentence_labels"], (-1,))}
-    return features, labels, {"masked_lm": token_weights, "next_sentence": sentence_weights}
+    labels = {"masked_lm": features["masked_lm_ids"], "next_sentence": sentence_labels(features)}
+    return features, labels, {"masked_lm": _token_weights(features), "next_sentence": sentence_weights(features)}
 
 
 def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
@@ -187,7 +204,8 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
     features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
       "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
-      examples; with `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
+      examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K]; with
+      `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
     mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
       paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
 
@@ -196,11 +214,10 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     "next_sentence_count", "next_sentence_correct"; with `mask_id` "masked_lm_at_mask_count" and
     "masked_lm_at_mask_correct".
   """
-  token_weights, sentence_weights = _weights(features)
+  token_weights = _token_weights(features)
   token_logits = outputs["masked_lm_logits"]
   token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
   token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
-  sentence_labels = ops.reshape(features["next_sentence_labels"], (-1,))  # [B]
   parts = {}
   if mask_id is not None:
     positions = ops.cast(features["masked_lm_positions"], "int32")
@@ -209,8 +226,19 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
     parts["masked_lm_at_mask"] = ops.reshape(at_mask, (-1,))
   return {
       **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,)), parts),
-      **weighted_sums("next_sentence", outputs["next_sentence_logits"], sentence_labels, sentence_weights),
+      **next_sentence_sums(outputs["next_sentence_logits"], features),
   }
+
+
+def next_sentence_sums(logits, features: dict) -> dict:
+  """What loss and accuracy of the next-sentence task add up to.
+
+  Args:
+    logits: float32 [B, 2]; of packed rows [B, K, 2].
+    features: as for `pretraining_sums`.
+  """
+  return weighted_sums("next_sentence", ops.reshape(logits, (-1, 2)), ops.reshape(sentence_labels(features), (-1,)),
+                       ops.reshape(sentence_weights(features), (-1,)))
 
 
 def pretraining_counts(features: dict) -> dict:
@@ -222,8 +250,8 @@ def pretraining_counts(features: dict) -> dict:
   Returns:
     float32 scalars "masked_lm_count" and "next_sentence_count".
   """
-  token_weights, sentence_weights = _weights(features)
-  return {"masked_lm_count": ops.sum(token_weights), "next_sentence_count": ops.sum(sentence_weights)}
+  return {"masked_lm_count": ops.sum(_token_weights(features)),
+          "next_sentence_count": ops.sum(sentence_weights(features))}
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("masked_lm", "next_sentence")) -> dict:
@@ -249,7 +277,20 @@ def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("mas
   return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
 
 
-def _weights(features: dict) -> tuple:
-  """Weights of the masked positions, float32 [B, P], and of the examples, float32 [B]."""
-  sentence_weights = example_weights(features)
-  return ops.cast(features["masked_lm_weights"], "float32") * sentence_weights[:, None], sentence_weights
+def _token_weights(features: dict):
+  """Of the masked positions, float32 [B, P]."""
+  return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
+
+
+def sentence_weights(features: dict):
+  """Of the sequences in the next-sentence loss, float32 [B]; of packed rows [B, K]."""
+  weights = example_weights(features)
+  if "next_sentence_weights" in features:
+    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
+  return weights
+
+
+def sentence_labels(features: dict):
+  """Of the next-sentence task, int [B]; of packed rows [B, K]."""
+  labels = features["next_sentence_labels"]
+  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))

@@ -14,7 +14,7 @@ import numpy as np
 
 from common import files
 from common.errors import UserError
-from data_gen.pretraining.records import read_examples
+from data_gen.pretraining.records import read_examples, split_row
 from plotting.options import PlotOptions
 from plotting.picture import Picture
 
@@ -67,7 +67,8 @@ def _read(paths: Sequence[str], most: int) -> dict[str, object]:
   lengths, masked, positions, shown, labels = [], [], [], [], []
   size, random_next = 0, 0
   for path in paths:
-    for features in itertools.islice(read_examples(path), -(-most // len(paths))):
+    rows = map(split_row, read_examples(path))
+    for features in itertools.islice(itertools.chain.from_iterable(rows), -(-most // len(paths))):
       real = features["masked_lm_weights"] > 0
       places = features["masked_lm_positions"][real]
       lengths.append(int(features["input_mask"].sum()))
@@ -83,15 +84,15 @@ def _read(paths: Sequence[str], most: int) -> dict[str, object]:
   same = shown == labels
   # Of what was replaced most is [MASK], whatever its id.
   mask_id = np.bincount(shown[~same]).argmax() if (~same).any() else -1
-  kinds = {"[MASK]": float(np.mean(shown == mask_id)), "random": float(np.mean(~same & (shown != mask_id))),
-           "same": float(np.mean(same))}
+  kinds = {"[MASK]": shown == mask_id, "random": ~same & (shown != mask_id), "same": same}
+  kinds = {name: float(chosen.sum() / max(len(chosen), 1)) for name, chosen in kinds.items()}
   return {"lengths": np.array(lengths), "masked": np.array(masked), "positions": np.concatenate(positions),
           "kinds": kinds, "size": size, "random_next": random_next / len(lengths)}
 
 
 def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray, kinds: dict[str, float], size: int,
           random_next: float) -> None:
-  figure.suptitle(f"{len(lengths):,} records of {size} tokens; segment B is random in {random_next:.1%}",
+  figure.suptitle(f"{len(lengths):,} sequences of up to {size} tokens; segment B is random in {random_next:.1%}",
                   fontsize="medium")
   (by_length, by_masked), (by_position, by_kind) = figure.subplots(2, 2)
   bars = {"color": "0.75", "edgecolor": "black", "linewidth": 0.5}

@@ -194,7 +194,8 @@ class Run:
     training_step = TrainingStep(
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
-                    gradient_accumulation_steps=options.gradient_accumulation_steps))
+                    gradient_accumulation_steps=options.gradient_accumulation_steps,
+                    batch_sizes=task.batch_sizes(devices)))
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)

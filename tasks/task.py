@@ -25,6 +25,7 @@ from tasks.degenerate import Predicted, constant_sets
 from tasks.options import FineTuningOptions, TrainingOptions
 from training.devices import Devices
 from training.examples import Examples, lengths_for, padded_lengths, training_dataset
+from training.inputs import BatchSizes
 from training.loop import LoopOptions
 from training.step import Objective
 
@@ -139,6 +140,10 @@ class Task(abc.ABC):
 
   def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""
+
+  def batch_sizes(self, devices: Devices) -> BatchSizes | None:  # noqa: ARG002
+    """Records of the steps where their number differs; None where it is --train_batch_size."""
+    return None
 
   def check_devices(self, devices: Devices) -> None:
     """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""

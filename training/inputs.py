@@ -10,12 +10,18 @@ Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Out
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 # Records in the shuffle buffer. Records of data_gen are shuffled already; this serves those of other programs.
 _SHUFFLE_BUFFER = 8192
+# Steps after which records that hold several examples have been dealt out evenly.
+_STEPS_PER_CYCLE = 256
+# The pass of an evaluation; those of training count from 0.
+_EVALUATION_PASS = -1
 # Files read at the same time, and bytes read from each at once.
 _INTERLEAVED_FILES = 16
 _READ_BYTES = 1 << 20
@@ -40,27 +46,99 @@ class RecordFiles:
     return sum(self.counts)
 
 
+@dataclasses.dataclass(frozen=True)
+class BatchSizes:
+  """How many records each step takes.
+
+  A record of packed sequences holds several examples, and a batch has a number of examples. So the numbers of records
+  differ from step to step, in a cycle, and their mean is what the batch size asks for. They are a function of the place
+  in the stream.
+
+  Attributes:
+    sizes: records of the steps of a cycle.
+    padded: records of every batch after filling up with copies that count nothing; None where that is not needed.
+  """
+
+  sizes: tuple[int, ...]
+  padded: int | None = None
+
+  @classmethod
+  def packed(cls, batch_size: int, records: int, sequences: int, multiple: int | None = None) -> "BatchSizes":
+    """Sizes for which a step has `batch_size` sequences on average.
+
+    Args:
+      batch_size: at least the sequences of a record.
+      records, sequences: how many sequences so many records hold.
+      multiple: every batch is filled up to the same number of records, which can be divided by this; None where
+        batches may differ in size.
+    """
+    total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
+    ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
+    sizes = tuple(int(size) for size in np.diff(ends))
+    return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None)
+
+  @property
+  def largest(self) -> int:
+    """Records of a batch at most, copies counted."""
+    return self.padded or max(self.sizes)
+
+  @property
+  def mean(self) -> float:
+    """Records of a batch."""
+    return sum(self.sizes) / len(self.sizes)
+
+  @functools.cached_property
+  def ends(self) -> np.ndarray:
+    """int64 [steps of a cycle], records of the cycle up to the end of each step."""
+    return np.cumsum(self.sizes)
+
+  def after(self, place):
+    """The place in the stream after the step that begins at `place`: both int64 [], tensors."""
+    if len(self.sizes) == 1:
+      return place + self.sizes[0]
+    total = int(self.ends[-1])
+    step = tf.searchsorted(self.ends, [place % total], side="right")[0]
+    return place // total * total + tf.gather(tf.constant(self.ends, tf.int64), step)
+
+
 def training_dataset(
-    files: RecordFiles, parse: Callable, global_batch_size: int, seed: int, start_example: int,
+    files: RecordFiles, parse: Callable, batch_sizes: int | BatchSizes, seed: int, start_example: int,
     context: tf.distribute.InputContext) -> tf.data.Dataset:
   """Endless shuffled batches for the replicas of one host.
 
   Args:
     files: what to read.
-    parse: string [b] of serialized records → dict of dense tensors [b, ...].
-    global_batch_size: examples of a step on all replicas together.
+    parse: (serialized records, string [b]; which pass over the files each belongs to, int64 [b]) → dict of dense
+      tensors [b, ...].
+    batch_sizes: records of a step on all replicas together.
     seed: of the order of files and records; each epoch has another one.
-    start_example: how many examples of the stream are already used.
+    start_example: how many records of the stream are already used.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
 
   Returns:
-    dicts for one replica after the other, each with global_batch_size / number of replicas rows.
+    dicts for one replica after the other, each with its share of the records of a step. Where batches are filled up,
+    "is_real_example", int32 [b], is 0 for the copies.
   """
-  first_epoch, used = divmod(start_example, files.num_examples)
+  if isinstance(batch_sizes, int):
+    batch_sizes = BatchSizes((batch_sizes,))
+  cycle = int(batch_sizes.ends[-1])
+  # In the middle of a cycle of unequal steps the cycle is read from its beginning.
+  begin = start_example if len(batch_sizes.sizes) == 1 else start_example // cycle * cycle
+  first_epoch, used = divmod(begin, files.num_examples)
   epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
-  stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(used)
-  batches = stream.batch(global_batch_size, drop_remainder=True).map(lambda records: (records, None))
-  dataset = _for_replicas(batches, parse, global_batch_size, context)
+  stream = epochs.flat_map(lambda epoch: _in_pass(_shuffled_epoch(files, seed, epoch), epoch)).skip(used)
+  batches = stream.batch(cycle, drop_remainder=True)
+  if len(batch_sizes.sizes) == 1:
+    batches = batches.map(lambda records, passes: (records, passes, None))
+  else:
+    done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
+    batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
+  if batch_sizes.padded is None and len(batch_sizes.sizes) > 1:
+    batches = batches.map(_drop_copies)
+    dataset = without_auto_sharding(batches.map(
+        parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE))
+  else:
+    dataset = _for_replicas(batches, parse, batch_sizes.largest, context)
   # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
   return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
@@ -77,8 +155,8 @@ def evaluation_dataset(
     max_batches: stop after so many global batches.
     others: as for `training_dataset`.
   """
-  stream = _read(tf.constant(files.paths), tf.constant(files.gzipped))
-  batches = stream.batch(global_batch_size).map(lambda records: _fill(records, global_batch_size))
+  stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
+  batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))
   if max_batches is not None:
     batches = batches.take(max_batches)
   return _for_replicas(batches, parse, global_batch_size, context)
@@ -92,6 +170,25 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
 
+def _in_pass(stream: tf.data.Dataset, epoch: tf.Tensor | int) -> tf.data.Dataset:
+  """Serialized records with the pass they belong to."""
+  return tf.data.Dataset.zip((stream, tf.data.Dataset.from_tensors(tf.cast(epoch, tf.int64)).repeat()))
+
+
+def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.Tensor, ...]:
+  """A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies."""
+  column = np.arange(batch_sizes.largest)
+  is_real = column < np.array(batch_sizes.sizes)[:, None]
+  begins = batch_sizes.ends - batch_sizes.sizes
+  index = np.where(is_real, begins[:, None] + column, begins[:, None])
+  return (*(tf.gather(element, index) for element in elements), tf.constant(is_real, tf.int32))
+
+
+def _drop_copies(records: tf.Tensor, passes: tf.Tensor, is_real: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  count = tf.reduce_sum(is_real)
+  return records[:count], passes[:count]
+
+
 def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
   def read_file(path, is_gzipped):
     return tf.data.TFRecordDataset(
@@ -102,27 +199,28 @@ def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
       deterministic=True)
 
 
-def _fill(records: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor]:
+def _fill(records: tf.Tensor, passes: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   missing = size - tf.size(records)
   is_real = tf.sequence_mask(tf.size(records), size, dtype=tf.int32)
-  return tf.concat([records, tf.repeat(records[:1], missing)], axis=0), is_real
+  return (*(tf.concat([values, tf.repeat(values[:1], missing)], axis=0) for values in (records, passes)), is_real)
 
 
 def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: int,
                   context: tf.distribute.InputContext) -> tf.data.Dataset:
-  """Cuts (records, is_real or None) of global batches into parsed batches of this host's replicas, in order."""
+  """Cuts (records, passes, is_real or None) of global batches into parsed batches of this host's replicas, in order."""
   replicas = context.num_replicas_in_sync // context.num_input_pipelines
   size = global_batch_size // context.num_replicas_in_sync
   first = context.input_pipeline_id * replicas * size
 
-  def share(records, is_real):
-    parts = {"records": tf.reshape(records[first:first + replicas * size], [replicas, size])}
+  def share(records, passes, is_real):
+    parts = {"records": records, "passes": passes}
     if is_real is not None:
-      parts["is_real_example"] = tf.reshape(is_real[first:first + replicas * size], [replicas, size])
-    return parts
+      parts["is_real_example"] = is_real
+    return {name: tf.reshape(values[first:first + replicas * size], [replicas, size])
+            for name, values in parts.items()}
 
   def parse_part(part):
-    features = parse(part["records"])
+    features = parse(part["records"], part["passes"])
     if "is_real_example" in part:
       features["is_real_example"] = part["is_real_example"]
     return features

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from common.errors import UserError
 from modeling.dropout import dropout_stream
+from training.inputs import BatchSizes
 from training.optimization import AdamWeightDecay
 
 
@@ -48,12 +49,14 @@ class StepOptions:
     gradient_accumulation_steps: micro-batches a step is cut into.
     loss_scaling: multiply the loss by a dynamic factor, for float16.
     seed: of the dropout masks.
+    batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
   """
 
   jit_compile: bool
   gradient_accumulation_steps: int = 1
   loss_scaling: bool = False
   seed: int = 0
+  batch_sizes: BatchSizes | None = None
 
 
 class TrainingState:
@@ -61,7 +64,7 @@ class TrainingState:
 
   Attributes:
     step: int64, updates made.
-    examples: int64, examples seen: the position in the stream of training examples.
+    examples: int64, examples seen: the position in the stream of training examples (of packed ones, records seen).
     loss_scale, steps_since_overflow: of float16 training.
   """
 
@@ -107,6 +110,7 @@ class TrainingStep:
     self._strategy = strategy
     self._replicas = strategy.num_replicas_in_sync
     self._global_batch_size = global_batch_size
+    self._batch_sizes = options.batch_sizes or BatchSizes((global_batch_size,))
     self._options = options
     # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
     compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
@@ -187,12 +191,12 @@ class TrainingStep:
     if self._options.loss_scaling:
       self._adapt_loss_scale(is_update)
     self._state.step.assign_add(1)
-    self._state.examples.assign_add(self._global_batch_size)
+    self._state.examples.assign(self._batch_sizes.after(self._state.examples))
 
   def _replica_step(self, features: dict) -> dict:
     """One step on one replica: gradients, sum over the replicas, update. Returns sums over the global batch."""
     replica = tf.distribute.get_replica_context()
-    rows = self._global_batch_size // self._replicas
+    rows = self._batch_sizes.largest // self._replicas
     first_example = tf.cast(replica.replica_id_in_sync_group * rows, tf.int64)
     counts = self._sum_over_replicas(replica, self._objective.counts(features))
     step = tf.identity(self._state.step)

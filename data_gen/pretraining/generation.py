@@ -1,7 +1,7 @@
 """The whole job: corpus → pre-training records, on all cores, in bounded memory, resumable at any moment.
 
     scan ─▶ blocks ─▶ portions ─(each in a worker: tokenize, make pairs, sort)─▶ runs     first half
-    runs ─(each bucket in a worker: read, mask, serialize)─▶ parts ─▶ shards              second half
+    runs ─(each bucket in a worker: read, mask, pack, serialize)─▶ parts ─▶ shards        second half
 
 Input: a prepared corpus and a vocabulary. Output: the records and their statistics. The words, each with one meaning:
 
@@ -9,7 +9,7 @@ Input: a prepared corpus and a vocabulary. Output: the records and their statist
     portion  blocks dealt at random, so a sample of the corpus; what a worker tokenizes at a time, 1 to 8 MB
     run      the instances of a portion, in a file, sorted by random key (`external_shuffle.py`)
     bucket   range of keys; what it holds in all runs fits into memory
-    part     the instances of a bucket that go into one shard; what a worker masks and serializes at a time
+    part     the instances of a bucket that go into one shard; what a worker masks, packs and serializes at a time
     shard    output file
 
 Everything is made in a work directory beside the first output, `.NAME.partial`. A file there has its final name only
@@ -38,7 +38,7 @@ from common.progress import Progress
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
-from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PAIRS, PORTIONS, Portion, load_tokenizer
+from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.tokenizer_config import check_beside
 
@@ -173,7 +173,8 @@ def _identity(options: PretrainingDataOptions, input_files: Sequence[str], outpu
   values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
             if one.name not in _NOT_OF_THE_RECORDS}
   fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
-  return {**values, "vocab_file": _absolute(options.vocab_file), "vocab_sha256": fingerprint,
+  return {**values, "dupe_factor": options.passes, "vocab_file": _absolute(options.vocab_file),
+          "vocab_sha256": fingerprint,
           "input_file": [[_absolute(path), files.file_size(path), _modified(path)] for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
 
@@ -221,10 +222,11 @@ def project(text: corpus.Corpus, options: PretrainingDataOptions, tokenizer: Tok
   sample = [text.blocks[int(index)] for index in np.linspace(0, len(text.blocks) - 1, count)]
   documents = corpus.load(sample, tokenizer, options.on_bad_utf8)
   pairs = workers.make_pairs(documents, documents.size, options, options.generator(PAIRS))
-  factor = options.dupe_factor * text.size / max(sum(block.end - block.start for block in sample), 1)
+  factor = options.passes * text.size / max(sum(block.end - block.start for block in sample), 1)
   dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
   few = workers.make_rows(pairs.take(slice(0, 500)), documents.ids, dtype, tokenizer)
-  data, _ = workers.serialize(few, options, options.generator(MASKS))
+  generators = (options.generator(purpose) for purpose in (MASKS, PACKS))
+  data = b"".join(part for part, _ in workers.serialize(few, options, *generators))
   if options.gzip_compress:
     data = gzip.compress(data, GZIP_LEVEL, mtime=0)
   instances = int(len(pairs) * factor)

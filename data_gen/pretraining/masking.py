@@ -1,7 +1,8 @@
 """Masked language model: which tokens are hidden, and by what. Thousands of sequences at a time.
 
 The rules are those of `create_masked_lm_predictions` of the original (paper, section 3.1, "Task #1"; whole-word
-masking came in 2019). Input: unmasked sequences. Output: `Masked`, which `records.py` writes.
+masking came in 2019). Input: unmasked sequences. Output: `Masked`, which `record_writer.py` writes.
+Data generation masks once; with --dynamic_masking training does it, by the same rule, in every pass.
 """
 
 import dataclasses
@@ -9,6 +10,9 @@ import dataclasses
 import numpy as np
 
 from common.errors import UserError
+
+# Of the paper, as percentages.
+DEFAULT_RATIOS = "80,10,10"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +86,66 @@ class Masked:
   kind_counts: dict[str, int]
 
 
+def predictions_of(length: np.ndarray, masked_lm_prob: float, max_predictions_per_seq: int) -> np.ndarray:
+  """How many tokens of sequences of these lengths, [B], are to be predicted: int64 [B], where there are as many."""
+  # numpy rounds halves to even, as Python does.
+  return np.minimum(np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq)
+
+
+class Draws:
+  """The random numbers that masking needs, from one generator for all sequences: what data generation takes."""
+
+  def __init__(self, rng: np.random.Generator):
+    self._rng = rng
+
+  def integers(self, shape: tuple[int, int], kind: type) -> np.ndarray:
+    """Any unsigned integers of the type `kind`, [B, n]."""
+    return self._rng.integers(0, np.iinfo(kind).max, shape, dtype=kind, endpoint=True)
+
+  def uniform(self, used: np.ndarray) -> np.ndarray:
+    """float64 from 0 to 1 for each place that is True, bool [B, P]."""
+    return self._rng.random(int(used.sum()))
+
+  def tokens(self, used: np.ndarray, chosen: np.ndarray, vocab_size: int) -> np.ndarray:
+    """Token ids for those of the used places that are chosen, bool [number used]."""
+    return self._rng.integers(0, vocab_size, int(chosen.sum()))
+
+
+class KeyedDraws:
+  """The same, where the numbers of a sequence depend on its key alone: whichever others are masked beside it.
+
+  Each sequence has the first numbers of its own counter-based generator (Philox 4x64).
+
+  Args:
+    seed: of the run.
+    passes, keys: uint64 [B], which pass over the data it is, and which sequence.
+    width: S.
+    max_predictions: P.
+  """
+
+  def __init__(self, seed: int, passes: np.ndarray, keys: np.ndarray, width: int, max_predictions: int):
+    first = np.uint64(seed % 2**32) << np.uint64(32) | passes & np.uint64(0xFFFFFFFF)
+    words = width + 2 * max_predictions
+    self._words = np.array([np.random.Philox(key=key).random_raw(words) for key in zip(first, keys, strict=True)],
+                           np.uint64).reshape(len(keys), words)
+    self._width, self._predictions = width, max_predictions
+
+  def integers(self, shape: tuple[int, int], kind: type) -> np.ndarray:
+    """As in `Draws`; at most S columns."""
+    return (self._words[:, :shape[1]] >> np.uint64(64 - np.iinfo(kind).bits)).astype(kind)
+
+  def uniform(self, used: np.ndarray) -> np.ndarray:
+    """As in `Draws`."""
+    words = self._words[:, self._width:self._width + self._predictions][used]
+    return (words >> np.uint64(11)) * 2.0**-53
+
+  def tokens(self, used: np.ndarray, chosen: np.ndarray, vocab_size: int) -> np.ndarray:
+    """As in `Draws`."""
+    return (self._words[:, self._width + self._predictions:][used][chosen] % np.uint64(vocab_size)).astype(np.int64)
+
+
 def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, masking: Masking,
-         rng: np.random.Generator) -> Masked:
+         draws: Draws | KeyedDraws, most: np.ndarray | None = None) -> Masked:
   """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides them.
 
   Args:
@@ -91,31 +153,33 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
     length: [B], number of real tokens.
     second_sep: [B], position of the [SEP] behind A (length - 1 where there is no B).
     masking: the settings.
-    rng: the source of all randomness.
+    draws: the source of all randomness.
+    most: int [B], predictions of each sequence at most; None for P.
   """
   batch, width = input_ids.shape
   column = np.arange(width, dtype=np.uint16)
   candidate = column < (length - 1).astype(np.uint16)[:, None]
   candidate[:, 0] = False
   candidate[np.arange(batch), second_sep] = False
-  # numpy rounds halves to even, as Python does.
-  goal = np.maximum(np.rint(length * masking.masked_lm_prob).astype(np.int64), 1)
-  goal = np.minimum(np.minimum(goal, masking.max_predictions_per_seq), candidate.sum(1, dtype=np.int64))
+  goal = np.minimum(predictions_of(length, masking.masked_lm_prob, masking.max_predictions_per_seq),
+                    candidate.sum(1, dtype=np.int64))
+  if most is not None:
+    goal = np.minimum(goal, most)
   if masking.is_continuation is None:
-    chosen, count = _choose_tokens(candidate, goal, masking.max_predictions_per_seq, rng)
+    chosen, count = _choose_tokens(candidate, goal, masking.max_predictions_per_seq, draws)
   else:
     starts = candidate & ~masking.is_continuation.take(input_ids)
-    chosen, count = _choose_words(candidate, starts, goal, masking.max_predictions_per_seq, rng)
+    chosen, count = _choose_words(candidate, starts, goal, masking.max_predictions_per_seq, draws)
   rows = np.arange(batch)[:, None]
   used = np.arange(masking.max_predictions_per_seq) < count[:, None]
   positions = np.where(used, chosen, 0).astype(np.int32)
   labels = np.where(used, input_ids[rows, positions], 0)
   at = np.nonzero(used)
   label = labels[at]
-  draw = rng.random(len(label))
+  draw = draws.uniform(used)
   shown = np.where(draw < masking.ratios.mask, masking.mask_id, label)
   by_random = (draw >= masking.ratios.mask) & (draw < masking.ratios.mask + masking.ratios.random)
-  shown[by_random] = rng.integers(0, masking.vocab_size, int(by_random.sum()))
+  shown[by_random] = draws.tokens(used, by_random, masking.vocab_size)
   out = input_ids.copy()
   out[at[0], positions[at]] = shown
   is_mask, same = shown == masking.mask_id, shown == label
@@ -125,9 +189,9 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
 
 
 def _choose_tokens(candidate: np.ndarray, goal: np.ndarray, most: int,
-                   rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+                   draws: Draws | KeyedDraws) -> tuple[np.ndarray, np.ndarray]:
   """`goal` candidates of each row, all equally probable: positions [B, most], sorted, and their number [B]."""
-  chosen = _random_order(candidate, rng)[:, :most]
+  chosen = _random_order(candidate, draws)[:, :most]
   if chosen.shape[1] < most:
     chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
   chosen[np.arange(most) >= goal[:, None]] = candidate.shape[1]
@@ -136,7 +200,7 @@ def _choose_tokens(candidate: np.ndarray, goal: np.ndarray, most: int,
 
 
 def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, most: int,
-                  rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+                  draws: Draws | KeyedDraws) -> tuple[np.ndarray, np.ndarray]:
   """Whole words in random order, leaving out those that do not fit into what is left of `goal`.
 
   As in the original a word is a token and the "##" tokens behind it. A "##" token that truncation left at the front
@@ -151,7 +215,7 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, m
   most_words = int(words.max(initial=0))
   flat = (np.arange(batch)[:, None] * most_words + word)[candidate]
   size = np.bincount(flat, minlength=batch * most_words).reshape(batch, most_words)
-  order = _random_order(np.arange(most_words) < words[:, None], rng)
+  order = _random_order(np.arange(most_words) < words[:, None], draws)
   taken = np.zeros((batch, most_words), bool)
   left = goal.copy()
   active = np.arange(batch)
@@ -172,7 +236,7 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, m
   return chosen, goal - left
 
 
-def _random_order(valid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _random_order(valid: np.ndarray, draws: Draws | KeyedDraws) -> np.ndarray:
   """The columns of each row of `valid`, [B, n], in random order, those that are not valid last; int32 [B, n].
 
   They are sorted by random numbers whose last digits are the column: that needs no indirect sort. Up to 1024 columns
@@ -181,7 +245,7 @@ def _random_order(valid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
   kind = np.uint32 if valid.shape[1] <= 1024 else np.uint64
   digits = kind((1 << max(valid.shape[1] - 1, 1).bit_length()) - 1)
   largest = np.iinfo(kind).max
-  key = rng.integers(0, largest, valid.shape, dtype=kind, endpoint=True)
+  key = draws.integers(valid.shape, kind)
   # The highest bit is kept for those that are not valid.
   key &= largest // 2 & ~digits
   key |= np.arange(valid.shape[1], dtype=kind)

@@ -6,6 +6,8 @@ import numpy as np
 
 from common import terminal
 from data_gen.pretraining.masking import Masked
+from data_gen.pretraining.records import split_row
+from data_gen.pretraining.schema import MASK_FEATURES
 from data_gen.tokenization.vocabulary import MASK
 
 # Shares above which the data will disappoint.
@@ -21,21 +23,23 @@ def add(total: dict[str, int], part: dict[str, int]) -> None:
     total[name] = max(total.get(name, 0), value) if name.startswith("longest_") else total.get(name, 0) + value
 
 
-def count_instances(masked: Masked, length: np.ndarray, a_length: np.ndarray, b_length: np.ndarray,
+def count_instances(masked: Masked | None, width: int, length: np.ndarray, a_length: np.ndarray, b_length: np.ndarray,
                     random_next: np.ndarray) -> dict[str, int]:
-  """Counts of some instances.
+  """Counts of some instances, each in a record of its own.
 
   Args:
-    masked: the masked sequences.
+    masked: the masked sequences; None for such without masks.
+    width: S.
     length: [B], real tokens.
     a_length, b_length: [B], tokens of the segments.
     random_next: [B], 0 or 1.
   """
-  batch, width = masked.input_ids.shape
-  return {"instances": batch, "random_next": int(random_next.sum()), "positions": batch * width,
+  batch = len(length)
+  masks = {"masked": int(masked.count.sum()),
+           **{f"masked_{kind}": count for kind, count in masked.kind_counts.items()}} if masked else {"masked": 0}
+  return {"instances": batch, "rows": batch, "random_next": int(random_next.sum()), "positions": batch * width,
           "real_tokens": int(length.sum()), "full_length": int((length == width).sum()),
-          "segment_a_tokens": int(a_length.sum()), "segment_b_tokens": int(b_length.sum()),
-          "masked": int(masked.count.sum()), **{f"masked_{kind}": count for kind, count in masked.kind_counts.items()}}
+          "segment_a_tokens": int(a_length.sum()), "segment_b_tokens": int(b_length.sum()), **masks}
 
 
 def summarize(counts: dict[str, int]) -> dict[str, float]:
@@ -48,6 +52,7 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
       "mean_segment_a": share("segment_a_tokens", "instances"),
       "mean_segment_b": share("segment_b_tokens", "instances"),
       "mean_masked": share("masked", "instances"),
+      "sequences_per_row": share("instances", "rows"),
       "share_full_length": share("full_length", "instances"),
       "fraction_padding": round(1 - share("real_tokens", "positions"), 6),
       "share_random_next": share("random_next", "instances"),
@@ -111,12 +116,17 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
       ("instances", f"{counts['instances']:,}", f"{summary['mean_length']:.1f} tokens each"),
       ("full length", f"{summary['share_full_length']:.1%}", f"padding {summary['fraction_padding']:.1%} of all"),
   ]
+  if counts["rows"] < counts["instances"]:
+    lines.append(("rows", f"{counts['rows']:,}", f"{summary['sequences_per_row']:.2f} sequences packed in each"))
   if next_sentence_prediction:
     lines.append(("random next", f"{summary['share_random_next']:.1%}",
                   f"segments of {summary['mean_segment_a']:.1f} and {summary['mean_segment_b']:.1f} tokens"))
-  lines.append(("masked", f"{summary['share_masked']:.1%}",
-                f"{summary['share_mask']:.1%} [MASK], {summary['share_random']:.1%} random, "
-                f"{summary['share_kept']:.1%} same"))
+  if not counts["masked"]:
+    lines.append(("masked", "no token", "training masks them"))
+  else:
+    lines.append(("masked", f"{summary['share_masked']:.1%}",
+                  f"{summary['share_mask']:.1%} [MASK], {summary['share_random']:.1%} random, "
+                  f"{summary['share_kept']:.1%} same"))
   return "\n".join(f"  {name:<12} {value:>14}   {note}" for name, value, note in lines)
 
 
@@ -125,18 +135,20 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
   """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
 
   Args:
-    example: as `records.read_examples` yields it.
+    example: as `records.read_examples` yields it; of a packed row the first sequence is shown.
     tokens: the vocabulary.
     longest: of a longer sequence only that many tokens are shown.
     paint: colours a text, see `common/terminal.py`.
   """
+  sequences = split_row(example)
+  example = sequences[0]
   length = int(example["input_mask"].sum())
   shown = [tokens[index] for index in example["input_ids"][:length].tolist()]
-  for position, label, weight in zip(example["masked_lm_positions"].tolist(), example["masked_lm_ids"].tolist(),
-                                     example["masked_lm_weights"].tolist(), strict=True):
+  for position, label, weight in zip(*(example[name].tolist() for name in MASK_FEATURES), strict=True):
     if weight:
       word = shown[position]
       style = terminal.HIDDEN if word == MASK else terminal.RIGHT if word == tokens[label] else terminal.RANDOM
       shown[position] = paint(f"{word}{{{tokens[label]}}}", style)
   text = " ".join(shown[:longest]) + (" …" if length > longest else "")
-  return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}"
+  more = f" (and {len(sequences) - 1} more in the row)" if len(sequences) > 1 else ""
+  return f"[{'random next' if example['next_sentence_labels'][0] else 'next'}] {text}{more}"

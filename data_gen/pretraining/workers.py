@@ -1,7 +1,7 @@
 """What a worker process does in each half of the job: `make_run` and `make_part`.
 
     portion of the corpus ─▶ tokens ─▶ segment pairs of all passes ─▶ run, sorted by random key       first half
-    bucket out of all runs ─▶ masked ─▶ serialized records of one part of a shard                     second half
+    bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a shard           second half
 
 Input: the options and one unit of work. Output: files of the work directory, and facts about them. The words are
 explained in `generation.py`, which decides what is to be done.
@@ -13,17 +13,19 @@ import gzip
 import os
 import resource
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import corpus, external_shuffle, instances, statistics
-from data_gen.pretraining.masking import Masking, MaskingRatios, mask
-from data_gen.pretraining.records import RecordWriter
+from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
+from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
+from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.tokenizer import Tokenizer
 
 # What a random generator is for.
-PORTIONS, PAIRS, KEYS, MASKS = range(4)
+PORTIONS, PAIRS, KEYS, MASKS, PACKS = range(5)
 GZIP_LEVEL = 6
 # Tokens of sequences worked on at a time: few enough to stay in the processor's cache.
 _TOKENS_AT_ONCE = 1 << 17
@@ -61,7 +63,7 @@ def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
     documents = corpus.load(portion.blocks + portion.more, tokenizer, options.on_bad_utf8)
   pairs = instances.SegmentPairs.concatenate([
       make_pairs(documents, own, options, options.generator(PAIRS, portion.number, dupe))
-      for dupe in range(options.dupe_factor)])
+      for dupe in range(options.passes)])
   keys = options.generator(KEYS, portion.number).integers(0, 2**64, len(pairs), dtype=np.uint64)
   order = np.argsort(keys, kind="stable")
   dtype = external_shuffle.row_type(options.max_seq_length, tokenizer.vocabulary.size)
@@ -92,7 +94,7 @@ def make_rows(pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, t
 
 def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
               work: tuple[external_shuffle.ShardPart, str]) -> dict:
-  """Reads a bucket out of all runs, masks and serializes the instances of a part.
+  """Reads a bucket out of all runs; masks, packs and serializes the instances of a part.
 
   Args:
     options: of the job.
@@ -110,15 +112,13 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
   dtype = external_shuffle.row_type(options.max_seq_length, vocab_size)
   rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
-  rng = options.generator(MASKS, part.shard, part.number)
-  batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
   counts: dict[str, int] = {}
   try:
     with open(f"{path}.tmp", "wb") as raw:
       # Parts are complete gzip members, and concatenated members are a gzip file.
       file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) if options.gzip_compress else raw
-      for begin in range(part.first, part.last, batch):
-        data, found = serialize(rows[order[begin:min(begin + batch, part.last)]], options, rng)
+      generators = (options.generator(purpose, part.shard, part.number) for purpose in (MASKS, PACKS))
+      for data, found in serialize(rows[order[part.first:part.last]], options, *generators):
         file.write(data)
         statistics.add(counts, found)
       if file is not raw:
@@ -132,22 +132,58 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   return facts
 
 
-def serialize(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
-              ) -> tuple[bytes, dict[str, int]]:
-  """Masks instances; returns their records and counts."""
+def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.random.Generator,
+              packs: np.random.Generator) -> Iterator[tuple[bytes, dict[str, int]]]:
+  """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time.
+
+  Args:
+    rows: instances, as kept between the halves.
+    options: of the job.
+    masks, packs: what is masked and what shares a row.
+  """
+  batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
+  if not options.packed:
+    for begin in range(0, len(rows), batch):
+      features, _, counts = _features(rows[begin:begin + batch], options, masks)
+      yield _writer(options.schema, options.vocab_file, options.do_lower_case).encode(features), counts
+    return
+  schema, length = options.schema, _lengths(rows)
+  predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
+  placed = packing.pack(
+      length, packing.space_needed(length, predictions, options.max_seq_length, options.max_predictions_per_seq),
+      options.max_seq_length, options.max_sequences_per_row, packs)
+  order = placed.in_row_order()
+  row = placed.row[order]
+  for first in range(0, placed.rows, batch):
+    last = min(first + batch, placed.rows)
+    chosen = order[slice(*np.searchsorted(row, (first, last)))]
+    features, length, counts = _features(rows[chosen], options, masks)
+    features = packing.put_in_rows(features, length, placed.take(chosen, first, last - first), schema)
+    counts |= {"rows": last - first, "positions": (last - first) * options.max_seq_length}
+    yield _writer(schema, options.vocab_file, options.do_lower_case).encode(features), counts
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+  """Real tokens of instances, int64 [B]."""
   a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
-  length = a_length + b_length + np.where(b_length > 0, 3, 2)
-  vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
-  is_continuation = None
-  if options.do_whole_word_mask:
-    is_continuation = _continuations(options.vocab_file, options.do_lower_case)
-  masking = Masking(options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
-                    vocabulary.size, vocabulary.mask_id, is_continuation)
-  masked = mask(rows["input_ids"].astype(np.int32), length, a_length + 1, masking, rng)
-  writer = _writer(options.max_seq_length, options.max_predictions_per_seq, vocabulary.size)
-  data = writer.encode(masked.input_ids, length, a_length + 2, masked.positions, masked.labels, masked.count,
-                       rows["random_next"])
-  return data, statistics.count_instances(masked, length, a_length, b_length, rows["random_next"])
+  return a_length + b_length + np.where(b_length > 0, 3, 2)
+
+
+def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
+              ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
+  """Of instances: the features of unpacked records, the lengths [B], and counts; masked unless training does that."""
+  a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
+  length, input_ids = _lengths(rows), rows["input_ids"].astype(np.int32)
+  masked = None
+  if not options.dynamic_masking:
+    vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+    masking = Masking(options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
+                      vocabulary.size, vocabulary.mask_id,
+                      vocabulary.is_continuation if options.do_whole_word_mask else None)
+    masked = mask(input_ids, length, a_length + 1, masking, Draws(rng))
+  features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
+  return features, length, statistics.count_instances(
+      masked, options.max_seq_length, length, a_length, b_length, rows["random_next"])
 
 
 # What a worker makes once and keeps.
@@ -160,14 +196,8 @@ def load_tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
 
 
 @functools.lru_cache(maxsize=1)
-def _writer(max_seq_length: int, max_predictions_per_seq: int, vocab_size: int) -> RecordWriter:
-  return RecordWriter(max_seq_length, max_predictions_per_seq, vocab_size)
-
-
-@functools.lru_cache(maxsize=1)
-def _continuations(vocab_file: str, do_lower_case: bool) -> np.ndarray:
-  """bool [vocab_size], the tokens that start with "##"."""
-  return np.array([token.startswith("##") for token in load_tokenizer(vocab_file, do_lower_case).vocabulary.tokens])
+def _writer(schema: Schema, vocab_file: str, do_lower_case: bool) -> RecordWriter:
+  return RecordWriter(schema, load_tokenizer(vocab_file, do_lower_case).vocabulary.size)
 
 
 def _peak_bytes() -> int:

@@ -11,6 +11,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from common import files
 from common.errors import UserError
 
@@ -88,6 +90,11 @@ class Vocabulary:
     vocabulary = cls(_tokens_of_lines(_split_lines(data, path), path, notes), path, notes)
     vocabulary._file_sha256 = file_sha256
     return vocabulary
+
+  @functools.cached_property
+  def is_continuation(self) -> np.ndarray:
+    """bool [size], the tokens that start with "##"."""
+    return np.array([token.startswith("##") for token in self.tokens])
 
   def __len__(self) -> int:
     return self.size

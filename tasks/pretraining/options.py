@@ -4,6 +4,7 @@ import dataclasses
 
 from common.errors import UserError
 from common.options import declared_options, option
+from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from tasks.options import TrainingOptions
 
 
@@ -17,6 +18,12 @@ class PretrainingOptions(TrainingOptions):
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
   max_predictions_per_seq: int = option(
       20, "Masked positions of an example; must be that of the records.", minimum=1)
+  masked_lm_prob: float = option(
+      0.15, "Share of the tokens to predict, for records without masks (--dynamic_masking), as are the next two.",
+      minimum=0, maximum=1)
+  masking: str = option(DEFAULT_RATIOS, "Of the tokens to predict, the percentages that become [MASK], a random token, "
+                        "or stay.")
+  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
   do_eval: bool = option(False, "Evaluate at the end.")
   eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
   num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1)
@@ -40,6 +47,7 @@ class PretrainingOptions(TrainingOptions):
 
   def check(self) -> None:
     super().check()
+    MaskingRatios.parse(self.masking)
     if self.sweep:
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):

@@ -9,6 +9,7 @@ from common import markdown
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
+from tasks.pretraining.data import PretrainingRecords
 from tasks.pretraining.options import PretrainingOptions
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
@@ -24,8 +25,8 @@ _NEXT = ("the next one", "a random one")
 _ESTIMATED_UTILISATION = 0.5
 
 
-def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, train_files: RecordFiles,
-         step: int) -> str:
+def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices,
+         train_records: PretrainingRecords, step: int) -> str:
   """What is about to happen, with an estimate of the time.
 
   Args:
@@ -35,17 +36,20 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
   """
   steps = options.num_train_steps - step
   examples = steps * options.train_batch_size
+  rows = options.train_batch_size / train_records.sequences_per_record
+  packed = f" in {rows:.1f} rows" if train_records.schema.is_packed else ""
+  files = len(train_records.files.paths)
   lines = [
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
-      ("data", f"{train_files.num_examples:,} examples of {options.max_seq_length} tokens in "
-               f"{len(train_files.paths)} file{'s' if len(train_files.paths) > 1 else ''}"),
-      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples = "
-                f"{examples * options.max_seq_length:,} tokens = {examples / train_files.num_examples:.2f} epochs"),
+      ("data", f"{train_records.describe()}, in {files} file{'s' if files > 1 else ''}"),
+      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples{packed} = "
+                f"{round(steps * rows * options.max_seq_length):,} tokens = "
+                f"{examples / train_records.num_sequences:.2f} epochs"),
   ]
   if devices.kind == "CPU":
     predictions = options.max_seq_length if config.causal else options.max_predictions_per_seq
-    flops = examples * training_flops(config, options.max_seq_length, predictions)
+    flops = steps * rows * training_flops(config, options.max_seq_length, predictions)
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
                           f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))
@@ -84,18 +88,20 @@ class SamplePredictions:
 
   @staticmethod
   def _probabilities(outputs: dict) -> tuple:
-    """Of the best tokens: values and ids [B, P, K]; of the next-sentence classes: float32 [B, 2]."""
+    """Of the best tokens: values and ids [B, P, K]; of the next-sentence classes: float32 [B, 2] or [B, K, 2]."""
     return (tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"]), _SAMPLE_CANDIDATES),
             tf.nn.softmax(outputs["next_sentence_logits"]))
 
 
 def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sentence: np.ndarray,
                   vocabulary: Vocabulary) -> str:
-  length = int(features["input_mask"].sum())
+  # Of a packed row the first sequence is shown.
+  is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
+  length = int(is_shown.sum())
   tokens = [markdown.escape(vocabulary.token_of(int(token))) for token in features["input_ids"][:length]]
   rows = []
   for number, position in enumerate(features["masked_lm_positions"]):
-    if features["masked_lm_weights"][number] > 0:
+    if features["masked_lm_weights"][number] > 0 and position < length:
       label = int(features["masked_lm_ids"][number])
       predicted = " · ".join(f"{vocabulary.token_of(int(token))} {value:.0%}"
                             for token, value in zip(ids[number], values[number], strict=True))
@@ -103,6 +109,7 @@ def _describe_row(features: dict, values: np.ndarray, ids: np.ndarray, next_sent
                    vocabulary.token_of(int(features["input_ids"][position])), vocabulary.token_of(label), predicted))
       tokens[position] = f"**{tokens[position]}**"
   is_random = int(features["next_sentence_labels"].reshape(-1)[0])
+  next_sentence = next_sentence.reshape(-1, 2)[0]
   mark = "✓" if next_sentence.argmax() == is_random else "✗"
   return "\n\n".join([
       " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),

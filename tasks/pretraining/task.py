@@ -3,11 +3,14 @@
 Input: records (`tasks/pretraining/data.py`). Output: a run directory, by way of `tasks/run.py`.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
 from common.errors import UserError
+from common.options import declared_options
+from data_gen.pretraining.masking import Masking, MaskingRatios
 from modeling.causal_lm import BertForCausalLm, causal_lm_counts
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
@@ -20,13 +23,15 @@ from tasks import run as driver
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
 from tasks.pretraining.baselines import measure_baselines
+from tasks.pretraining.data import PretrainingRecords
+from tasks.pretraining.dynamic_masking import masker
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.report import SamplePredictions, plan
 from tasks.pretraining.vocabulary import find_vocabulary
 from tasks.run import Run
 from tasks.task import Task
 from training.devices import Devices
-from training.inputs import evaluation_dataset, training_dataset
+from training.inputs import BatchSizes, evaluation_dataset, training_dataset
 from training.loop import LoopOptions
 from training.prediction import EvaluationPass
 from training.step import Objective
@@ -81,12 +86,12 @@ class PretrainingTask(Task):
       self.shown_metric = "next_token_accuracy"
       self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
     lengths = (options.max_seq_length, options.max_predictions_per_seq)
-    self.train_files, train_v2 = data.check_records(options.input_file, "input_file", self.config, *lengths)
-    self.eval_files, eval_v2 = self.train_files, train_v2
+    self.train_records = data.check_records(options.input_file, "input_file", self.config, *lengths)
+    self.eval_records = self.train_records
     if options.eval_file:
-      self.eval_files, eval_v2 = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
-    self.parse_training, self.parse_evaluation = (
-        data.parser(*lengths, self.config, v2_feature_names) for v2_feature_names in (train_v2, eval_v2))
+      self.eval_records = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
+    self._check_rows()
+    self._check_masking()
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -95,14 +100,53 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
+    self.parse_training, self.parse_evaluation = map(self._parser, (self.train_records, self.eval_records))
     self._evaluation_pass = self._samples = None
+
+  def _check_rows(self) -> None:
+    options, mean = self.options, self.train_records.sequences_per_record
+    if options.do_train and options.train_batch_size < mean:
+      raise UserError(f"--train_batch_size={options.train_batch_size} is less than the {mean:.2f} sequences that a row "
+                      f"of --input_file holds: take at least {math.ceil(mean)}")
+
+  def _check_masking(self) -> None:
+    changed = [one.name for one in declared_options(PretrainingOptions)
+               if one.name in ("masked_lm_prob", "masking", "do_whole_word_mask")
+               and getattr(self.options, one.name) != one.default]
+    for given in (self.train_records, self.eval_records):
+      if changed and given.schema.has_masks:
+        raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
+                        "with --dynamic_masking")
+
+  def _parser(self, given: PretrainingRecords) -> Callable:
+    if given.schema.has_masks or self.config.causal:
+      return data.parser(given.schema, self.config)
+    options = self.options
+    if self.vocabulary is None:
+      raise UserError(f"--{given.flag}: the records have no masks, and nothing tells their vocabulary: give "
+                      "--vocab_file")
+    masking = Masking(
+        options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
+        self.vocabulary.size, self.vocabulary.mask_id,
+        self.vocabulary.is_continuation if options.do_whole_word_mask else None)
+    return data.parser(given.schema, self.config, masker(given.schema, masking, options.seed))
+
+  def batch_sizes(self, devices: Devices) -> BatchSizes | None:
+    """Records of the steps where these are packed; None where a record is an example."""
+    options, (rows, sequences) = self.options, self.train_records.sampled
+    if not self.train_records.schema.is_packed:
+      return None
+    parts = devices.strategy.num_replicas_in_sync * options.gradient_accumulation_steps
+    # Compiled code has one size, and so have replicas and micro-batches.
+    multiple = parts if parts > 1 or devices.jit_compile or devices.kind == "TPU" else None
+    return BatchSizes.packed(options.train_batch_size, rows, sequences, multiple)
 
   def _find_vocabulary(self) -> None:
     options = self.options
     own = latest_checkpoint(options.output_dir) if options.do_train else None
-    groups = {"input_file": self.train_files.paths}
+    groups = {"input_file": self.train_records.files.paths}
     if options.eval_file:
-      groups["eval_file"] = self.eval_files.paths
+      groups["eval_file"] = self.eval_records.files.paths
     found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
     self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
     self.mask_id = found.mask_id
@@ -129,12 +173,14 @@ class PretrainingTask(Task):
     return LoopOptions(
         num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=options.max_seq_length, profile_steps=options.profile_steps, shown_metric=self.shown_metric)
+        tokens_per_example=options.max_seq_length / self.train_records.sequences_per_record,
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric)
 
   def training_data(self, run: Run) -> Callable:
     options, strategy = self.options, run.devices.strategy
+    sizes = self.batch_sizes(run.devices) or options.train_batch_size
     return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_files, self.parse_training, options.train_batch_size, options.seed, run.examples, context))
+        self.train_records.files, self.parse_training, sizes, options.seed, run.examples, context))
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -154,11 +200,11 @@ class PretrainingTask(Task):
   def _make_pass(self, run: Run) -> EvaluationPass:
     strategy, size = run.devices.strategy, self.options.eval_batch_size
     most = self.options.evaluation_batches
-    batches = -(-self.eval_files.num_examples // size)
+    batches = -(-self.eval_records.files.num_examples // size)
 
     def evaluation_data():
       return strategy.distribute_datasets_from_function(lambda context: evaluation_dataset(
-          self.eval_files, self.parse_evaluation, size, context, most))
+          self.eval_records.files, self.parse_evaluation, size, context, most))
 
     return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
                           run.devices.jit_compile, run.check_stop)
@@ -167,7 +213,7 @@ class PretrainingTask(Task):
     if self.vocabulary is None or self.config.causal:
       return
     if self._samples is None:
-      self._samples = SamplePredictions(run.model, self.eval_files, self.parse_evaluation, self.vocabulary,
+      self._samples = SamplePredictions(run.model, self.eval_records.files, self.parse_evaluation, self.vocabulary,
                                         held_out=self.options.eval_file is not None)
     tf.summary.text("eval/samples", self._samples.describe())
 
@@ -175,18 +221,18 @@ class PretrainingTask(Task):
     options = self.options
     if self.config.causal:
       write_eval_results(options.output_dir, run.step, metrics)
-      run.log(describe_evaluation(options.output_dir, self.eval_files.num_examples, metrics))
+      run.log(describe_evaluation(options.output_dir, self.eval_records.num_sequences, metrics))
       return
     baselines = measure_baselines(evaluation_dataset(
-        self.eval_files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        self.eval_records.files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
     results = {**metrics, **baselines.metrics()}
     write_eval_results(options.output_dir, run.step, results)
-    run.log(describe_evaluation(options.output_dir, self.eval_files.num_examples, results))
+    run.log(describe_evaluation(options.output_dir, self.eval_records.num_sequences, results))
     run.log(baselines.describe(metrics, self.vocabulary))
 
   def plan(self, run: Run) -> str:
-    return plan(self.options, self.config, run.describe_model(), run.devices, self.train_files, run.step)
+    return plan(self.options, self.config, run.describe_model(), run.devices, self.train_records, run.step)
 
   def finished(self, run: Run) -> str:
     return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
@@ -196,10 +242,8 @@ class PretrainingTask(Task):
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
                           UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for flag, record_files, parse in (("input_file", self.train_files, self.parse_training),
-                                        ("eval_file", self.eval_files, self.parse_evaluation)):
-        data.check_all_records(record_files, flag, parse, self.config, self.options.max_seq_length,
-                               self.options.max_predictions_per_seq)
+      for given, parse in ((self.train_records, self.parse_training), (self.eval_records, self.parse_evaluation)):
+        data.check_all_records(given, parse, self.config)
 
 
 def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:

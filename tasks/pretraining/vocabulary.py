@@ -296,7 +296,8 @@ def _unmasked_ids(example: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _sample(paths: Sequence[str]) -> list[dict[str, np.ndarray]]:
-  """The first records of the first files."""
+  """The sequences of the first records of the first files."""
   some = paths[:_SAMPLE_FILES]
-  return [example for path in some
-          for example, _ in zip(records.read_examples(path), range(_SAMPLE // len(some)), strict=False)]
+  return [sequence for path in some
+          for example, _ in zip(records.read_examples(path), range(_SAMPLE // len(some)), strict=False)
+          for sequence in records.split_row(example)]

@@ -1,12 +1,18 @@
 """The parts of the benchmark, and short turns of two programs."""
 
+import importlib.util
 import re
-import subprocess
-import sys
 
 import numpy as np
+import pytest
 
+from benchmarks.finetuning import FinetuningOptions, main
 from benchmarks.finetuning_examples import full_batches, synthetic_examples, turn_steps
+from benchmarks.finetuning_programs import Runner, random_epoch
+from training.examples import assemble, epoch_batches
+
+SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
+         "one_process": True}
 
 
 def test_an_epoch_is_cut_into_turns():
@@ -34,11 +40,30 @@ def test_only_full_batches_are_measured():
   np.testing.assert_array_equal(cut.tokens["input_ids"], examples.tokens["input_ids"][:cut.row_lengths.sum()])
 
 
-def test_the_command(project):
-  result = subprocess.run(
-    [sys.executable, str(project / "benchmarks" / "finetuning.py"), "--programs=ours,ours_padded", "--turns=2",
-     "--max_steps=2", "--layers=1", "--hidden_size=32", "--batch_size=4"], capture_output=True, text=True, check=False)
-  assert result.returncode == 0, result.stderr
-  assert "4 steps in 2 turns" in result.stdout
-  assert re.search(r"^ours +[1-9][\d.]* .* 1\.00x", result.stdout, re.MULTILINE), result.stdout
-  assert re.search(r"^ours_padded +[1-9][\d.]* ", result.stdout, re.MULTILINE)
+def test_a_peer_is_warmed_up_on_every_shape_it_will_see():
+  examples, seen = full_batches(synthetic_examples(40), 8), []
+  run = Runner(lambda batch: seen.append(batch["input_ids"]), examples, 8, epoch_batches, range(1, 41), 12)
+  warmed_up = {ids.shape for ids in seen}
+  before = len(seen)
+  run(5)
+  run(7)
+  measured = seen[before:]
+  assert len(measured) == 12 and {ids.shape for ids in measured} == warmed_up and len(warmed_up) > 1
+  first = epoch_batches(examples.lengths, 8, 0, 0)[0]
+  np.testing.assert_array_equal(measured[0], assemble(examples, first, 8, np.arange(1, 41))["input_ids"])
+  seen.clear()
+  Runner(lambda batch: seen.append(batch["input_ids"].shape), examples, 8, random_epoch, [64], 1)
+  assert seen == [(8, 64)] * 2
+
+
+def test_the_command(capsys):
+  peers = ("pytorch_grouped",) if importlib.util.find_spec("transformers") else ()
+  programs = ("ours", "model_garden_grouped", *peers)
+  main(FinetuningOptions(**SMALL, programs=programs))
+  printed = capsys.readouterr().out
+  assert "L1-H32, batch 4, limit 24, 3,668 examples, sequences of " in printed and "2 steps in 2 turns" in printed
+  assert re.search(r"^ours +[1-9][\d.]* .* 1\.00x", printed, re.MULTILINE), printed
+  for name in programs[1:]:
+    assert re.search(rf"^{name} +[1-9][\d.]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
+  if not peers:
+    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

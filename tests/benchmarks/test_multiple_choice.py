@@ -1,10 +1,13 @@
-"""What the benchmark of multiple choice trains on, and a step of this project's program."""
+"""What the benchmark of multiple choice trains on, and a step of its programs."""
+
+import importlib.util
+import re
 
 import numpy as np
+import pytest
 
-from benchmarks.finetuning_examples import VOCAB_SIZE
-from benchmarks.multiple_choice_programs import full_batches, ours, synthetic_questions
-from modeling.config import BertConfig
+from benchmarks.multiple_choice import MultipleChoiceBenchmarkOptions, main
+from benchmarks.multiple_choice_programs import full_batches, synthetic_questions
 
 
 def test_synthetic_questions_are_as_long_as_codahs():
@@ -23,8 +26,14 @@ def test_only_full_batches_are_measured():
   np.testing.assert_array_equal(cut.tokens["input_ids"], examples.tokens["input_ids"][:cut.row_lengths.sum()])
 
 
-def test_a_step():
-  config = BertConfig(vocab_size=VOCAB_SIZE, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-                      intermediate_size=8)
-  report = ours(config, full_batches(synthetic_questions(8), 4), 4, 8)(1)
-  assert np.isfinite(report["loss"]) and report["steps_per_second"] > 0
+def test_the_command(capsys):
+  peers = ("pytorch",) if importlib.util.find_spec("transformers") else ()
+  programs = ("ours", "model_garden", *peers)
+  main(MultipleChoiceBenchmarkOptions(layers=1, hidden_size=32, batch_size=4, max_seq_length=16, max_steps=1, turns=1,
+                                      one_process=True, programs=programs))
+  printed = capsys.readouterr().out
+  assert "1,664 questions, 6,656 sequences of " in printed
+  for name in programs:
+    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+  if not peers:
+    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

@@ -1,8 +1,13 @@
-"""The parts of the benchmark of tags of words: what is trained on."""
+"""What the benchmark of tags of words trains on, and a step of its programs."""
+
+import importlib.util
+import re
 
 import numpy as np
+import pytest
 
 from benchmarks.finetuning_examples import full_batches
+from benchmarks.ner import NerBenchmarkOptions, main
 from benchmarks.ner_programs import CLASSES, known_labels, synthetic_sentences
 from training.examples import assemble, epoch_batches, lengths_for
 
@@ -26,3 +31,18 @@ def test_labels_of_padding_are_left_out():
   for row, (start, length) in enumerate(zip(starts, examples.row_lengths[chosen], strict=True)):
     np.testing.assert_array_equal(labels[row, :length], examples.tokens["label_ids"][start:start + length])
     assert (labels[row, length:] == -1).all()
+
+
+@pytest.mark.parametrize("predict", [False, True])
+def test_the_command(predict, capsys):
+  suffix = "_predict" if predict else ""
+  peers = (f"pytorch{suffix}",) if importlib.util.find_spec("transformers") else ()
+  programs = (f"ours{suffix}", f"model_garden{suffix}", *peers)
+  main(NerBenchmarkOptions(layers=1, hidden_size=32, batch_size=4, max_seq_length=16, max_steps=1, turns=1,
+                           one_process=True, predict=predict, programs=programs))
+  printed = capsys.readouterr().out
+  assert "3,392 sentences, sequences of " in printed
+  for name in programs:
+    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+  if not peers:
+    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

@@ -1,11 +1,17 @@
 """The plain way from logits to answers, which the benchmark of predictions measures, gives the answers of ours."""
 
+import importlib.util
+import json
+import re
+
 import numpy as np
 import pytest
 
+from benchmarks import squad_programs
 from benchmarks.reference_squad import reference_features
 from benchmarks.reference_squad_answers import reference_answers
 from benchmarks.reference_tokenizer import ReferenceTokenizer
+from benchmarks.squad import SquadBenchmarkOptions, main
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -36,3 +42,48 @@ def test_both_ways_find_the_same(project):
     assert [one["probability"] for one in found[result.id]] == pytest.approx(
         [candidate.probability for candidate in result.nbest], rel=1e-9)
   assert found["2"][0]["text"] == "empty"
+
+
+def test_the_command(tmp_path, capsys):
+  peers = ("pytorch_grouped",) if importlib.util.find_spec("transformers") else ()
+  programs = ("ours", "model_garden_grouped", *peers)
+  questions = [{"id": str(number), "question": "Which of the boats left the bay?"} for number in range(3)]
+  paragraphs = [{"context": "The boats (two) left the bay. " * repeats, "qas": [one]}
+                for repeats, one in zip((60, 3, 9), questions, strict=True)]
+  path = tmp_path / "questions.json"
+  path.write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+  main(SquadBenchmarkOptions(input_file=str(path), num_hidden_layers=1, hidden_size=8, num_attention_heads=1,
+                             batch_size=2, repetitions=1, one_process=True, programs=programs))
+  printed = capsys.readouterr().out
+  assert "3 questions in 5 windows, batch 2" in printed
+  for name in programs:
+    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+  if not peers:
+    pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
+
+
+def test_peers_answer_in_the_order_of_the_file(project, tmp_path):
+  """Whether or not the windows are sorted by length."""
+  contexts = ["The boats left the bay. " * repeats for repeats in (2, 30, 8)]
+  path = tmp_path / "questions.json"
+  path.write_text(json.dumps({"data": [{"paragraphs": [
+      {"context": context, "qas": [{"id": str(number), "question": "Which?"}]}
+      for number, context in enumerate(contexts)]}]}))
+
+  def outputs_of(ids, mask, segments):
+    lengths = mask.sum(1)
+    scores = np.zeros(ids.shape)
+    scores[np.arange(len(ids)), lengths - 2] = 9.0  # The last token of the context, which is a full stop.
+    scores[np.arange(len(ids)), lengths - 3] = 5.0
+    return scores, scores
+
+  answers = []
+  for grouped in (False, True):
+    directory = tmp_path / str(grouped)
+    directory.mkdir()
+    predict = squad_programs.peer(outputs_of, str(path), str(project / "vocab/english_uncased/vocab.txt"),
+                                  str(directory), 2, grouped)
+    assert predict() == 3
+    answers.append((directory / "nbest_predictions.json").read_text())
+  assert answers[0] == answers[1] and list(json.loads(answers[0])) == ["0", "1", "2"]
+  assert all(nbest[0]["text"] == "." for nbest in json.loads(answers[0]).values())

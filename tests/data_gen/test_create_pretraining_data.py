@@ -17,7 +17,7 @@ import pytest
 
 from common.errors import UserError
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import records
+from data_gen.pretraining import records, schema
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.work_directory import WorkDirectory
 
@@ -60,7 +60,7 @@ def error_of(result: subprocess.CompletedProcess) -> str:
 
 def data_of(path) -> dict[str, np.ndarray]:
   examples = list(records.read_examples(str(path)))
-  return {name: np.stack([example[name] for example in examples]) for name in records.FEATURES}
+  return {name: np.stack([example[name] for example in examples]) for name in schema.FEATURES}
 
 
 def test_first_run(run, folder):

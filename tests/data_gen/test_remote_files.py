@@ -12,7 +12,7 @@ from data_gen.labelled.glue import find_task, has_split, read_split
 from data_gen.labelled.labelled_files import labels_of_file, read_labelled_file
 from data_gen.labelled.squad import read_squad
 from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
-from data_gen.pretraining import generation, records
+from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -78,7 +78,7 @@ def test_records_are_read(record_file, zipped):
   assert records.inspect_first_record(path) == records.inspect_first_record(record_file)
   assert records.count_records(path) == records.count_records(record_file) > 40
   for found, expected in zip(records.read_examples(path), records.read_examples(record_file), strict=True):
-    for name in records.FEATURES:
+    for name in schema.FEATURES:
       np.testing.assert_array_equal(found[name], expected[name])
   path = write("short.tfrecord", gzip.compress(data[:-3]) if zipped else data[:-3])
   with pytest.raises(UserError, match="short.tfrecord: the file ends inside record"):

@@ -10,7 +10,9 @@ import re
 import numpy as np
 
 from common.options import Options
-from data_gen.pretraining.records import RecordWriter
+from data_gen.pretraining.masking import Masked
+from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+from data_gen.pretraining.schema import Schema
 from tests.tiny import CONFIG, WORDS, write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -141,6 +143,6 @@ def _write_records(path: pathlib.Path) -> None:
   rng = np.random.default_rng(1)
   ids = rng.integers(5, len(WORDS), (count, LENGTH))
   column = np.arange(PREDICTIONS)
-  path.write_bytes(RecordWriter(LENGTH, PREDICTIONS, CONFIG.vocab_size).encode(
-      ids, np.full(count, LENGTH), np.full(count, 8), np.tile(column + 2, (count, 1)), ids[:, 2:2 + PREDICTIONS],
-      np.full(count, PREDICTIONS), np.arange(count) % 2))
+  masked = Masked(ids, np.tile(column + 2, (count, 1)), ids[:, 2:2 + PREDICTIONS], np.full(count, PREDICTIONS), {})
+  path.write_bytes(RecordWriter(Schema(LENGTH, PREDICTIONS), CONFIG.vocab_size).encode(sequence_features(
+      ids, np.full(count, LENGTH), np.full(count, 8), np.arange(count) % 2, masked)))

@@ -133,7 +133,9 @@ def test_reliability(tmp_path):
 
 def write_records(folder) -> str:
   """Records as `create_pretraining_data.py` writes them: three of 12 and 8 tokens, with three masks each."""
-  from data_gen.pretraining.records import RecordWriter
+  from data_gen.pretraining.masking import Masked
+  from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+  from data_gen.pretraining.schema import Schema
 
   ids = np.arange(6, 18) * np.ones((3, 1), int)
   length, positions = np.array([12, 8, 8]), np.array([[1, 3, 5]] * 3)
@@ -142,8 +144,9 @@ def write_records(folder) -> str:
   ids[:, 1], ids[:, 3], ids[:, 5] = 4, 9, labels[:, 2]
   ids[0, 3] = 4
   ids *= np.arange(12) < length[:, None]
-  data = RecordWriter(12, 3, 50).encode(ids, length, length // 2, positions, labels, np.array([3, 3, 3]),
-                                        np.array([0, 1, 1]))
+  masked = Masked(ids, positions, labels, np.array([3, 3, 3]), {})
+  data = RecordWriter(Schema(12, 3), 50).encode(
+      sequence_features(ids, length, length // 2, np.array([0, 1, 1]), masked))
   (folder / "a.tfrecord").write_bytes(data)
   means = {"mean_length": 9.3, "mean_segment_a": 4.0, "mean_segment_b": 2.5, "share_mask": 0.8, "share_random": 0.1,
            "share_kept": 0.1}

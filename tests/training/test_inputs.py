@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_gen.pretraining import records
+from data_gen.pretraining.schema import FEATURES, Schema
 from modeling.config import BertConfig
 from tasks.pretraining.data import parser
 from tests.training.common import LENGTH, PREDICTIONS, TINY, instances, numbers, write_records
-from training.inputs import RecordFiles, evaluation_dataset, training_dataset
+from training.inputs import BatchSizes, RecordFiles, evaluation_dataset, training_dataset
 
 COUNTS = (7, 13, 20, 3)
 TOTAL = sum(COUNTS)
@@ -25,8 +25,8 @@ def files(tmp_path_factory) -> RecordFiles:
   return RecordFiles(tuple(paths), COUNTS, (False, True, False, True))
 
 
-def parse(serialized):
-  return parser(LENGTH, PREDICTIONS, TINY, False)(serialized)
+def parse(serialized, passes):
+  return parser(Schema(LENGTH, PREDICTIONS), TINY)(serialized, passes)
 
 
 def stream(files, examples, batch=4, seed=1, start=0, context=ONE) -> list[int]:
@@ -81,7 +81,7 @@ def test_what_is_written_is_read(files):
   dataset = evaluation_dataset(RecordFiles(files.paths[:1], COUNTS[:1], (False,)), parse, COUNTS[0], ONE)
   features = {name: value.numpy() for name, value in next(iter(dataset)).items()}
   np.testing.assert_array_equal(features.pop("is_real_example"), 1)
-  assert set(features) == set(expected) == set(records.FEATURES)
+  assert set(features) == set(expected) == set(FEATURES)
   for name, value in expected.items():
     np.testing.assert_array_equal(features[name], value, err_msg=name)
   assert {value.dtype for value in features.values()} == {np.dtype(np.int32), np.dtype(np.float32)}
@@ -96,8 +96,8 @@ def test_the_feature_names_of_the_model_garden_are_translated():
       "masked_lm_positions": ints(1), "masked_lm_ids": ints(7),
       "masked_lm_weights": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0])),
       "next_sentence_labels": ints(1)}))
-  features = parser(2, 1, BertConfig(vocab_size=8), True)([example.SerializeToString()])
-  assert set(features) == set(records.FEATURES)
+  features = parser(Schema(2, 1, v2_feature_names=True), BertConfig(vocab_size=8))([example.SerializeToString()])
+  assert set(features) == set(FEATURES)
   np.testing.assert_array_equal(features["input_ids"], [[5, 6]])
   np.testing.assert_array_equal(features["segment_ids"], [[0, 1]])
 
@@ -119,3 +119,35 @@ def test_evaluation_is_one_exact_pass(files, hosts, replicas):
 def test_evaluation_can_be_cut_short(files):
   assert len(list(evaluation_dataset(files, parse, 8, ONE, 3))) == 3
   assert len(list(evaluation_dataset(files, parse, 8, ONE, 100))) == -(-TOTAL // 8)
+
+
+@pytest.mark.parametrize("multiple", [None, 4])
+@pytest.mark.parametrize(("batch", "records", "sequences"), [(3, 10, 17), (32, 1000, 12_000), (5, 3, 3)])
+def test_batches_of_packed_records_have_as_many_sequences_as_is_asked_for(batch, records, sequences, multiple):
+  sizes = BatchSizes.packed(batch, records, sequences, multiple)
+  assert sizes.mean * sequences / records == pytest.approx(batch, rel=0.002)
+  assert max(sizes.sizes) - min(sizes.sizes) <= 1 and min(sizes.sizes) > 0
+  assert sizes.largest % (multiple or 1) == 0 and max(sizes.sizes) <= sizes.largest < max(sizes.sizes) + (multiple or 1)
+  place, places = tf.constant(0, tf.int64), []
+  for _ in range(600):
+    place = sizes.after(place)
+    places.append(int(place))
+  np.testing.assert_array_equal(np.diff([0, *places]), (sizes.sizes * 3)[:600])
+
+
+@pytest.mark.parametrize("start_step", [0, 3, 254, 300])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_unequal_batches_resume_exactly_and_are_those_of_one_device(files, start_step, replicas):
+  sizes = BatchSizes.packed(3, 10, 17, multiple=None if replicas == 1 else 2)
+  place = int(sum((sizes.sizes * 2)[:start_step]))
+  seen, counts = [], []
+  expected = stream(files, place + 20)[place:]
+  dataset = training_dataset(files, parse, sizes, 1, place, tf.distribute.InputContext(1, 0, replicas))
+  for batches in itertools.islice(zip(*[iter(dataset)] * replicas, strict=False), 8):
+    real = [number for batch in batches for number, is_real in
+            zip(numbers(batch), batch.get("is_real_example", tf.ones(len(batch["input_ids"]))).numpy(), strict=True)
+            if is_real]
+    seen += real
+    counts.append(len(real))
+  assert counts == list((sizes.sizes * 3)[start_step:start_step + 8])
+  assert seen[:12] == expected[:12]

@@ -41,7 +41,7 @@ def test_a_casing_that_contradicts_what_stands_beside_the_vocabulary_is_refused(
 
 def _columns(path) -> dict[str, np.ndarray]:
   examples = list(records.read_examples(str(path)))
-  return {name: np.stack([example[name] for example in examples]) for name in records.FEATURES}
+  return {name: np.stack([example[name] for example in examples]) for name in examples[0]}
 
 
 @pytest.mark.parametrize("name", GOLDEN_SETTINGS)
@@ -208,7 +208,8 @@ def _hashes(paths) -> list[str]:
   return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
 
 
-def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_path):
+@pytest.mark.parametrize("packed", [False, True])
+def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_path, packed):
   text = (golden / "pretraining_data" / "sample_corpus.txt").read_bytes()
   corpus = tmp_path / "corpus.txt"
   corpus.write_bytes(text + b"\n\n" + text + b"\n\n" + text)
@@ -217,7 +218,36 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
     outputs = [tmp_path / f"{workers}-{shard}" for shard in range(2)]
     result = generate(PretrainingDataOptions(
         input_file=str(corpus), output_file=",".join(map(str, outputs)), vocab_file=uncased_vocab, dupe_factor=1,
-        num_workers=workers))
-    assert [shard["instances"] for shard in result["shards"]] == [records.count_records(str(path)) for path in outputs]
+        num_workers=workers, packed=packed))
+    written = [records.count_records(str(path)) for path in outputs]
+    assert sum(written) == result["counts"]["rows"]
+    assert ([shard["instances"] for shard in result["shards"]] == written) != packed
     hashes.append(_hashes(outputs))
   assert hashes[0] == hashes[1]
+
+
+def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, small_work):
+  """Without masks, which are drawn in the order of the rows, nothing but the place of a sequence differs."""
+  (tmp_path / "corpus.txt").write_bytes((golden / "pretraining_data" / "sample_corpus.txt").read_bytes())
+  found = {}
+  for packed in (False, True):
+    result, shards = _generate(tmp_path, uncased_vocab, 2, max_seq_length=64, max_predictions_per_seq=10, dupe_factor=8,
+                               dynamic_masking=True, packed=packed)
+    sequences = [sequence for shard in range(2) for row in records.read_examples(str(tmp_path / f"records-{shard}"))
+                 for sequence in records.split_row(row)]
+    found[packed] = sorted(
+        (sequence["input_ids"][:(size := sequence["input_mask"].sum())].tolist(),
+         sequence["segment_ids"][:size].tolist(), sequence["next_sentence_labels"].tolist()) for sequence in sequences)
+    assert len(sequences) == result["instances"] and "masked_lm_ids" not in shards[0]
+  assert found[True] == found[False]
+  assert result["statistics"]["fraction_padding"] < 0.05 and result["statistics"]["sequences_per_row"] > 1.1
+
+
+def test_packed_rows_keep_the_masking_rule(golden, uncased_vocab, tmp_path):
+  (tmp_path / "corpus.txt").write_bytes((golden / "pretraining_data" / "sample_corpus.txt").read_bytes())
+  _generate(tmp_path, uncased_vocab, 1, dupe_factor=5, packed=True)
+  for row in records.read_examples(str(tmp_path / "records-0")):
+    sequences = records.split_row(row)
+    assert row["masked_lm_weights"].sum() == sum(len(one["masked_lm_ids"]) for one in sequences)
+    for one in sequences:
+      assert len(one["masked_lm_ids"]) == min(20, max(1, round(0.15 * len(one["input_ids"]))))

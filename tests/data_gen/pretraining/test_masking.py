@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.pretraining.masking import Masking, MaskingRatios, mask
+from data_gen.pretraining.masking import Draws, KeyedDraws, Masking, MaskingRatios, mask
 
 CLS, SEP, MASK, VOCAB = 2, 3, 4, 40
 IS_CONTINUATION = np.arange(VOCAB) >= 30
@@ -22,6 +22,13 @@ def make_batch(rng: np.random.Generator, batch: int, width: int):
   ids[:, 0] = CLS
   ids[np.arange(batch), sep] = ids[np.arange(batch), length - 1] = SEP
   return ids, length, sep
+
+
+def draws_of(kind: str, seed: int, batch: int, width: int, predictions: int) -> Draws | KeyedDraws:
+  """Those of data generation, and those of training."""
+  if kind == "generator":
+    return Draws(np.random.default_rng(seed))
+  return KeyedDraws(seed, np.zeros(batch, np.uint64), np.arange(batch, dtype=np.uint64), width, predictions)
 
 
 def words_of(row: np.ndarray) -> list[list[int]]:
@@ -39,12 +46,13 @@ def words_of(row: np.ndarray) -> list[list[int]]:
 
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10_000), width=st.integers(6, 80), most=st.integers(1, 20),
-       prob=st.sampled_from([0.0, 0.15, 0.5, 1.0]), whole_words=st.booleans())
-def test_rules_that_always_hold(seed, width, most, prob, whole_words):
+       prob=st.sampled_from([0.0, 0.15, 0.5, 1.0]), whole_words=st.booleans(),
+       kind=st.sampled_from(["generator", "keyed"]))
+def test_rules_that_always_hold(seed, width, most, prob, whole_words, kind):
   rng = np.random.default_rng(seed)
   ids, length, sep = make_batch(rng, 12, width)
   masking = Masking(most, prob, MaskingRatios(), VOCAB, MASK, IS_CONTINUATION if whole_words else None)
-  masked = mask(ids, length, sep, masking, rng)
+  masked = mask(ids, length, sep, masking, draws_of(kind, seed, 12, width, most))
   assert masked.positions.shape == masked.labels.shape == (12, most)
   assert sum(masked.kind_counts.values()) == masked.count.sum()
   for row in range(12):
@@ -69,11 +77,12 @@ def test_rules_that_always_hold(seed, width, most, prob, whole_words):
       assert count == expected
 
 
-def test_all_candidates_are_equally_likely():
+@pytest.mark.parametrize("kind", ["generator", "keyed"])
+def test_all_candidates_are_equally_likely(kind):
   rng = np.random.default_rng(0)
   ids, length, sep = make_batch(rng, 1, 12)
   many = [np.repeat(array, 20_000, axis=0) for array in (ids, length, sep)]
-  masked = mask(*many, Masking(3, 0.15, MaskingRatios(), VOCAB, MASK), rng)
+  masked = mask(*many, Masking(3, 0.15, MaskingRatios(), VOCAB, MASK), draws_of(kind, 1, 20_000, 12, 3))
   counts = collections.Counter(masked.positions[np.arange(3) < masked.count[:, None]].tolist())
   candidates = [i for i in range(1, length[0] - 1) if i != sep[0]]
   assert set(counts) == set(candidates)
@@ -81,12 +90,13 @@ def test_all_candidates_are_equally_likely():
   assert max(abs(count / expected - 1) for count in counts.values()) < 0.06
 
 
+@pytest.mark.parametrize("kind", ["generator", "keyed"])
 @pytest.mark.parametrize("text", ["80,10,10", "100,0,0", "0,100,0", "0,0,100", "33.5,33.5,33"])
-def test_masking_ratios(text):
+def test_masking_ratios(text, kind):
   rng = np.random.default_rng(0)
   ratios = MaskingRatios.parse(text)
   ids, length, sep = make_batch(rng, 2000, 64)
-  masked = mask(ids, length, sep, Masking(10, 0.15, ratios, VOCAB, MASK), rng)
+  masked = mask(ids, length, sep, Masking(10, 0.15, ratios, VOCAB, MASK), draws_of(kind, 1, 2000, 64, 10))
   total = masked.count.sum()
   # A random token is now and then the one that was there, or [MASK].
   chance = ratios.random / VOCAB
@@ -108,7 +118,7 @@ def test_a_cut_word_at_the_front_is_a_word_of_its_own():
   masking = Masking(3, 1.0, MaskingRatios(1, 0, 0), VOCAB, MASK, IS_CONTINUATION)
   seen = set()
   for seed in range(50):
-    masked = mask(ids, np.array([8]), np.array([4]), masking, np.random.default_rng(seed))
+    masked = mask(ids, np.array([8]), np.array([4]), masking, Draws(np.random.default_rng(seed)))
     seen.add(tuple(masked.positions[0, :masked.count[0]].tolist()))
   # [31, 32], [6 … 33] and [7]: three tokens make two of them.
   assert seen == {(1, 2, 6), (3, 5, 6)}

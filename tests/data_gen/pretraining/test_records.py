@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError
-from data_gen.pretraining import records
+from data_gen.pretraining import records, schema
+from data_gen.pretraining.masking import Masked
+from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+from data_gen.pretraining.schema import Schema
 
 
 @pytest.fixture(scope="module")
@@ -30,59 +33,56 @@ def test_reads_the_original(golden, original):
 
 def test_inspects_the_original(original):
   facts = records.inspect_first_record(original)
-  assert (facts.max_seq_length, facts.max_predictions_per_seq, facts.v2_feature_names) == (128, 20, False)
-  assert facts.feature_names == tuple(sorted(records.FEATURES))
+  assert facts.schema == Schema(128, 20)
+  assert facts.feature_names == tuple(sorted(schema.FEATURES))
   assert 103 < facts.features["input_ids"].max() < 30522
 
 
 @st.composite
 def batches(draw):
-  """Arguments of RecordWriter and encode, of any size the format allows."""
-  sequence = draw(st.integers(5, 300))
-  predictions = draw(st.integers(1, sequence - 3))
+  """Schema, size of the vocabulary, and features of a few records, of any size the format allows."""
+  width = draw(st.integers(5, 300))
+  sequences = draw(st.sampled_from([0, 0, 1, 7]))
+  expected = Schema(width, draw(st.sampled_from([0, 1, 2, width - 3])), sequences)
   vocab_size = draw(st.sampled_from([5, 127, 128, 129, 16384, 16385, 30522, 250000, 3_000_000]))
   batch = draw(st.integers(1, 9))
   rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-  length = rng.integers(5, sequence + 1, batch)
-  count = rng.integers(1, predictions + 1, batch)
-  ids = rng.integers(0, vocab_size, (batch, sequence)) * (np.arange(sequence) < length[:, None])
-  used = np.arange(predictions) < count[:, None]
-  return (sequence, predictions, vocab_size), dict(
-      input_ids=ids.astype(np.int32), length=length, segment_b_start=rng.integers(2, length + 1),
-      masked_lm_positions=np.sort(rng.integers(0, sequence, (batch, predictions)), 1) * used,
-      masked_lm_ids=rng.integers(0, vocab_size, (batch, predictions)) * used, masked_count=count,
-      next_sentence_labels=rng.integers(0, 2, batch))
-
-
-def _expected(arguments: dict, predictions: int) -> dict[str, np.ndarray]:
-  column = np.arange(arguments["input_ids"].shape[1])
-  real = column < arguments["length"][:, None]
-  return {
-      "input_ids": arguments["input_ids"], "input_mask": real,
-      "segment_ids": real & (column >= arguments["segment_b_start"][:, None]),
-      "masked_lm_positions": arguments["masked_lm_positions"], "masked_lm_ids": arguments["masked_lm_ids"],
-      "masked_lm_weights": np.arange(predictions) < arguments["masked_count"][:, None],
-      "next_sentence_labels": arguments["next_sentence_labels"][:, None]}
+  limits = expected.value_limits(vocab_size, 2)
+  return expected, vocab_size, {
+      name: rng.integers(0, limits.get(name, 2), (batch, length)).astype(dtype)
+      for name, (length, dtype) in expected.features.items()}
 
 
 @settings(max_examples=40, deadline=None)
 @given(batches())
-def test_tensorflow_and_this_reader_read_what_is_written(tmp_path_factory, sizes_and_arguments):
+def test_tensorflow_and_this_reader_read_what_is_written(tmp_path_factory, batch):
   import tensorflow as tf
 
-  sizes, arguments = sizes_and_arguments
+  expected, vocab_size, features = batch
   path = str(tmp_path_factory.mktemp("records") / "x.tfrecord")
   with open(path, "wb") as file:
-    file.write(records.RecordWriter(*sizes).encode(**arguments))
-  expected = _expected(arguments, sizes[1])
+    file.write(RecordWriter(expected, vocab_size).encode(features))
   serialized = [value.numpy() for value in tf.data.TFRecordDataset(path)]
-  parsed = tf.io.parse_example(serialized, records.parse_spec(*sizes[:2]))
+  parsed = tf.io.parse_example(serialized, expected.parse_spec())
   ours = list(records.read_examples(path))
-  for name, values in expected.items():
+  assert records.inspect_first_record(path).schema == expected and set(ours[0]) == set(features)
+  for name, values in features.items():
     np.testing.assert_array_equal(parsed[name].numpy(), values)
     stacked = np.stack([example[name] for example in ours])
     np.testing.assert_array_equal(stacked, values)
-    assert stacked.dtype == records.FEATURES[name][1]
+    assert stacked.dtype == expected.features[name][1]
+
+
+def test_sequences_as_features():
+  ids = np.array([[2, 7, 3, 8, 3, 0], [2, 7, 8, 9, 3, 0]])
+  features = sequence_features(ids, np.array([5, 5]), np.array([3, 5]), np.array([1, 0]), None)
+  np.testing.assert_array_equal(features["input_mask"], [[1, 1, 1, 1, 1, 0]] * 2)
+  np.testing.assert_array_equal(features["segment_ids"], [[0, 0, 0, 1, 1, 0], [0] * 6])
+  np.testing.assert_array_equal(features["next_sentence_labels"], [[1], [0]])
+  masked = Masked(np.where(ids == 7, 4, ids), np.array([[1, 0]] * 2), np.array([[7, 0]] * 2), np.array([1, 1]), {})
+  features = sequence_features(ids, np.array([5, 5]), np.array([3, 5]), np.array([1, 0]), masked)
+  np.testing.assert_array_equal(features["masked_lm_weights"], [[1, 0]] * 2)
+  np.testing.assert_array_equal(features["input_ids"][:, 1], [4, 4])
 
 
 @pytest.mark.parametrize("v2", [False, True])
@@ -97,17 +97,17 @@ def test_reads_examples_written_by_tensorflow(tmp_path, v2):
       return tf.train.Feature(float_list=tf.train.FloatList(value=value))
     return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
   example = tf.train.Example(features=tf.train.Features(feature={
-      records.V2_NAMES.get(name, name) if v2 else name: feature(name, value) for name, value in values.items()}))
+      schema.V2_NAMES.get(name, name) if v2 else name: feature(name, value) for name, value in values.items()}))
   path = str(tmp_path / "x.gz")
   with tf.io.TFRecordWriter(path, "GZIP") as writer:
     writer.write(example.SerializeToString())
   (found,) = records.read_examples(path)
   for name, value in values.items():
-    np.testing.assert_array_equal(found[name], np.array(value, records.FEATURES[name][1]))
+    np.testing.assert_array_equal(found[name], np.array(value, schema.FEATURES[name]))
   facts = records.inspect_first_record(path)
-  assert facts.v2_feature_names == v2 and facts.features["masked_lm_ids"].max() == 80000
+  assert facts.schema.v2_feature_names == v2 and facts.features["masked_lm_ids"].max() == 80000
   assert records.count_records(path) == 1
-  parsed = tf.io.parse_example([example.SerializeToString()], records.parse_spec(5, 2, v2_feature_names=v2))
+  parsed = tf.io.parse_example([example.SerializeToString()], Schema(5, 2, v2_feature_names=v2).parse_spec())
   assert set(parsed) == set(facts.feature_names)
 
 
@@ -155,7 +155,7 @@ def test_another_kind_of_record_is_named(tmp_path):
   with tf.io.TFRecordWriter(path) as writer:
     writer.write(tf.train.Example(features=tf.train.Features(feature={
         "label_ids": tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))})).SerializeToString())
-  with pytest.raises(UserError, match="has no feature .*masked_lm_ids.*it has: label_ids"):
+  with pytest.raises(UserError, match="has no feature .*input_mask.*it has: label_ids"):
     records.inspect_first_record(path)
   with tf.io.TFRecordWriter(path) as writer:
     writer.write(b"\xff\xff no example")
@@ -167,7 +167,7 @@ def _right() -> dict[str, np.ndarray]:
   values = {"input_ids": [2, 7, 3, 0], "input_mask": [1, 1, 1, 0], "segment_ids": [0, 0, 1, 0],
             "masked_lm_positions": [1, 0], "masked_lm_ids": [9, 0], "masked_lm_weights": [1, 0],
             "next_sentence_labels": [1]}
-  return {name: np.array(value, records.FEATURES[name][1]) for name, value in values.items()}
+  return {name: np.array(value, schema.FEATURES[name]) for name, value in values.items()}
 
 
 @pytest.mark.parametrize(("name", "values", "message"), [
@@ -186,8 +186,8 @@ def _right() -> dict[str, np.ndarray]:
     ("next_sentence_labels", [7], "holds 7 among its next_sentence_labels, 0 to 1"),
 ])
 def test_what_a_record_holds_that_can_not_be(name, values, message):
-  assert records.find_fault(_right(), 4, 2, 10, 2) is None
-  found = records.find_fault(_right() | {name: np.asarray(values)}, 4, 2, 10, 2)
+  assert Schema(4, 2).find_fault(_right(), 10, 2) is None
+  found = Schema(4, 2).find_fault(_right() | {name: np.asarray(values)}, 10, 2)
   assert found.startswith(message) and "\n" not in found
 
 
@@ -211,5 +211,41 @@ def test_bytes_that_are_no_example_are_refused_whatever_they_are(original):
 
 
 def test_no_instances_make_no_bytes():
-  empty = np.zeros((0, 8), np.int32)
-  assert records.RecordWriter(8, 8, 100).encode(empty, *[empty[:, 0]] * 2, empty, empty, *[empty[:, 0]] * 2) == b""
+  written = Schema(8, 8)
+  assert RecordWriter(written, 100).encode(
+      {name: np.zeros((0, length), dtype) for name, (length, dtype) in written.features.items()}) == b""
+
+
+def _right_row() -> dict[str, np.ndarray]:
+  """Two sequences of 3 and 2 tokens in a row of 6."""
+  return {"input_ids": np.array([2, 7, 3, 2, 3, 0]), "input_mask": np.array([1, 1, 1, 2, 2, 0]),
+          "segment_ids": np.array([0, 0, 1, 0, 1, 0]), "masked_lm_positions": np.array([1, 4]),
+          "masked_lm_ids": np.array([9, 8]), "masked_lm_weights": np.ones(2, np.float32),
+          "next_sentence_positions": np.array([0, 3, 0]), "next_sentence_labels": np.array([1, 0, 0]),
+          "next_sentence_weights": np.array([1, 1, 0], np.float32)}
+
+
+@pytest.mark.parametrize(("name", "values"), [
+    ("input_mask", [1, 1, 1, 1, 2, 0]), ("input_mask", [1, 1, 1, 3, 3, 0]), ("input_mask", [0, 1, 1, 2, 2, 0]),
+    ("input_mask", [1, 1, 0, 2, 2, 0]), ("input_mask", [2, 2, 2, 1, 1, 0]), ("input_mask", [0] * 6),
+    ("next_sentence_positions", [0, 2, 0]), ("next_sentence_positions", [1, 3, 0]),
+    ("next_sentence_weights", np.array([1, 0, 0], np.float32))])
+def test_broken_sequence_numbers_of_a_row(name, values):
+  schema_of_rows = Schema.of(_right_row())
+  assert schema_of_rows == Schema(6, 2, 3) and schema_of_rows.find_fault(_right_row(), 10, 2) is None
+  assert "broken sequence numbers" in schema_of_rows.find_fault(_right_row() | {name: np.asarray(values)}, 10, 2)
+
+
+def test_rows_and_sequences_are_told_apart():
+  assert Schema(6, 2).find_fault(_right_row(), 10, 2).startswith("is packed, others are unpacked")
+  assert Schema(4, 0).find_fault(_right(), 10, 2).startswith("is unpacked, others are unpacked, without masks")
+
+
+def test_a_row_is_split_into_its_sequences():
+  first, second = records.split_row(_right_row())
+  np.testing.assert_array_equal(first["input_ids"], [2, 7, 3])
+  np.testing.assert_array_equal(second["segment_ids"], [0, 1])
+  assert [list(one["masked_lm_positions"]) for one in (first, second)] == [[1], [1]]
+  assert [list(one["masked_lm_ids"]) for one in (first, second)] == [[9], [8]]
+  assert [list(one["next_sentence_labels"]) for one in (first, second)] == [[1], [0]]
+  assert len(records.split_row(_right())) == 1

@@ -10,7 +10,7 @@ from data_gen.pretraining import statistics
 
 COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 10, "one_sentence_documents": 1,
           "longest_sentence": 80, "lines_without_tokens": 0, "nul_bytes": 0, "instances": 100, "random_next": 51,
-          "positions": 12800, "real_tokens": 11520, "full_length": 80, "segment_a_tokens": 5000,
+          "rows": 100, "positions": 12800, "real_tokens": 11520, "full_length": 80, "segment_a_tokens": 5000,
           "segment_b_tokens": 6220, "masked": 1728, "masked_mask": 1382, "masked_random": 173, "masked_same": 173}
 
 

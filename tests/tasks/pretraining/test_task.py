@@ -12,9 +12,10 @@ import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
-from tasks.pretraining.data import check_all_records, parser
+from tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.task import run
 from tests.tiny import TOKENS, write_tiny
@@ -323,12 +324,12 @@ def test_a_record_of_another_program_that_can_not_be(options, data, tmp_path, na
   refused(options, f"--input_file: the first record of {bad} {message}" if name else f"{bad}: record 1 {message}",
           input_file=str(bad))
   (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
-  parse = parser(LENGTH, PREDICTIONS, ONE_LAYER, False)
+  parse = parser(Schema(LENGTH, PREDICTIONS), ONE_LAYER)
   record_files = RecordFiles((f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False))
   with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
     list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
   with pytest.raises(UserError) as error:
-    check_all_records(record_files, "input_file", parse, ONE_LAYER, LENGTH, PREDICTIONS)
+    check_all_records(PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file"), parse, ONE_LAYER)
   assert f"{tmp_path}/good: record 21 {message}" in str(error.value) and "\n" not in str(error.value)
 
 

@@ -1,0 +1,40 @@
+"""Short turns of the programs that are measured by default."""
+
+import importlib.util
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks.pretraining_programs import masked_labels
+from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
+from common.errors import UserError
+
+TINY = {"size": "L2-H128", "batch_size": 2, "max_seq_length": 16, "vocab_size": 60, "repetitions": 2, "steps": 1,
+        "one_process": True}
+PEERS = {"pytorch": "transformers", "pytorch_gathered": "transformers", "keras_hub": "keras_hub"}
+
+
+def test_the_command(capsys):
+  peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
+  main(PretrainingStepOptions(**TINY, programs=("ours", "model_garden", *peers)))
+  printed = capsys.readouterr().out
+  assert "L2-H128, batch 2, 16 tokens, 3 predictions, vocabulary 60, float32" in printed
+  for name in ("ours", "model_garden", *peers):
+    assert re.search(rf"^{name} +[1-9][\d.,]* +\S+ to \S+ +[\d,]+ +\d+% +[\d.]+x", printed, re.MULTILINE), name
+  if len(peers) < len(PEERS):
+    pytest.skip("PyTorch, transformers or KerasHub are not installed (requirements-peers.txt); the others ran")
+
+
+def test_unused_predictions_are_left_out_of_the_labels():
+  batch = random_batch(2, 16, 3, 60)
+  batch["masked_lm_weights"][1, 1:] = 0.0
+  assert (masked_labels(batch) == -100).tolist() == [[False] * 3, [False, True, True]]
+  np.testing.assert_array_equal(masked_labels(batch)[0], batch["masked_lm_ids"][0])
+
+
+def test_bad_input():
+  with pytest.raises(UserError, match="--size=L99-H1 is unknown"):
+    main(PretrainingStepOptions(size="L99-H1"))
+  with pytest.raises(UserError, match="max_position_embeddings is 512"):
+    main(PretrainingStepOptions(max_seq_length=513))
