@@ -235,3 +235,13 @@ def matmul_transposed(x, y):
 
   # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
   return tf.matmul(x, y, transpose_b=True)
+
+
+def at_last_token(x, input_mask, sequence_ids=None):
+  """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
+  batch, length = ops.shape(x)[:2]
+  is_there = ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")
+  if sequence_ids is not None:
+    is_there = ops.logical_and(is_there, sequence_ids == sequence_ids[:, :1])
+  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1, keepdims=True)  # [B, 1]
+  return gather_positions(x, last)[:, 0]

@@ -211,6 +211,9 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
 
+  bilstm_units: int | None = option(
+      None, "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
+      minimum=0, maximum=10_000, default_text="as in bert_config.json, 0 unless the checkpoint was trained with one")
   original_batches: bool = option(
       False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
       "so always full; a run has so many steps as that gives.")
@@ -219,6 +222,20 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
     super().check()
     if self.early_stopping_patience and self.eval_steps == 0:
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """With the dropout rates and the BiLSTM that were asked for.
+
+    Raises:
+      UserError: the checkpoint has another BiLSTM.
+    """
+    config = super().adapt(config)
+    if self.bilstm_units is None:
+      return config
+    if config.bilstm_units not in (0, self.bilstm_units):
+      raise UserError(f"--bilstm_units={self.bilstm_units} contradicts the checkpoint, whose BiLSTM has "
+                      f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained checkpoint")
+    return dataclasses.replace(config, bilstm_units=self.bilstm_units)
 
   def steps_per_epoch(self, num_examples: int) -> int:
     """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""

@@ -92,6 +92,32 @@ def test_a_left_to_right_model_stays_so(folder, tmp_path):
   assert open_checkpoint(str(tmp_path / "run")).config.causal
 
 
+def test_a_bilstm_between_encoder_and_head(folder, tmp_path, capsys):
+  """Trained, stopped and resumed, predicted with; the pre-trained checkpoint has none."""
+  BertEncoder(MODEL, seed=1).save_checkpoint(
+      str(tmp_path / "weights"), vocab_file=f"{folder}/vocab.txt", do_lower_case=True)
+  options = own_task(folder, tmp_path / "run", init_checkpoint=str(tmp_path / "weights"), do_train=True, do_eval=True,
+                     num_train_epochs=1, bilstm_units=5, max_train_examples=40, save_checkpoints_steps=3)
+  assert run(options) == 0
+  assert run(dataclasses.replace(options, num_train_epochs=2)) == 0
+  output = capsys.readouterr().out
+  assert "newly initialised, not in the checkpoint: classification head (2 tensors), BiLSTM (6 tensors)" in output
+  assert "resuming from" in output
+  assert open_checkpoint(str(tmp_path / "run")).config.bilstm_units == 5
+  reader = tf.train.load_checkpoint(str(tmp_path / "run"))
+  key = "heads/bilstm/backward/recurrent_kernel"
+  assert reader.get_variable_to_shape_map()[f"{key}/.ATTRIBUTES/VARIABLE_VALUE"] == [5, 20]
+  predictor = Predictor.from_checkpoint(str(tmp_path / "run"))
+  evaluated = [json.loads(line) for line in (tmp_path / "run/eval_predictions.jsonl").read_text().splitlines()]
+  found = predictor([line["text_a"] for line in evaluated])
+  for one, line in zip(found, evaluated, strict=True):
+    assert one["probabilities"] == pytest.approx(line["probabilities"], abs=1e-5)
+  with pytest.raises(UserError, match="--bilstm_units=6 contradicts the checkpoint, whose BiLSTM has 5 units"):
+    run(dataclasses.replace(options, bilstm_units=6))
+  # Predictions know it without the flag.
+  assert run(dataclasses.replace(options, bilstm_units=None, do_train=False)) == 0
+
+
 def test_the_predictions_of_a_test_file(folder, trained):
   with open(folder / "test.csv", newline="") as file:
     truth = list(csv.DictReader(file))
