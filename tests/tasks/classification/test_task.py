@@ -204,10 +204,10 @@ def test_scores_are_regressed(folder, tmp_path):
 
 
 def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, tmp_path, capsys):
-  options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1,
-                     train_batch_size=16, sweep={"learning_rate": (1e-6, 0.003)})
+  options = own_task(folder, tmp_path, do_train=True, do_eval=True, do_predict=True,
+                     sweep={"learning_rate": (1e-6, 0.003)})
   run(options)
-  names = [f"lr{rate}_bs16_ep1_seed1" for rate in ("1e-06", "0.003")]
+  names = [f"lr{rate}_bs8_ep3_seed1" for rate in ("1e-06", "0.003")]
   selection = files.read_json(str(tmp_path / "selection.json"))
   assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
   best = selection["best"]

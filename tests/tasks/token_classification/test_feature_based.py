@@ -31,8 +31,8 @@ def folder(tmp_path_factory):
 
 def options(folder, output_dir, **changes) -> TokenClassificationOptions:
   given = dict(data_dir=str(folder), output_dir=str(output_dir), init_checkpoint=f"{folder}/model", do_train=True,
-               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=8,
-               learning_rate=0.04, train_batch_size=16, seed=1)
+               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=20,
+               learning_rate=0.02, train_batch_size=16, seed=1)
   given |= changes
   return TokenClassificationOptions(**given, given=frozenset(given))
 
