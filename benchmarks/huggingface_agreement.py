@@ -6,7 +6,7 @@
 
 Of the first --count inputs each goes through both models alone, in float32. The encoder's inputs are lines, which go
 through both tokenizers, too; those of the tasks are questions in SWAG's columns, and tagged sentences in any format of
-run_ner.py. Printed: the largest difference in any output, beside the largest output. A fine-tuned model's directory is
+run_ner.py. Printed: the largest difference in any output, beside the largest logit. A fine-tuned model's directory is
 what convert_checkpoint.py --output_format=huggingface makes of a run. Needs requirements-peers.txt.
 """
 
@@ -58,7 +58,9 @@ def main(options: AgreementOptions) -> None:
       largest[name] = np.maximum(largest.get(name, 0.0), values)
   print(f"{inputs} inputs, {tokens:,} tokens")
   for name, (difference, value) in largest.items():
-    print(f"largest difference of {name}: {difference:.1e}, where the largest is {value:.3g}")
+    # What the encoder gives is normalised; logits are of any size.
+    size = f", where the largest is {value:.3g}" if name == "logits" else ""
+    print(f"largest difference of {name}: {difference:.1e}{size}")
 
 
 def _models(options: AgreementOptions, source) -> tuple:
