@@ -2,7 +2,7 @@
 
   python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt
   python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt --lengths=512 --sizes=L4-H256 \
-      --programs=packed,unpacked,model_garden
+      --programs=packed,unpacked,model_garden,keras_hub,pytorch_gathered
 
 Makes both kinds of records of the text, then measures full training steps (float32, dropout on) on as many rows of
 each; rows of both have the same length, so without packing the padding is computed, too. What is allowed is the share
@@ -22,7 +22,8 @@ from benchmarks.pretraining_step import find_config
 from common import cli
 from common.options import option
 
-_KINDS = {"packed": True, "unpacked": False, "model_garden": False}
+# Program → whether its records are packed.
+_KINDS = {"packed": True, "unpacked": False, "model_garden": False, "keras_hub": False, "pytorch_gathered": False}
 _WARM_UP_STEPS = 2
 # Rows that the share of padding is counted on.
 _COUNTED = 4096
@@ -111,8 +112,8 @@ def _build(options: PackingOptions, name: str) -> Callable[[], None]:
   config = dataclasses.replace(config, max_position_embeddings=max(config.max_position_embeddings, options.length))
   tokens = options.tokens // (4 if options.size in ("base", "large") else 1)
   batch = _batch(options, "packed" if _KINDS[name] else "unpacked", config, max(tokens // options.length, 1))
-  program = pretraining_programs.model_garden if name == "model_garden" else pretraining_programs.ours
-  step = program(config, batch, "float32")
+  program = "ours" if name in ("packed", "unpacked") else name
+  step = getattr(pretraining_programs, program)(config, batch, "float32")
   for _ in range(_WARM_UP_STEPS):
     step()
   began = time.perf_counter()

@@ -6,6 +6,7 @@ import re
 from common.errors import UserError
 from common.options import declared_options, option
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
+from modeling.config import BertConfig
 from tasks.options import TrainingOptions
 
 
@@ -29,6 +30,9 @@ class PretrainingOptions(TrainingOptions):
   masking: str = option(DEFAULT_RATIOS, "Of the tokens to predict, the percentages that become [MASK], a random token, "
                         "or stay.")
   do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
+  initializer_range: float | None = option(
+      None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
+      "see docs/pretraining.md.", above=0, default_text="that of the configuration")
   do_eval: bool = option(False, "Evaluate at the end.")
   eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
   num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1)
@@ -75,6 +79,16 @@ class PretrainingOptions(TrainingOptions):
     if abs(total - 1) > 1e-6:
       raise UserError(f"--phases={self.phases}: the shares add up to {total:g}, they must add up to 1")
     return found
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """With the dropout rates and the initial weights that were asked for."""
+    config = super().adapt(config)
+    return config if self.initializer_range is None else dataclasses.replace(
+        config, initializer_range=self.initializer_range)
+
+  def paths(self) -> tuple[str, ...]:
+    """As in all runs, and the records of the phases."""
+    return super().paths() + tuple(phase.input_file for phase, _, _ in self.phase_options() if self.phases)
 
   def check(self) -> None:
     super().check()

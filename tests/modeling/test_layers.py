@@ -74,3 +74,16 @@ def test_statistics_stay_in_float32_under_mixed_precision():
 def test_activations_compute_what_they_are_called(name, expected):
   # The two forms of gelu differ by up to 5e-4.
   np.testing.assert_allclose(activation(name)(INPUTS.astype(np.float32)), expected, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_erf"])
+def test_gelu_of_a_training_step_is_rounded_once_under_mixed_precision(name):
+  x = tf.cast(INPUTS, tf.bfloat16)
+  exact_inputs = tf.cast(x, tf.float32)
+  with tf.GradientTape(persistent=True) as tape:
+    tape.watch((x, exact_inputs))
+    found, exact = activation(name, training=True)(x), activation(name)(exact_inputs)
+  assert found.dtype == tf.bfloat16
+  for value, expected in ((found, exact), (tape.gradient(found, x), tape.gradient(exact, exact_inputs))):
+    # 8 bits of a number: half of the last one, relatively.
+    np.testing.assert_allclose(tf.cast(value, tf.float32), expected, rtol=2**-8, atol=1e-6)
