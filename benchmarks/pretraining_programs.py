@@ -40,7 +40,7 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False, recompu
   model.build_weights()
   model.encoder.recompute = recompute
   optimizer = AdamWeightDecay(raw_variables(model))
-  features = {name: value.astype(np.float32 if name == "masked_lm_weights" else np.int32)
+  features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
               for name, value in batch.items()}
   iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
   rows = batch["input_ids"].shape[0]

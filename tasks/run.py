@@ -18,15 +18,16 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BE
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
+from modeling.optimizer import WarmupDecay
 from tasks import selection
 from tasks.degenerate import describe_degenerate
 from tasks.eval_results import add_degenerate
 from tasks.options import DeviceOptions, TrainingOptions
-from tasks.task import Task, count_parameters
+from tasks.task import Stage, Task, count_parameters
 from training import checkpoints, run_directory
 from training.devices import Devices, TpuOptions, set_up
 from training.examples import Examples
-from training.loop import train
+from training.loop import LoopOptions, train
 from training.optimization import AdamWeightDecay, layerwise_factors
 from training.prediction import Prediction
 from training.reports import EVAL, TRAIN, Reports, printer
@@ -185,25 +186,23 @@ class Run:
       Interrupted: a signal came; what was trained is saved.
       UserError: see `loop.train`.
     """
-    task, options, devices = self.task, self.task.options, self.devices
+    task, options = self.task, self.task.options
     loop_options = task.loop_options()
     if task.main_metric is not None:
       self._best = checkpoints.BestCheckpoint(
           options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics)
     schedule = task.schedule()
-    training_step = TrainingStep(
-        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, options.train_batch_size,
-        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
-                    gradient_accumulation_steps=options.gradient_accumulation_steps,
-                    batch_sizes=task.batch_sizes(devices)))
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
     try:
-      train(training_step, task.training_data(self), self._state, devices, loop_options,
-            self._checkpoints if devices.is_chief else None, self.reports, self.stop,
-            self.evaluate if loop_options.eval_steps else None,
-            self._ends_early if options.early_stopping_patience else None)
+      while True:
+        stage = task.stage(self)
+        if stage.name:
+          self.log(stage.name)
+        self._train_stage(stage, loop_options, schedule)
+        if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
+          break
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     self.weights_step = self.step
@@ -213,6 +212,18 @@ class Run:
       self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
                f"step {self._best.record['step']}")
     self._load_best()
+
+  def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
+    task, options, devices = self.task, self.task.options, self.devices
+    training_step = TrainingStep(
+        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
+        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
+    train(training_step, stage.make_dataset, self._state, devices,
+          dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example),
+          self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+          self.evaluate if loop_options.eval_steps else None,
+          self._ends_early if options.early_stopping_patience else None)
 
   def _ends_early(self) -> bool:
     """Whether the best evaluation is followed by as many others as --early_stopping_patience says.

@@ -5,6 +5,7 @@ A new task is a package `tasks/<task>/` with a subclass of `FineTuningTask`, its
 
 import abc
 import copy
+import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -31,6 +32,27 @@ from training.step import Objective
 
 if TYPE_CHECKING:
   from tasks.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+  """Steps that train on batches of one kind; most runs have one stage.
+
+  Attributes:
+    last_step: its end.
+    batch_size: examples of a step.
+    tokens_per_example: for reports.
+    make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
+    batch_sizes: records of the steps where their number differs; None where it is the batch size.
+    name: what the user is told when it begins; None for nothing.
+  """
+
+  last_step: int
+  batch_size: int
+  tokens_per_example: float
+  make_dataset: Callable
+  batch_sizes: BatchSizes | None = None
+  name: str | None = None
 
 
 class Task(abc.ABC):
@@ -97,8 +119,8 @@ class Task(abc.ABC):
     """How far and how often."""
 
   @abc.abstractmethod
-  def training_data(self, run: "Run") -> Callable:
-    """() → distributed dataset that starts at the run's place in the stream of examples."""
+  def stage(self, run: "Run") -> "Stage":
+    """The part of the training that begins at the run's step; at the end of the training, the last part."""
 
   @abc.abstractmethod
   def plan(self, run: "Run") -> str:
@@ -141,34 +163,34 @@ class Task(abc.ABC):
   def best_loaded(self, run: "Run") -> None:  # noqa: B027
     """The best weights of the run have taken the place of the last ones."""
 
-  def batch_sizes(self, devices: Devices) -> BatchSizes | None:  # noqa: ARG002
-    """Records of the steps where their number differs; None where it is --train_batch_size."""
-    return None
+  def batches(self) -> list[tuple[int, float]]:
+    """Examples of a step and tokens of an example, for each stage of the training."""
+    return [(self.options.train_batch_size, self.train_examples.tokens_per_example)]
 
   def check_devices(self, devices: Devices) -> None:
     """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
     options, replicas = self.options, devices.strategy.num_replicas_in_sync
     parts = replicas * options.gradient_accumulation_steps
-    if options.do_train and options.train_batch_size % parts:
-      accumulated = (f" x {options.gradient_accumulation_steps} gradient accumulation steps"
-                     if options.gradient_accumulation_steps > 1 else "")
-      raise UserError(f"--train_batch_size={options.train_batch_size} is the batch of all devices together and can't "
-                      f"be divided by {replicas} replicas{accumulated}: take a multiple of {parts}")
-    if options.do_train:
-      self._check_memory(devices, parts)
+    for size, tokens in self.batches() if options.do_train else ():
+      if size % parts:
+        accumulated = (f" x {options.gradient_accumulation_steps} gradient accumulation steps"
+                       if options.gradient_accumulation_steps > 1 else "")
+        raise UserError(f"--train_batch_size={size} is the batch of all devices together and can't be divided by "
+                        f"{replicas} replicas{accumulated}: take a multiple of {parts}")
+      self._check_memory(devices, parts, size, tokens)
 
-  def _check_memory(self, devices: Devices, parts: int) -> None:
+  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
     """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
     options, config = self.options, self.config
-    micro_batch = options.train_batch_size // parts
+    micro_batch = batch_size // parts
     # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
-    needed = memory.batch_bytes(options.train_batch_size * self.loop_options().tokens_per_example)
+    needed = memory.batch_bytes(batch_size * tokens_per_example)
     if devices.kind == "CPU":
       needed += memory.training_bytes(
-          config, micro_batch * self.loop_options().tokens_per_example, options.freeze_layers,
+          config, micro_batch * tokens_per_example, options.freeze_layers,
           options.freeze_embeddings, half_precision=devices.dtype != "float32")
     memory.check_memory(
-        needed, f"a training step of --train_batch_size={options.train_batch_size}"
+        needed, f"a training step of --train_batch_size={batch_size}"
         f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
         "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
@@ -236,22 +258,23 @@ class FineTuningTask(Task):
                        self.options.lr_schedule)
 
   def loop_options(self) -> LoopOptions:
-    options, examples = self.options, self.train_examples
+    options = self.options
     epoch = options.steps_per_epoch(self.num_train_examples)
     eval_steps = epoch if options.eval_steps is None else options.eval_steps
     return LoopOptions(
         num_train_steps=options.num_train_steps(self.num_train_examples),
         save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=examples.tokens_per_example, profile_steps=options.profile_steps,
-        shown_metric=self.shown_metric)
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric)
 
-  def training_data(self, run: "Run") -> Callable:
-    options, strategy = self.options, run.devices.strategy
+  def stage(self, run: "Run") -> "Stage":
+    options, strategy, step = self.options, run.devices.strategy, run.step
     lengths = self.padded_lengths(run.devices)
-    return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_examples, options.train_batch_size, options.seed, run.step, lengths, context,
-        options.original_batches))
+    return Stage(
+        self.loop_options().num_train_steps, options.train_batch_size, self.train_examples.tokens_per_example,
+        lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+            self.train_examples, options.train_batch_size, options.seed, step, lengths, context,
+            options.original_batches)))
 
   def describe_examples(self) -> str:
     """How many there are to train on, and how long, for the user."""

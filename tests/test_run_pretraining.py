@@ -1,5 +1,6 @@
 """run_pretraining.py as a user starts it: real processes that are stopped, killed and started again."""
 
+import dataclasses
 import os
 import pathlib
 import signal
@@ -9,23 +10,33 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from data_gen.pretraining.record_writer import RecordWriter
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.processes import Script, curve, tensors
-from tests.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
+from tests.training.common import LENGTH, ONE_LAYER, write_records
+from tests.training.packed import pack_features, sequences_of
 
 STEPS = 300
+# Tokens of the records of the first phase.
+SHORT = 12
 
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory) -> list[str]:
-  """A run of 300 steps of a tiny network, with dropout and several epochs."""
+  """300 steps of a tiny model, with dropout and several epochs, first on packed rows that are masked on the way."""
   folder = tmp_path_factory.mktemp("data")
+  lengths = np.random.default_rng(0).integers(4, SHORT + 1, 200)
+  schema, rows = pack_features(sequences_of(lengths, SHORT, 2, ONE_LAYER.vocab_size), 3)
+  schema = dataclasses.replace(schema, max_predictions_per_seq=0)
+  (folder / "short").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
+  (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *(f"w{n}" for n in range(ONE_LAYER.vocab_size - 5))]))
   for number in range(3):
     write_records(folder / f"train-{number}.tfrecord", 100, 100 * number)
   write_records(folder / "dev.tfrecord", 30, 300)
   ONE_LAYER.to_file(str(folder / "bert_config.json"))
-  return ["--do_train", "--do_eval", f"--input_file={folder}/train-*", f"--eval_file={folder}/dev.tfrecord",
-          f"--bert_config_file={folder}/bert_config.json", f"--max_seq_length={LENGTH}",
-          f"--max_predictions_per_seq={PREDICTIONS}", "--train_batch_size=8", "--learning_rate=1e-3",
+  return ["--do_train", "--do_eval", f"--phases={SHORT}x12:0.4:{folder}/short,{LENGTH}:0.6:{folder}/train-*",
+          f"--eval_file={folder}/dev.tfrecord,{folder}/short", f"--bert_config_file={folder}/bert_config.json",
+          f"--vocab_file={folder}/vocab.txt", "--train_batch_size=8", "--learning_rate=1e-3",
           f"--num_train_steps={STEPS}", "--num_warmup_steps=20", "--save_checkpoints_steps=50", "--eval_steps=200",
           "--iterations_per_loop=2"]
 
@@ -36,6 +47,8 @@ def uninterrupted(arguments, tmp_path_factory) -> pathlib.Path:
   status, output, errors = Script("run_pretraining.py", folder / "log", *arguments, f"--output_dir={folder}/run").end()
   assert status == 0, errors
   assert f"trained to step {STEPS}: {folder}/run/ckpt-{STEPS}" in output
+  assert "phase 1 of 2: 12 tokens, steps 0 to 120" in output and "phase 2 of 2: 16 tokens, steps 120 to 300" in output
+  assert [line["step"] for line in curve(folder / "run") if line["split"] == "eval"] == [120, 200, 300]
   assert "Traceback" not in errors
   return folder / "run"
 
@@ -117,7 +130,7 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
 
 
 @pytest.mark.parametrize(("changed", "message"), [
-    ("--num_train_step=5x", "num_train_step"), ("--input_file=nowhere/*", "--input_file: no file matches 'nowhere/*'")])
+    ("--num_train_step=5x", "num_train_step"), ("--phases=16:1:nowhere/*", "--phases: no file matches 'nowhere/*'")])
 def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path, changed, message):
   command = [*arguments, f"--output_dir={tmp_path}/run", changed]
   status, output, errors = Script("run_pretraining.py", tmp_path / "log", *command).end()

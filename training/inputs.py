@@ -57,13 +57,16 @@ class BatchSizes:
   Attributes:
     sizes: records of the steps of a cycle.
     padded: records of every batch after filling up with copies that count nothing; None where that is not needed.
+    first: place in the run's stream at which the first cycle begins.
   """
 
   sizes: tuple[int, ...]
   padded: int | None = None
+  first: int = 0
 
   @classmethod
-  def packed(cls, batch_size: int, records: int, sequences: int, multiple: int | None = None) -> "BatchSizes":
+  def packed(cls, batch_size: int, records: int, sequences: int, multiple: int | None = None,
+             first: int = 0) -> "BatchSizes":
     """Sizes for which a step has `batch_size` sequences on average.
 
     Args:
@@ -71,11 +74,12 @@ class BatchSizes:
       records, sequences: how many sequences so many records hold.
       multiple: every batch is filled up to the same number of records, which can be divided by this; None where
         batches may differ in size.
+      first: see the class.
     """
     total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
     ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
     sizes = tuple(int(size) for size in np.diff(ends))
-    return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None)
+    return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
 
   @property
   def largest(self) -> int:
@@ -97,8 +101,14 @@ class BatchSizes:
     if len(self.sizes) == 1:
       return place + self.sizes[0]
     total = int(self.ends[-1])
-    step = tf.searchsorted(self.ends, [place % total], side="right")[0]
-    return place // total * total + tf.gather(tf.constant(self.ends, tf.int64), step)
+    begun = place - self.first
+    step = tf.searchsorted(self.ends, [begun % total], side="right")[0]
+    return place - begun % total + tf.gather(tf.constant(self.ends, tf.int64), step)
+
+  def place(self, steps: int) -> int:
+    """The place in the stream after so many steps."""
+    cycles, rest = divmod(steps, len(self.sizes))
+    return self.first + cycles * int(self.ends[-1]) + sum(self.sizes[:rest])
 
 
 def training_dataset(
@@ -112,7 +122,7 @@ def training_dataset(
       tensors [b, ...].
     batch_sizes: records of a step on all replicas together.
     seed: of the order of files and records; each epoch has another one.
-    start_example: how many records of the stream are already used.
+    start_example: how many records of the stream are already used, those before `batch_sizes.first` included.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
 
   Returns:
@@ -122,6 +132,7 @@ def training_dataset(
   if isinstance(batch_sizes, int):
     batch_sizes = BatchSizes((batch_sizes,))
   cycle = int(batch_sizes.ends[-1])
+  start_example = max(start_example - batch_sizes.first, 0)
   # In the middle of a cycle of unequal steps the cycle is read from its beginning.
   begin = start_example if len(batch_sizes.sizes) == 1 else start_example // cycle * cycle
   first_epoch, used = divmod(begin, files.num_examples)

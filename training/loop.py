@@ -28,6 +28,8 @@ class LoopOptions:
 
   Attributes:
     num_train_steps: where training ends.
+    stage_ends: steps at which the batches become of another kind.
+    last_step: where this stage ends; None for the end of training.
     save_checkpoints_steps: steps between checkpoints.
     eval_steps: steps between evaluations, besides the one at the end; 0 for none at all.
     iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
@@ -43,10 +45,18 @@ class LoopOptions:
   tokens_per_example: float = 1.0
   profile_steps: tuple[int, int] | None = None
   shown_metric: str = "accuracy"
+  stage_ends: tuple[int, ...] = ()
+  last_step: int | None = None
+
+  @property
+  def end(self) -> int:
+    """The step at which the loop returns."""
+    return self.num_train_steps if self.last_step is None else self.last_step
 
   def evaluates_at(self, step: int) -> bool:
     """Whether an evaluation belongs to this step."""
-    return bool(self.eval_steps) and step > 0 and (step % self.eval_steps == 0 or step == self.num_train_steps)
+    return bool(self.eval_steps) and step > 0 and (step % self.eval_steps == 0 or step in (
+        self.num_train_steps, *self.stage_ends))
 
 
 def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingState, devices: Devices,
@@ -87,7 +97,7 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
       if evaluate and options.evaluates_at(state.step_number) and agreement.chief_says(
           not reports.has_evaluation(state.step_number)):
         metrics = evaluate()
-      while state.step_number < options.num_train_steps and not (ends_early and agreement.chief_says(ends_early())):
+      while state.step_number < options.end and not (ends_early and agreement.chief_says(ends_early())):
         # 1. Steps.
         if iterator is None:
           iterator = iter(make_dataset())
@@ -139,7 +149,7 @@ class LoopLength:
     self._fixed = options.iterations_per_loop is not None
     intervals = [options.save_checkpoints_steps, options.eval_steps]
     self._intervals = [interval for interval in intervals if interval]
-    self._ends = [*(options.profile_steps or ()), options.num_train_steps]
+    self._ends = [*(options.profile_steps or ()), options.end]
 
   def __call__(self, step: int) -> int:
     ends = [(step // interval + 1) * interval for interval in (*self._intervals, self._length)]

@@ -1,6 +1,7 @@
 """The options of `run_pretraining.py`."""
 
 import dataclasses
+import re
 
 from common.errors import UserError
 from common.options import declared_options, option
@@ -12,7 +13,11 @@ from tasks.options import TrainingOptions
 class PretrainingOptions(TrainingOptions):
   """Pre-training."""
 
-  input_file: str = option(None, "Records to train on: comma-separated paths and globs.", required=True)
+  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.")
+  phases: str | None = option(
+      None, "Instead of --input_file: LENGTH:SHARE:RECORDS,... trains on several lengths one after the other, e.g. the "
+      "paper's 128:0.9:records128/*,512:0.1:records512/*. SHARE is that of the steps; LENGTHxBATCH, as in 512x64, has "
+      "another batch size than --train_batch_size. Each phase is evaluated on the files of --eval_file of its length.")
   eval_file: str | None = option(
       None, "Held-out records to evaluate on; without it evaluation reads --input_file.")
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
@@ -45,8 +50,38 @@ class PretrainingOptions(TrainingOptions):
     # The original's default where evaluation reads the training data.
     return self.max_eval_steps if self.max_eval_steps or self.eval_file else 100
 
+  def phase_options(self) -> list[tuple["PretrainingOptions", int, int]]:
+    """The options of each phase, the step it begins at and its last one; one phase where --phases is not given.
+
+    Raises:
+      UserError: --phases is not what it should be.
+    """
+    if self.phases is None:
+      return [(self, 0, self.num_train_steps)]
+    found, total, first = [], 0.0, 0
+    for text in self.phases.split(","):
+      matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:([\d.]+):(.+?)\s*", text)
+      if not matched or not int(matched[1]) or matched[2] == "0" or not _is_number(matched[3]):
+        raise UserError(f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "
+                        "LENGTHxBATCH for a batch size of its own")
+      total += float(matched[3])
+      last = round(min(total, 1.0) * self.num_train_steps)
+      if last <= first:
+        raise UserError(f"--phases={text}: this phase has no step of --num_train_steps={self.num_train_steps}")
+      found.append((self.replace(
+          input_file=matched[4], max_seq_length=int(matched[1]), phases=None,
+          train_batch_size=int(matched[2] or self.train_batch_size)), first, last))
+      first = last
+    if abs(total - 1) > 1e-6:
+      raise UserError(f"--phases={self.phases}: the shares add up to {total:g}, they must add up to 1")
+    return found
+
   def check(self) -> None:
     super().check()
+    if (self.input_file is None) == (self.phases is None):
+      raise UserError("--input_file or --phases must be given" if self.phases is None else
+                      "--input_file and --phases contradict each other: --phases names the records of every phase")
+    self.phase_options()
     MaskingRatios.parse(self.masking)
     if self.sweep:
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
@@ -61,3 +96,10 @@ class PretrainingOptions(TrainingOptions):
     if self.profile_steps and self.profile_steps[1] > self.num_train_steps:
       raise UserError(f"--profile_steps={self.profile_steps[0]},{self.profile_steps[1]} goes beyond the end of "
                       f"training, --num_train_steps={self.num_train_steps}")
+
+
+def _is_number(text: str) -> bool:
+  try:
+    return float(text) > 0
+  except ValueError:
+    return False

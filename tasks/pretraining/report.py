@@ -1,6 +1,6 @@
 """What pre-training tells the user: the plan before step 0, and sample predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -9,8 +9,8 @@ from common import markdown
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
-from tasks.pretraining.data import PretrainingRecords
 from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.phases import Phase
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
 from training.reports import duration
@@ -25,31 +25,35 @@ _NEXT = ("the next one", "a random one")
 _ESTIMATED_UTILISATION = 0.5
 
 
-def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices,
-         train_records: PretrainingRecords, step: int) -> str:
+def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, phases: Sequence[Phase],
+         step: int) -> str:
   """What is about to happen, with an estimate of the time.
 
   Args:
     options: of the run.
     model: its sizes and parameters, as text.
+    phases: of the run.
     step: where training starts or resumes.
   """
-  steps = options.num_train_steps - step
-  examples = steps * options.train_batch_size
-  rows = options.train_batch_size / train_records.sequences_per_record
-  packed = f" in {rows:.1f} rows" if train_records.schema.is_packed else ""
-  files = len(train_records.files.paths)
   lines = [
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
-      ("data", f"{train_records.describe()}, in {files} file{'s' if files > 1 else ''}"),
-      ("ahead", f"{steps:,} steps of {options.train_batch_size} examples{packed} = "
-                f"{round(steps * rows * options.max_seq_length):,} tokens = "
-                f"{examples / train_records.num_sequences:.2f} epochs"),
   ]
+  flops = 0.0
+  for phase in phases:
+    given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
+    steps = max(phase.last_step - max(step, phase.first_step), 0)
+    rows = size / given.sequences_per_record
+    packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
+    count = len(given.files.paths)
+    lines += [
+        ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
+        ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
+                  f"{steps * size / given.num_sequences:.2f} epochs"),
+    ]
+    predictions = length if config.causal else phase.options.max_predictions_per_seq
+    flops += steps * rows * training_flops(config, length, predictions)
   if devices.kind == "CPU":
-    predictions = options.max_seq_length if config.causal else options.max_predictions_per_seq
-    flops = steps * rows * training_flops(config, options.max_seq_length, predictions)
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
                           f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))

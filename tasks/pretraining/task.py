@@ -3,14 +3,11 @@
 Input: records (`tasks/pretraining/data.py`). Output: a run directory, by way of `tasks/run.py`.
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
 from common.errors import UserError
-from common.options import declared_options
-from data_gen.pretraining.masking import Masking, MaskingRatios
 from modeling.causal_lm import BertForCausalLm, causal_lm_counts
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
@@ -23,15 +20,14 @@ from tasks import run as driver
 from tasks.eval_results import describe_evaluation, write_eval_results
 from tasks.pretraining import data
 from tasks.pretraining.baselines import measure_baselines
-from tasks.pretraining.data import PretrainingRecords
-from tasks.pretraining.dynamic_masking import masker
 from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.phases import find_phases
 from tasks.pretraining.report import SamplePredictions, plan
 from tasks.pretraining.vocabulary import find_vocabulary
 from tasks.run import Run
-from tasks.task import Task
+from tasks.task import Stage, Task
 from training.devices import Devices
-from training.inputs import BatchSizes, evaluation_dataset, training_dataset
+from training.inputs import evaluation_dataset, training_dataset
 from training.loop import LoopOptions
 from training.prediction import EvaluationPass
 from training.step import Objective
@@ -85,13 +81,7 @@ class PretrainingTask(Task):
     if self.config.causal:
       self.shown_metric = "next_token_accuracy"
       self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
-    lengths = (options.max_seq_length, options.max_predictions_per_seq)
-    self.train_records = data.check_records(options.input_file, "input_file", self.config, *lengths)
-    self.eval_records = self.train_records
-    if options.eval_file:
-      self.eval_records = data.check_records(options.eval_file, "eval_file", self.config, *lengths)
-    self._check_rows()
-    self._check_masking()
+    self.phases = find_phases(options, self.config)
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -100,53 +90,26 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
-    self.parse_training, self.parse_evaluation = map(self._parser, (self.train_records, self.eval_records))
-    self._evaluation_pass = self._samples = None
+    self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
+    # By the number of the phase.
+    self._evaluation_passes: dict[int, EvaluationPass] = {}
+    self._samples: dict[int, SamplePredictions] = {}
 
-  def _check_rows(self) -> None:
-    options, mean = self.options, self.train_records.sequences_per_record
-    if options.do_train and options.train_batch_size < mean:
-      raise UserError(f"--train_batch_size={options.train_batch_size} is less than the {mean:.2f} sequences that a row "
-                      f"of --input_file holds: take at least {math.ceil(mean)}")
+  def _training_phase(self, step: int) -> int:
+    """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
+    return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
 
-  def _check_masking(self) -> None:
-    changed = [one.name for one in declared_options(PretrainingOptions)
-               if one.name in ("masked_lm_prob", "masking", "do_whole_word_mask")
-               and getattr(self.options, one.name) != one.default]
-    for given in (self.train_records, self.eval_records):
-      if changed and given.schema.has_masks:
-        raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
-                        "with --dynamic_masking")
-
-  def _parser(self, given: PretrainingRecords) -> Callable:
-    if given.schema.has_masks or self.config.causal:
-      return data.parser(given.schema, self.config)
-    options = self.options
-    if self.vocabulary is None:
-      raise UserError(f"--{given.flag}: the records have no masks, and nothing tells their vocabulary: give "
-                      "--vocab_file")
-    masking = Masking(
-        options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
-        self.vocabulary.size, self.vocabulary.mask_id,
-        self.vocabulary.is_continuation if options.do_whole_word_mask else None)
-    return data.parser(given.schema, self.config, masker(given.schema, masking, options.seed))
-
-  def batch_sizes(self, devices: Devices) -> BatchSizes | None:
-    """Records of the steps where these are packed; None where a record is an example."""
-    options, (rows, sequences) = self.options, self.train_records.sampled
-    if not self.train_records.schema.is_packed:
-      return None
-    parts = devices.strategy.num_replicas_in_sync * options.gradient_accumulation_steps
-    # Compiled code has one size, and so have replicas and micro-batches.
-    multiple = parts if parts > 1 or devices.jit_compile or devices.kind == "TPU" else None
-    return BatchSizes.packed(options.train_batch_size, rows, sequences, multiple)
+  def _evaluated_phase(self, step: int) -> int:
+    """The phase that an evaluation after `step` updates belongs to."""
+    return self._training_phase(max(step - 1, 0))
 
   def _find_vocabulary(self) -> None:
     options = self.options
     own = latest_checkpoint(options.output_dir) if options.do_train else None
-    groups = {"input_file": self.train_records.files.paths}
-    if options.eval_file:
-      groups["eval_file"] = self.eval_records.files.paths
+    groups: dict[str, list[str]] = {}
+    for phase in self.phases:
+      for given in dict.fromkeys((phase.train_records, phase.eval_records)):
+        groups.setdefault(given.flag, []).extend(given.files.paths)
     found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
     self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
     self.mask_id = found.mask_id
@@ -173,14 +136,22 @@ class PretrainingTask(Task):
     return LoopOptions(
         num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
-        tokens_per_example=options.max_seq_length / self.train_records.sequences_per_record,
-        profile_steps=options.profile_steps, shown_metric=self.shown_metric)
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric,
+        stage_ends=tuple(phase.last_step for phase in self.phases))
 
-  def training_data(self, run: Run) -> Callable:
-    options, strategy = self.options, run.devices.strategy
-    sizes = self.batch_sizes(run.devices) or options.train_batch_size
-    return lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-        self.train_records.files, self.parse_training, sizes, options.seed, run.examples, context))
+  def stage(self, run: Run) -> Stage:
+    number = self._training_phase(run.step)
+    phase, (parse, _) = self.phases[number], self._parsers[number]
+    sizes, strategy, begin = phase.batch_sizes(run.devices), run.devices.strategy, run.examples
+    name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
+            f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
+    return Stage(
+        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example,
+        lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+            phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
+
+  def batches(self) -> list[tuple[int, float]]:
+    return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -189,22 +160,24 @@ class PretrainingTask(Task):
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
                       f"a multiple of {replicas}")
     if self.can_evaluate:
-      check_memory(batch_bytes(self.options.eval_batch_size * self.options.max_seq_length),
+      longest = max(phase.options.max_seq_length for phase in self.phases)
+      check_memory(batch_bytes(self.options.eval_batch_size * longest),
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
   def evaluate(self, run: Run) -> dict[str, float]:
-    if self._evaluation_pass is None:
-      self._evaluation_pass = self._make_pass(run)
-    return self._evaluation_pass()
+    number = self._evaluated_phase(run.step)
+    if number not in self._evaluation_passes:
+      self._evaluation_passes[number] = self._make_pass(run, number)
+    return self._evaluation_passes[number]()
 
-  def _make_pass(self, run: Run) -> EvaluationPass:
-    strategy, size = run.devices.strategy, self.options.eval_batch_size
-    most = self.options.evaluation_batches
-    batches = -(-self.eval_records.files.num_examples // size)
+  def _make_pass(self, run: Run, number: int) -> EvaluationPass:
+    strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
+    given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
+    batches = -(-given.num_examples // size)
 
     def evaluation_data():
-      return strategy.distribute_datasets_from_function(lambda context: evaluation_dataset(
-          self.eval_records.files, self.parse_evaluation, size, context, most))
+      return strategy.distribute_datasets_from_function(
+          lambda context: evaluation_dataset(given, parse, size, context, most))
 
     return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
                           run.devices.jit_compile, run.check_stop)
@@ -212,27 +185,30 @@ class PretrainingTask(Task):
   def show_evaluation(self, run: Run) -> None:
     if self.vocabulary is None or self.config.causal:
       return
-    if self._samples is None:
-      self._samples = SamplePredictions(run.model, self.eval_records.files, self.parse_evaluation, self.vocabulary,
-                                        held_out=self.options.eval_file is not None)
-    tf.summary.text("eval/samples", self._samples.describe())
+    number = self._evaluated_phase(run.step)
+    if number not in self._samples:
+      self._samples[number] = SamplePredictions(
+          run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
+          held_out=self.options.eval_file is not None)
+    tf.summary.text("eval/samples", self._samples[number].describe())
 
   def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    options = self.options
+    options, number = self.options, self._evaluated_phase(run.step)
+    given = self.phases[number].eval_records
     if self.config.causal:
       write_eval_results(options.output_dir, run.step, metrics)
-      run.log(describe_evaluation(options.output_dir, self.eval_records.num_sequences, metrics))
+      run.log(describe_evaluation(options.output_dir, given.num_sequences, metrics))
       return
     baselines = measure_baselines(evaluation_dataset(
-        self.eval_records.files, self.parse_evaluation, options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
     results = {**metrics, **baselines.metrics()}
     write_eval_results(options.output_dir, run.step, results)
-    run.log(describe_evaluation(options.output_dir, self.eval_records.num_sequences, results))
+    run.log(describe_evaluation(options.output_dir, given.num_sequences, results))
     run.log(baselines.describe(metrics, self.vocabulary))
 
   def plan(self, run: Run) -> str:
-    return plan(self.options, self.config, run.describe_model(), run.devices, self.train_records, run.step)
+    return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)
 
   def finished(self, run: Run) -> str:
     return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
@@ -242,8 +218,9 @@ class PretrainingTask(Task):
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
                           UnicodeDecodeError)):
       log("reading failed; looking for the record that is wrong")
-      for given, parse in ((self.train_records, self.parse_training), (self.eval_records, self.parse_evaluation)):
-        data.check_all_records(given, parse, self.config)
+      for phase, parsers in zip(self.phases, self._parsers, strict=True):
+        for given, parse in zip((phase.train_records, phase.eval_records), parsers, strict=True):
+          data.check_all_records(given, parse, self.config)
 
 
 def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:

@@ -1,0 +1,156 @@
+"""What packing is worth: tokens that are no padding per second, packed against unpacked, in one run.
+
+  python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt
+  python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt --lengths=512 --sizes=L4-H256 \
+      --programs=packed,unpacked,model_garden
+
+Makes both kinds of records of the text, then measures full training steps (float32, dropout on) on as many rows of
+each; rows of both have the same length, so without packing the padding is computed, too. What is allowed is the share
+of tokens that are no padding, packed / unpacked; the programs are those of benchmarks/pretraining_step.py.
+"""
+
+import dataclasses
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks import interleaved
+from benchmarks.pretraining_step import find_config
+from common import cli
+from common.options import option
+
+_KINDS = {"packed": True, "unpacked": False, "model_garden": False}
+_WARM_UP_STEPS = 2
+# Rows that the share of padding is counted on.
+_COUNTED = 4096
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PackingOptions(interleaved.TurnsOptions):
+  """Options of the benchmark."""
+
+  input_file: str = option(None, "Text as data_gen/prepare_corpus.py makes it.", required=True)
+  vocab_file: str = option(None, "Vocabulary.", required=True)
+  sizes: tuple[str, ...] = option(("L2-H128", "L4-H256", "L4-H512", "base"), "L<layers>-H<hidden>, base or large.")
+  lengths: tuple[str, ...] = option(("64", "128", "512"), "Tokens of a row.")
+  tokens: int = option(4096, "Tokens of a batch, padding included; a quarter of it for base and large.", minimum=64)
+  repetitions: int = option(5, "Turns of each program.", minimum=1)
+  seconds: float = option(2.0, "How long a turn takes, about.", above=0)
+  programs: tuple[str, ...] = option(("packed", "unpacked"), "What is measured.", choices=tuple(_KINDS))
+  size: str | None = option(None, "Given by the benchmark itself, as is the next.")
+  length: int | None = option(None, "See --size.")
+
+
+def main(options: PackingOptions) -> None:
+  if options.worker:
+    return interleaved.serve(_build(options, options.worker))
+  with tempfile.TemporaryDirectory() as folder:
+    print(f"{'size':9} {'length':>6}  {'padding, unpacked':>17} {'packed':>7}  {'packed is faster by':>19}  "
+          "95 % interval  of what is allowed")
+    for length in map(int, options.lengths):
+      _make_records(options, folder, length)
+      for size in options.sizes:
+        _measure(options.replace(directory=folder, size=size, length=length))
+  return None
+
+
+def _make_records(options: PackingOptions, folder: str, length: int) -> None:
+  from data_gen.options import PretrainingDataOptions
+  from data_gen.pretraining.generation import generate
+
+  for kind, packed in (("packed", True), ("unpacked", False)):
+    generate(PretrainingDataOptions(
+        input_file=options.input_file, output_file=_records(folder, kind, length), vocab_file=options.vocab_file,
+        max_seq_length=length, max_predictions_per_seq=-(-length * 15 // 100), dupe_factor=1, packed=packed))
+
+
+def _records(folder: str, kind: str, length: int) -> str:
+  return os.path.join(folder, f"{kind}-{length}.tfrecord")
+
+
+def _measure(options: PackingOptions) -> None:
+  seconds = interleaved.take_turns(
+      __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
+  if not {"packed", "unpacked"} <= set(seconds):
+    return
+  share = {kind: _real_tokens(options, kind) for kind in ("packed", "unpacked")}
+  allowed = share["packed"] / share["unpacked"]
+  for name in options.programs:
+    if name != "packed" and name in seconds:
+      # Both compute as many rows; what a row is worth is in `allowed`.
+      ratio = allowed * interleaved.median_ratio(seconds[name], seconds["packed"])
+      low, high = (allowed * end for end in interleaved.ratio_interval(seconds[name], seconds["packed"]))
+      print(f"{options.size:9} {options.length:6}  {1 - share['unpacked']:17.1%} {1 - share['packed']:7.1%}  "
+            f"{f'than {name} ' if name != 'unpacked' else ''}{ratio:18.2f}x  {low:.2f} to {high:.2f}   "
+            f"{ratio / allowed:17.2f}", flush=True)
+
+
+def _real_tokens(options: PackingOptions, kind: str) -> float:
+  """Share of the tokens that are no padding."""
+  import itertools
+
+  import numpy as np
+
+  from data_gen.pretraining.records import read_examples
+
+  rows = itertools.islice(read_examples(_records(options.directory, kind, options.length)), _COUNTED)
+  return float(np.mean([np.count_nonzero(row["input_mask"]) for row in rows])) / options.length
+
+
+def _build(options: PackingOptions, name: str) -> Callable[[], None]:
+  """A turn of the program, which is warmed up."""
+  import time
+
+  from benchmarks import pretraining_programs
+  from data_gen.tokenization.vocabulary import Vocabulary
+
+  config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
+  config = dataclasses.replace(config, max_position_embeddings=max(config.max_position_embeddings, options.length))
+  tokens = options.tokens // (4 if options.size in ("base", "large") else 1)
+  batch = _batch(options, "packed" if _KINDS[name] else "unpacked", config, max(tokens // options.length, 1))
+  program = pretraining_programs.model_garden if name == "model_garden" else pretraining_programs.ours
+  step = program(config, batch, "float32")
+  for _ in range(_WARM_UP_STEPS):
+    step()
+  began = time.perf_counter()
+  step()
+  steps = _steps(options, time.perf_counter() - began)
+
+  def turn() -> None:
+    for _ in range(steps):
+      step()
+
+  return turn
+
+
+def _steps(options: PackingOptions, seconds: float) -> int:
+  """Steps of a turn, the same for all programs: told by the first that is built."""
+  path = os.path.join(options.directory, f"steps-{options.size}-{options.length}")
+  try:
+    with open(path, "x") as file:
+      file.write(str(max(round(options.seconds / seconds), 1)))
+  except FileExistsError:
+    pass
+  with open(path) as file:
+    return int(file.read())
+
+
+def _batch(options: PackingOptions, kind: str, config, rows: int) -> dict:
+  """The first records as training parses them, numpy arrays [rows, ...]."""
+  import itertools
+
+  from data_gen.pretraining.records import inspect_first_record
+  from data_gen.pretraining.tfrecord import read_records
+  from tasks.pretraining.data import parser
+
+  path = _records(options.directory, kind, options.length)
+  parse = parser(inspect_first_record(path).schema, config)
+  features = parse(list(itertools.islice(read_records(path), rows)))
+  return {name: value.numpy() for name, value in features.items()}
+
+
+if __name__ == "__main__":
+  cli.run(PackingOptions, main)

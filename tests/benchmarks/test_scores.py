@@ -1,0 +1,85 @@
+"""The programs that fine-tune PyTorch with our settings run to an end on small files."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("transformers", reason="transformers is not installed (requirements-peers.txt)")
+
+from benchmarks import classification_scores, multiple_choice_scores, ner_scores, squad_scores
+from modeling.config import BertConfig
+from tests.tiny import TOKENS, write_tiny
+
+CONFIG = BertConfig(vocab_size=len(TOKENS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+                    intermediate_size=8, max_position_embeddings=24, type_vocab_size=2)
+SETTINGS = {"num_train_epochs": 1, "train_batch_size": 4, "max_seq_length": 16}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+  directory = tmp_path_factory.mktemp("scores") / "model"
+  directory.mkdir()
+  return write_tiny(directory, output_format="huggingface", config=CONFIG)
+
+
+def printed_scores(capsys, seeds):
+  """Name → mean of the seeds, as it is printed; every seed has a line of its own."""
+  printed = capsys.readouterr().out
+  assert len(re.findall(r"^seed \d+: .*; \d+ s$", printed, re.MULTILINE)) == seeds
+  return {name: float(mean) for name, mean in re.findall(
+      rf"^(.*) of {seeds} seeds: ([-\d.]+){' ± [0-9.]+' if seeds > 1 else ''}$", printed, re.MULTILINE)}
+
+
+def test_classification(model, tmp_path, capsys):
+  folder = tmp_path / "CoLA"
+  folder.mkdir()
+  for name in ("train.tsv", "dev.tsv"):
+    (folder / name).write_text("".join(f"x\t{number % 2}\t\tthe array is sorted .\n" for number in range(6)))
+  classification_scores.main(classification_scores.ClassificationScoresOptions(
+      **SETTINGS, task_name="cola", data_dir=str(tmp_path), model=model, sweep={"seed": (1, 2)}))
+  assert printed_scores(capsys, 2) == {"dev matthews_correlation": 0.0, "dev accuracy": 0.5}
+
+
+def test_regression(model, tmp_path, capsys):
+  header = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+  rows = "".join(f"{number}\tg\tf\ty\to\ts\ts\tthe array\t{'a list . ' * (number + 1)}\t{number}.0\n"
+                 for number in range(5))
+  for name in ("train.tsv", "dev.tsv"):
+    (tmp_path / name).write_text(header + rows)
+  classification_scores.main(classification_scores.ClassificationScoresOptions(
+      **SETTINGS, task_name="sts-b", data_dir=str(tmp_path), model=model))
+  scores = printed_scores(capsys, 1)
+  assert set(scores) == {"dev pearson", "dev spearman"} and all(-1 <= value <= 1 for value in scores.values())
+
+
+def test_multiple_choice(model, tmp_path, capsys):
+  path = tmp_path / "questions.csv"
+  path.write_text("video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n" + "".join(
+      f"{number},{number},the array,the array,,gold,is a list,is sorted,is a mask,is the array,{number % 4}\n"
+      for number in range(4)))
+  files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
+  multiple_choice_scores.main(multiple_choice_scores.MultipleChoiceScoresOptions(**SETTINGS, **files, model=model))
+  assert printed_scores(capsys, 1) == {"dev accuracy": 0.25, "test accuracy": 0.25}
+
+
+def test_ner(model, tmp_path, capsys):
+  path = tmp_path / "words.conll"
+  path.write_text("the\tO\narray\tB-thing\nis\tO\nsorted\tO\n\n" * 5)
+  files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
+  ner_scores.main(ner_scores.NerScoresOptions(**SETTINGS, **files, model=model))
+  scores = printed_scores(capsys, 1)
+  assert set(scores) == {"dev f1", "dev surface f1", "test f1", "test surface f1"}
+  assert scores["dev f1"] == scores["test f1"]
+
+
+def test_squad(model, tmp_path, capsys):
+  path = tmp_path / "questions.json"
+  context = "the array is sorted . the list is returned ."
+  answers = [{"text": "list", "answer_start": context.index("list")}]
+  path.write_text(json.dumps({"version": "1.1", "data": [{"title": "", "paragraphs": [{"context": context, "qas": [
+      {"id": str(number), "question": "who is returned ?", "answers": answers} for number in range(5)]}]}]}))
+  squad_scores.main(squad_scores.SquadScoresOptions(
+      **SETTINGS, max_query_length=5, doc_stride=4, train_file=str(path), predict_file=str(path), model=model))
+  scores = printed_scores(capsys, 1)
+  assert {"exact_match", "f1"} <= set(scores) and 0 <= scores["exact_match"] <= scores["f1"] <= 100
