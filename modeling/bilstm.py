@@ -12,21 +12,22 @@ from modeling.layers import at_last_token, derived_seed
 from modeling.saving import Configured, register
 
 
-def bidirectional_lstm(units: int, forward_seeds: tuple[int, int], backward_seeds: tuple[int, int], **kwargs
-                       ) -> keras.layers.Bidirectional:
+def bidirectional_lstm(units: int, forward_seeds: tuple[int, int], backward_seeds: tuple[int, int],
+                       dtype: str | None = None, **kwargs) -> keras.layers.Bidirectional:
   """One layer, Keras' own.
 
   Args:
     units: U, of each direction.
     forward_seeds, backward_seeds: of the kernel's initial values (Glorot) and of the recurrent kernel's (orthogonal).
-    kwargs: of the layers, such as `dtype`.
+    dtype: of all layers.
+    kwargs: of both LSTMs.
   """
   forward, backward = (keras.layers.LSTM(
       units, return_sequences=True, go_backwards=go_backwards,
       kernel_initializer=keras.initializers.GlorotUniform(kernel_seed),
-      recurrent_initializer=keras.initializers.Orthogonal(seed=recurrent_seed), **kwargs)
+      recurrent_initializer=keras.initializers.Orthogonal(seed=recurrent_seed), dtype=dtype, **kwargs)
       for go_backwards, (kernel_seed, recurrent_seed) in ((False, forward_seeds), (True, backward_seeds)))
-  return keras.layers.Bidirectional(forward, backward_layer=backward, **kwargs)
+  return keras.layers.Bidirectional(forward, backward_layer=backward, dtype=dtype)
 
 
 @register
@@ -46,7 +47,9 @@ class BiLstm(Configured, keras.layers.Layer):
     self.seed = seed
     forward, backward = ([derived_seed(seed, f"bilstm/{direction}/{name}") for name in ("kernel", "recurrent_kernel")]
                          for direction in ("forward", "backward"))
-    self.lstm = bidirectional_lstm(config.bilstm_units, tuple(forward), tuple(backward), dtype="float32")
+    # XLA, which compiles the step on GPUs, can't compile cuDNN's.
+    self.lstm = bidirectional_lstm(
+        config.bilstm_units, tuple(forward), tuple(backward), dtype="float32", use_cudnn=False)
 
   def build(self, input_shape=None):
     self.lstm.build((None, None, self.config.hidden_size))
