@@ -112,7 +112,9 @@ class PretrainingDataOptions(TextOptions):
       True, "Pairs of segments; false: single segments of full length.")
   packed: bool = option(False, "Put several sequences into a row of max_seq_length tokens, so that there is next to no "
                         "padding; the model is trained as on the same sequences unpacked.")
-  max_sequences_per_row: int = option(12, "With --packed: sequences of a row at most.", minimum=1, maximum=127)
+  max_sequences_per_row: int | None = option(
+      None, "With --packed: sequences of a row at most.", minimum=1, maximum=127,
+      default_text="max_seq_length / 16, from 2 to 12")
   dynamic_masking: bool = option(
       False, "Write sequences without masks: run_pretraining.py masks them anew in every pass over them.")
   gzip_compress: bool = option(False, "Compress the records (names stay as given).")
@@ -149,7 +151,7 @@ class PretrainingDataOptions(TextOptions):
   def schema(self) -> Schema:
     """Of the records."""
     return Schema(self.max_seq_length, 0 if self.dynamic_masking else self.max_predictions_per_seq,
-                  self.max_sequences_per_row if self.packed else 0)
+                  (self.max_sequences_per_row or min(max(self.max_seq_length // 16, 2), 12)) if self.packed else 0)
 
   @property
   def passes(self) -> int:

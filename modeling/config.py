@@ -20,6 +20,8 @@ DECAYS = ("linear", "cosine", "constant")
 # Dropout of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
 
+# Keys that the original does not have: written only where they differ from what it does.
+_OURS = ("layer_norm_epsilon", "causal", "bilstm_units")
 # Attribute → its key in JSON, where they differ.
 _JSON_KEYS = {"layer_norm_epsilon": "layer_norm_eps", "causal": "is_decoder"}
 
@@ -46,6 +48,7 @@ class BertConfig:
     causal: position i attends to 0...i only: a left-to-right model (section 5.1 of the paper). Its pooler reads the
       last token, as the first one sees nothing but itself. "is_decoder" in JSON, as Hugging Face calls it; written
       only if true.
+    bilstm_units: U, of each direction of a BiLSTM between encoder and head, of fine-tuned models; 0 for none.
     extra: what else the file held. Kept and written back, never read.
 
   Raises:
@@ -66,6 +69,7 @@ class BertConfig:
   initializer_range: float = 0.02
   layer_norm_epsilon: float = 1e-12
   causal: bool = False
+  bilstm_units: int = 0
   extra: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
@@ -82,6 +86,16 @@ class BertConfig:
   def head_size(self) -> int:
     """D, units of one attention head."""
     return self.hidden_size // self.num_attention_heads
+
+  @property
+  def head_input_size(self) -> int:
+    """Units that the head of a fine-tuned model reads."""
+    return 2 * self.bilstm_units or self.hidden_size
+
+  @property
+  def bilstm_gates(self) -> int:
+    """4 U, the gates of the BiLSTM's cells."""
+    return 4 * self.bilstm_units
 
   def as_causal(self) -> "BertConfig":
     """The same, left-to-right."""
@@ -143,7 +157,7 @@ class BertConfig:
     values = {}
     for field in dataclasses.fields(self):
       value = getattr(self, field.name)
-      if field.name != "extra" and (field.name not in _JSON_KEYS or value != field.default):
+      if field.name != "extra" and (field.name not in _OURS or value != field.default):
         values[_JSON_KEYS.get(field.name, field.name)] = value
     return {**values, **self.extra}
 
@@ -168,8 +182,9 @@ def _check_value(field: dataclasses.Field, value: object) -> None:
     raise UserError(f"{key} is {value!r}, true or false is expected")
   if field.type is str and not isinstance(value, str):
     raise UserError(f"{key} is {value!r}, a string is expected")
-  if field.type is int and value < 1:
-    raise UserError(f"{key} is {_shown(value)}, it must be at least 1")
+  smallest = 0 if field.name == "bilstm_units" else 1
+  if field.type is int and value < smallest:
+    raise UserError(f"{key} is {_shown(value)}, it must be at least {smallest}")
   largest = _MOST_LAYERS if field.name == "num_hidden_layers" else _LARGEST_SIZE
   if field.type is int and value > largest:
     raise UserError(f"{key} is {_shown(value)}, it must be at most {largest}")

@@ -13,7 +13,7 @@ from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
-from modeling.layers import LayerNorm, activation, check_policy, dense
+from modeling.layers import LayerNorm, activation, at_last_token, check_policy, dense, derived_seed
 from modeling.memory import check_model
 from modeling.recompute import recomputed
 from modeling.saving import Checkpointed, Configured, register
@@ -202,7 +202,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       outputs[f"encoder_layer_{index}"] = x
     outputs["sequence_output"] = x
     outputs["pooled_output"] = self.pool(
-        _at_last_token(x, inputs["input_mask"], inputs["sequence_ids"]) if causal else x[:, 0])  # [B, H]
+        at_last_token(x, inputs["input_mask"], inputs["sequence_ids"]) if causal else x[:, 0])  # [B, H]
     if return_attention_probabilities:
       outputs["attention_probabilities"] = tuple(attentions)
     return outputs
@@ -237,10 +237,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     self.trainable = True
     for variable in self.weights:
       variable.trainable = False
-    for layer in self.layers:
+    for index, layer in enumerate(self.layers):
       dense_layers = layer.dense_layers()
       for name in chosen:
-        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha)
+        initializer = keras.initializers.HeUniform(seed=derived_seed(self.seed, f"lora/layer_{index}/{name}"))
+        dense_layers[name].enable_lora(rank, lora_alpha=lora_alpha, a_initializer=initializer)
     self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
 
   def get_config(self) -> dict:
@@ -269,17 +270,6 @@ def encoder_inputs(input_ids, **others) -> dict:
   if given.get("input_ids") is None:
     raise UserError("the encoder needs \"input_ids\": give them as a tensor, as the first of a list or in a dict")
   return {name: _as_integers(given.get(name)) if name != "input_mask" else given.get(name) for name in INPUTS}
-
-
-def _at_last_token(x, input_mask, sequence_ids):
-  """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
-  batch, length, hidden = ops.shape(x)
-  is_there = ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")
-  if sequence_ids is not None:
-    is_there = ops.logical_and(is_there, sequence_ids == sequence_ids[:, :1])
-  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1)  # [B]
-  rows = last + ops.arange(batch, dtype="int32") * length
-  return ops.take(ops.reshape(x, (-1, hidden)), rows, axis=0)
 
 
 def _as_integers(ids):

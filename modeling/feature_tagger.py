@@ -8,6 +8,8 @@ Input: activations of an encoder that is not trained. Output: logits. The BiLSTM
 import keras
 from keras import ops
 
+from modeling.bilstm import bidirectional_lstm
+
 
 class FeatureTagger(keras.Model):
   """Combined layers, BiLSTM, linear layer.
@@ -32,9 +34,8 @@ class FeatureTagger(keras.Model):
       self.layer_weights = self.add_weight(shape=(num_layers,), initializer="zeros", name="layer_weights")
       self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
     self.drops = [keras.layers.Dropout(dropout, seed=seed + number) for number in range(depth + 1)]
-    self.lstms = [keras.layers.Bidirectional(keras.layers.LSTM(
-        units, return_sequences=True, kernel_initializer=keras.initializers.GlorotUniform(seed + 10 + number),
-        recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 20 + number))) for number in range(depth)]
+    seeds = [(seed + 10 + number, seed + 20 + number) for number in range(depth)]
+    self.lstms = [bidirectional_lstm(units, forward_seeds=both, backward_seeds=both) for both in seeds]
     self.logits = keras.layers.Dense(classes, kernel_initializer=keras.initializers.GlorotUniform(seed + 30))
 
   def call(self, vectors, mask, training: bool | None = None):

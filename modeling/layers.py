@@ -59,7 +59,7 @@ class Dense(keras.layers.Dense):
   """
 
   def enable_lora(self, rank: int, lora_alpha: float | None = None, **kwargs) -> None:
-    """As in Keras, and the bias is frozen, too: only the LoRA matrices train.
+    """As in Keras, and the bias is frozen, too: only the LoRA matrices train. kwargs: Keras' initializers of the two.
 
     Args:
       rank: of the update a · b of the kernel.
@@ -73,13 +73,20 @@ class Dense(keras.layers.Dense):
     # Keras' own adds the bias to what is reshaped already, so that TensorFlow can't join product, bias and activation
     # in inference; in training both take the same time.
     units = ops.shape(inputs)[-1]
-    flat = add_bias(ops.matmul(ops.reshape(inputs, (-1, units)), self.kernel), self.bias)
+    x = ops.reshape(inputs, (-1, units))
+    if self.lora_enabled:
+      # Keras adds the matrices' product to the kernel first, and so needs the gradient of the whole kernel.
+      update = ops.matmul(ops.matmul(x, self.lora_kernel_a), self.lora_kernel_b)
+      product = ops.matmul(x, self.unmerged_kernel) + (self.lora_alpha / self.lora_rank) * update
+    else:
+      product = ops.matmul(x, self.kernel)
+    flat = add_bias(product, self.bias)
     return ops.reshape(flat, (*ops.shape(inputs)[:-1], self.units))
 
   def save_own_variables(self, store) -> None:
     super().save_own_variables(store)
     if self.lora_enabled:
-      store["unmerged_kernel"] = ops.convert_to_numpy(self._unmerged())
+      store["unmerged_kernel"] = ops.convert_to_numpy(self.unmerged_kernel)
       store["lora_kernel_a"] = ops.convert_to_numpy(self.lora_kernel_a)
       store["lora_kernel_b"] = ops.convert_to_numpy(self.lora_kernel_b)
 
@@ -87,11 +94,12 @@ class Dense(keras.layers.Dense):
     merged = {key: store[key] for key in store.keys() if key.isdigit()}
     super().load_own_variables(merged)
     if self.lora_enabled and "unmerged_kernel" in store.keys():
-      self._unmerged().assign(store["unmerged_kernel"])
+      self.unmerged_kernel.assign(store["unmerged_kernel"])
       self.lora_kernel_a.assign(store["lora_kernel_a"])
       self.lora_kernel_b.assign(store["lora_kernel_b"])
 
-  def _unmerged(self) -> keras.Variable:
+  @property
+  def unmerged_kernel(self) -> keras.Variable:
     """The kernel without the LoRA update, which the property `kernel` adds."""
     return next(variable for variable in self.weights if variable.name == "kernel")
 
@@ -239,3 +247,13 @@ def matmul_transposed(x, y):
 
   # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
   return tf.matmul(x, y, transpose_b=True)
+
+
+def at_last_token(x, input_mask, sequence_ids=None):
+  """[B, S, H] → [B, H], at the last position that is no padding; in packed rows, of the first sequence."""
+  batch, length = ops.shape(x)[:2]
+  is_there = ops.ones((batch, length), "bool") if input_mask is None else ops.cast(input_mask, "bool")
+  if sequence_ids is not None:
+    is_there = ops.logical_and(is_there, sequence_ids == sequence_ids[:, :1])
+  last = ops.max(ops.where(is_there, ops.arange(length, dtype="int32"), 0), axis=1, keepdims=True)  # [B, 1]
+  return gather_positions(x, last)[:, 0]

@@ -121,6 +121,8 @@ class BertForPreTraining(BertTaskModel):
     if self.causal and not self._predicts_next_token:
       raise UserError("a left-to-right model (\"is_decoder\": true in its configuration) has not learnt to fill masks: "
                       "it predicts the next token, see BertForCausalLm")
+    if self.bilstm is not None:
+      raise UserError("bilstm_units: a BiLSTM is for fine-tuning, not for pre-training")
     self.masked_lm = MaskedLmHead(config, seed=seed, name="masked_lm", dtype=self.dtype_policy)
     self.next_sentence = NextSentenceHead(config, seed=seed, name="next_sentence")
     self.build_weights()

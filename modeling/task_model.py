@@ -11,9 +11,10 @@ import keras
 from keras import ops
 
 from common.errors import UserError
+from modeling.bilstm import BiLstm
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
-from modeling.encoder import INPUTS, BertEncoder
+from modeling.encoder import INPUTS, BertEncoder, encoder_inputs
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured
@@ -21,6 +22,8 @@ from modeling.saving import Checkpointed, Configured
 
 class BertTaskModel(Checkpointed, keras.Model):
   """A `BertEncoder` as `encoder`; subclasses add layers and name them in `heads`.
+
+  Where the configuration says `bilstm_units` there is also a `bilstm`, whose outputs take the place of the encoder's.
 
   The weights exist as soon as the model is made.
 
@@ -46,6 +49,7 @@ class BertTaskModel(Checkpointed, keras.Model):
                       "of a configuration with causal=True")
     # A checkpoint must say what the encoder is.
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
+    self.bilstm = BiLstm(self.config, seed=seed) if config.bilstm_units else None
 
   @property
   def causal(self) -> bool:
@@ -62,7 +66,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     raise NotImplementedError
 
   def build(self, input_shape=None):
-    for layer in self.heads.values():
+    for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):
       if not layer.built:
         layer.build()
 
@@ -74,15 +78,24 @@ class BertTaskModel(Checkpointed, keras.Model):
         self.trainable = False
 
   def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
-    """The encoder's outputs for a batch of features, see `BertEncoder.call`.
+    """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
 
     Args:
       features: a dict of the encoder's inputs, other keys are ignored; or whatever else the encoder takes.
       dropout, training: as there.
+
+    Raises:
+      UserError: several sequences are packed in a row, which a BiLSTM would read as one.
     """
     if isinstance(features, Mapping):
       features = {name: features[name] for name in INPUTS if name in features}
-    return self.encoder(features, dropout=dropout, training=training)
+    outputs = self.encoder(features, dropout=dropout, training=training)
+    if self.bilstm is None:
+      return outputs
+    inputs = encoder_inputs(features)
+    if inputs["sequence_ids"] is not None:
+      raise UserError("a BiLSTM reads a row from end to end: packed rows (sequence_ids) can't be given to this model")
+    return {**outputs, **self.bilstm(outputs["sequence_output"], inputs["input_mask"])}
 
   def compile(self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs) -> None:
     """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.
@@ -120,8 +133,9 @@ class BertTaskModel(Checkpointed, keras.Model):
 class LinearHead(Configured, keras.layers.Layer):
   """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
 
-  Variables: output_weights [C, H] and output_bias [C], as in the original. Computes in float32 whatever the policy of
-  the encoder. A subclass gives the key it has in `model.heads`, which is also its place in checkpoints.
+  Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U behind a BiLSTM. Computes in
+  float32 whatever the policy of the encoder. A subclass gives the key it has in `model.heads`, which is also its place
+  in checkpoints.
 
   Args:
     config: sizes and initialisation.
@@ -145,13 +159,13 @@ class LinearHead(Configured, keras.layers.Layer):
   def build(self, input_shape=None):
     initializer = truncated_normal(self.config.initializer_range, self.seed, f"heads/{self.key}/output_weights")
     self.output_weights = self.add_weight(
-        shape=(self.classes, self.config.hidden_size), initializer=initializer, name="output_weights")
+        shape=(self.classes, self.config.head_input_size), initializer=initializer, name="output_weights")
     self.output_bias = self.add_weight(shape=(self.classes,), initializer="zeros", name="output_bias")
 
   def scores(self, x, dropout: DropoutStream | None, training: bool | None):
     """[..., H] → float32 [..., C]; `dropout` and `training` as in `Dropout`."""
     x = self.dropout(x, dropout=dropout, training=training)
-    flat = matmul_transposed(ops.reshape(x, (-1, self.config.hidden_size)), self.output_weights)
+    flat = matmul_transposed(ops.reshape(x, (-1, self.config.head_input_size)), self.output_weights)
     return ops.reshape(add_bias(flat, self.output_bias), (*ops.shape(x)[:-1], self.classes))
 
 

@@ -108,6 +108,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
   do_predict = False
   # Of fine-tuning.
   early_stopping_patience = None
+  lora = {}
 
   def check(self) -> None:
     super().check()
@@ -154,7 +155,39 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FineTuningOptions(TrainingOptions):
+class LoraOptions(Options):
+  """LoRA.
+
+  Of every task that is fine-tuned.
+  """
+
+  lora_rank: int = option(
+      0, "Train low-rank updates of the encoder's matrices, of this rank, and the head; all else of the model stays as "
+      "it is. 0 trains the whole model. A higher --learning_rate fits, such as 5e-4.", minimum=0, sweep=True)
+  lora_alpha: float | None = option(
+      None, "The updates are scaled by this, divided by --lora_rank.", above=0, sweep=True, default_text="--lora_rank")
+  lora_layers: tuple[str, ...] = option(
+      ("query", "value"), "The layers whose matrices get an update, separated by commas.",
+      choices=("query", "key", "value", "attention_output", "intermediate", "output_dense", "all"))
+
+  @property
+  def lora(self) -> dict[str, object]:
+    """The arguments of `BertEncoder.enable_lora`; empty without LoRA."""
+    if not self.lora_rank:
+      return {}
+    layers = "all" if "all" in self.lora_layers else self.lora_layers
+    return {"rank": self.lora_rank, "lora_alpha": self.lora_alpha, "layers": layers}
+
+  def check(self) -> None:
+    super().check()
+    if not self.lora_rank and "lora_rank" not in self.sweep:
+      for name in ("lora_alpha", "lora_layers"):
+        if name in self.given:
+          raise UserError(f"--{name} is given without --lora_rank, the rank of the updates, e.g. --lora_rank=8")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(LoraOptions, TrainingOptions):
   """Fine-tuning."""
 
   do_predict: bool = option(False, "Predict.")
@@ -178,6 +211,9 @@ class FineTuningOptions(TrainingOptions):
       False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
       "TPUs.")
 
+  bilstm_units: int | None = option(
+      None, "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
+      minimum=0, maximum=10_000, default_text="as in bert_config.json, 0 unless the checkpoint was trained with one")
   original_batches: bool = option(
       False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
       "so always full; a run has so many steps as that gives.")
@@ -186,6 +222,20 @@ class FineTuningOptions(TrainingOptions):
     super().check()
     if self.early_stopping_patience and self.eval_steps == 0:
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """With the dropout rates and the BiLSTM that were asked for.
+
+    Raises:
+      UserError: the checkpoint has another BiLSTM.
+    """
+    config = super().adapt(config)
+    if self.bilstm_units is None:
+      return config
+    if config.bilstm_units not in (0, self.bilstm_units):
+      raise UserError(f"--bilstm_units={self.bilstm_units} contradicts the checkpoint, whose BiLSTM has "
+                      f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained checkpoint")
+    return dataclasses.replace(config, bilstm_units=self.bilstm_units)
 
   def steps_per_epoch(self, num_examples: int) -> int:
     """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""

@@ -16,6 +16,8 @@ from common.errors import UserError
 from common.options import flags_table
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
 from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.checkpoints.lora import LoraWeights, lora_matrices
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
@@ -138,7 +140,7 @@ class Run:
     # (step, metrics, what the task keeps) of the best evaluation of this process.
     self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
     self._state = TrainingState()
-    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = None
+    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
     self._note = (lambda line: None) if task.prints_only else log
     if options.output_dir:
       run_directory.check_same_model(options.output_dir, task.config)
@@ -146,6 +148,10 @@ class Run:
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()
       self.model.encoder.recompute = options.recompute
+      # What is trained further are merged weights, as in every other program; so is what is evaluated only.
+      if options.do_train and options.lora:
+        self.model.encoder.enable_lora(**options.lora)
+        self._lora = LoraWeights(self.model)
       freeze_layers(self.model, options.freeze_layers)
       if options.freeze_embeddings:
         freeze_embeddings(self.model)
@@ -190,7 +196,8 @@ class Run:
     loop_options = task.loop_options()
     if task.main_metric is not None:
       self._best = checkpoints.BestCheckpoint(
-          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics)
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
+          self._lora)
     schedule = task.schedule()
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
@@ -289,14 +296,16 @@ class Run:
 
   def describe_model(self) -> str:
     """Sizes and parameters."""
-    config, variables = self.task.config, original_names(self.model)
+    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
     frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
     return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
             f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
 
   def _restore(self) -> str | None:
     options = self.task.options
-    trained = {name: one.value for name, one in original_names(self.model).items() if one.trainable}
+    run_directory.check_same_lora(options.output_dir, options.values())
+    variables = original_names(self.model) | lora_matrices(self.model)
+    trained = {name: one.value for name, one in variables.items() if one.trainable}
     self._optimizer = AdamWeightDecay(
         trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
         bias_correction=options.optimizer_bias_correction,
@@ -304,8 +313,8 @@ class Run:
     if self.devices.is_chief:
       checkpoints.remove_leftovers(options.output_dir)
     self._checkpoints = checkpoints.CheckpointManager(
-        checkpoints.variables_of(self.model, self._state, self._optimizer), options.output_dir, self._state.step,
-        options.save_checkpoints_steps, options.keep_checkpoint_max)
+        checkpoints.variables_of(self.model, self._state, self._optimizer, self._lora), options.output_dir,
+        self._state.step, options.save_checkpoints_steps, options.keep_checkpoint_max, self._lora)
     return self._checkpoints.restore_or_initialize()
 
   def _load_start(self) -> None:
@@ -333,6 +342,8 @@ class Run:
     if record["step"] != self.step:
       with self.devices.strategy.scope():
         load_weights(self.model, read_checkpoint(directory))
+        if self._lora:
+          self._lora.load(latest_checkpoint(directory))
     self.weights_step = record["step"]
     self.task.best_loaded(self)
     if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:

@@ -1,4 +1,8 @@
-"""Scripts of the project run as a user runs them: real processes that are stopped, killed and started again."""
+"""Scripts of the project run as a user runs them: real processes that are stopped, killed and started again.
+
+What is only compared with them, and what resumes from the disk what a process has left there, runs in this process by
+`run_here`: TensorFlow takes longer to start than all the steps of such a run.
+"""
 
 import json
 import os
@@ -6,10 +10,13 @@ import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
+from common import cli
+from common.options import Options
 from training.run_directory import read_metrics
 
 SECONDS_TO_WAIT = 400
@@ -43,6 +50,11 @@ class Script:
       assert self.process.poll() is None and time.monotonic() < deadline, self._err.read_text()
       time.sleep(0.005)
     self.process.send_signal(number)
+
+
+def run_here(options: type[Options], run: Callable[[Options], int], *arguments: str) -> None:
+  """What a script does with these arguments, in this process."""
+  assert run(cli.parse(options, ["script.py", *arguments])) == 0
 
 
 def tensors(directory) -> dict[str, np.ndarray]:

@@ -1,14 +1,15 @@
-"""run_classifier.py as a user starts it: stopped, killed, resumed; wrong command lines."""
+"""run_classifier.py as a user starts it: killed, resumed; several processes; wrong command lines."""
 
 import pathlib
-import re
 import signal
 import socket
 
 import numpy as np
 import pytest
 
-from tests.processes import Script, curve, tensors
+from tasks.classification.options import ClassificationOptions
+from tasks.classification.task import run as classify
+from tests.processes import Script, curve, run_here, tensors
 from tests.tasks.classification.toy_task import write_csv, write_model
 
 STEPS = 5 * 38
@@ -26,25 +27,19 @@ def arguments(tmp_path_factory) -> list[str]:
           "--iterations_per_loop=2"]
 
 
-def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, tmp_path):
-  status, output, errors = Script("run_classifier.py", tmp_path / "log", *arguments,
-                                  f"--output_dir={tmp_path}/whole").end()
-  assert status == 0, errors
-  assert f"trained to step {STEPS}: {tmp_path}/whole/ckpt-{STEPS}" in output and "Traceback" not in errors
+def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, tmp_path, capsys):
+  """Its evaluations and best weights, too. Signals that end a run with a checkpoint are in `test_run_pretraining.py`
+  and `test_run_squad.py`."""
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
-  script = Script("run_classifier.py", tmp_path / "first", *command)
-  script.signal_at_step(signal.SIGTERM, run, 30)
-  status, output, errors = script.end()
-  assert status == 0, errors
-  assert re.search(rf"SIGTERM: saved step \d+ in {run}; run the same command again to resume", output)
-  assert not (run / "eval_results.txt").exists()
-  script = Script("run_classifier.py", tmp_path / "second", *command)
-  script.signal_at_step(signal.SIGKILL, run, 120)
+  script = Script("run_classifier.py", tmp_path / "log", *command)
+  script.signal_at_step(signal.SIGKILL, run, 90)
   assert script.end()[0] == -signal.SIGKILL
-  status, output, errors = Script("run_classifier.py", tmp_path / "third", *command).end()
-  assert status == 0, errors
-  assert "resuming from" in output
+  assert not (run / "eval_results.txt").exists()
+  run_here(ClassificationOptions, classify, *arguments, f"--output_dir={tmp_path}/whole")
+  assert f"trained to step {STEPS}: {tmp_path}/whole/ckpt-{STEPS}" in capsys.readouterr().out
+  run_here(ClassificationOptions, classify, *command)
+  assert f"resuming from {run}/ckpt-" in capsys.readouterr().out
   expected, found = tensors(tmp_path / "whole"), tensors(run)
   assert set(found) == set(expected)
   for name, value in expected.items():
@@ -68,8 +63,7 @@ def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
       "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
   results = [script.end() for script in both]
   assert [status for status, _, _ in results] == [0, 0], results
-  status, _, errors = Script("run_classifier.py", tmp_path / "one", *few, f"--output_dir={tmp_path}/alone").end()
-  assert status == 0, errors
+  run_here(ClassificationOptions, classify, *few, f"--output_dir={tmp_path}/alone")
   expected, found = tensors(tmp_path / "alone"), tensors(tmp_path / "two")
   for name, value in expected.items():
     np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-4, err_msg=name)

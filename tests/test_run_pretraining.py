@@ -12,7 +12,9 @@ import tensorflow as tf
 
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from tests.processes import Script, curve, tensors
+from tasks.pretraining.options import PretrainingOptions
+from tasks.pretraining.task import run as pretrain
+from tests.processes import Script, curve, run_here, tensors
 from tests.training.common import LENGTH, ONE_LAYER, write_records
 from tests.training.packed import pack_features, sequences_of
 
@@ -44,16 +46,12 @@ def arguments(tmp_path_factory) -> list[str]:
 @pytest.fixture(scope="module")
 def uninterrupted(arguments, tmp_path_factory) -> pathlib.Path:
   folder = tmp_path_factory.mktemp("uninterrupted")
-  status, output, errors = Script("run_pretraining.py", folder / "log", *arguments, f"--output_dir={folder}/run").end()
-  assert status == 0, errors
-  assert f"trained to step {STEPS}: {folder}/run/ckpt-{STEPS}" in output
-  assert "phase 1 of 2: 12 tokens, steps 0 to 120" in output and "phase 2 of 2: 16 tokens, steps 120 to 300" in output
+  run_here(PretrainingOptions, pretrain, *arguments, f"--output_dir={folder}/run")
   assert [line["step"] for line in curve(folder / "run") if line["split"] == "eval"] == [120, 200, 300]
-  assert "Traceback" not in errors
   return folder / "run"
 
 
-def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, uninterrupted, tmp_path):
+def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, uninterrupted, tmp_path, capsys):
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
   script = Script("run_pretraining.py", tmp_path / "first", *command)
@@ -70,8 +68,10 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   script.signal_at_step(signal.SIGKILL, run, stopped + 60)
   assert script.end()[0] == -signal.SIGKILL
 
-  status, output, errors = Script("run_pretraining.py", tmp_path / "third", *command).end()
-  assert status == 0, errors
+  capsys.readouterr()
+  run_here(PretrainingOptions, pretrain, *command)
+  output = capsys.readouterr().out
+  assert f"trained to step {STEPS}: {run}/ckpt-{STEPS}" in output
   saved = int(output.partition(", step ")[2].split()[0])
   assert stopped < saved < STEPS and saved % 50 == 0
   assert f"resuming from {run}/ckpt-{saved}, step {saved}" in output

@@ -20,6 +20,7 @@ import tensorflow as tf
 from common import files, locks
 from common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.lora import LoraWeights
 from modeling.checkpoints.native import SUFFIX, checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
@@ -39,17 +40,22 @@ _LEFT_BEHIND = re.compile(rf"{CHECKPOINT_NAME}-\d+{UNFINISHED}|checkpoint\.tmp[0
 _COPIES = ".best."
 
 
-def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None) -> dict[str, tf.Variable]:
-  """What a checkpoint holds, by path: encoder/..., heads/..., optimizer/{m,v}/..., step, examples.
+def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None,
+                 lora: LoraWeights | None = None) -> dict[str, tf.Variable]:
+  """What a checkpoint holds, by path: encoder/..., heads/..., lora/..., optimizer/{m,v}/..., step, examples.
 
   Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
   """
-  variables = {**weight_variables(model), "step": state.step, "examples": state.examples,
+  variables = {**_model_variables(model, lora), "step": state.step, "examples": state.examples,
                "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
   if optimizer is not None:
     variables |= {f"optimizer/{slot}/{native_path(name)}": variable for slot, slots in optimizer.slots().items()
                   for name, variable in slots.items()}
   return variables
+
+
+def _model_variables(model, lora: LoraWeights | None) -> dict[str, tf.Variable]:
+  return weight_variables(model) | (lora.variables if lora else {})
 
 
 class CheckpointManager:
@@ -61,15 +67,18 @@ class CheckpointManager:
     step: the training step.
     interval: steps between checkpoints.
     keep: how many of the newest stay; 0 keeps all.
+    lora: whose merged kernels are among the variables.
   """
 
-  def __init__(self, variables: Mapping[str, tf.Variable], directory: str, step: tf.Variable, interval: int, keep: int):
+  def __init__(self, variables: Mapping[str, tf.Variable], directory: str, step: tf.Variable, interval: int, keep: int,
+               lora: LoraWeights | None = None):
     self.directory = directory
     self._checkpoint = checkpoint_of(variables)
     self._variables = {**variables, "save_counter": self._checkpoint.save_counter}
     self._step = step
     self._interval = interval
     self._keep = keep
+    self._lora = lora
     self._saved_step: int | None = None
 
   @property
@@ -131,6 +140,8 @@ class CheckpointManager:
     if there and there[-1] >= step:
       raise UserError(f"checkpoint {CHECKPOINT_NAME}-{step} is not saved: {self.directory} holds "
                       f"{CHECKPOINT_NAME}-{there[-1]}, which this run has not restored; run the same command again")
+    if self._lora:
+      self._lora.merge()
     with _saving(prefix):
       _write(self._checkpoint, prefix)
       kept = [*there, step][-self._keep:]
@@ -151,18 +162,20 @@ class BestCheckpoint:
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
     complete: adds to metrics that an earlier version noted those that have been added since.
+    lora: of a model with LoRA.
 
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
 
   def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
-               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict):
+               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict, lora: LoraWeights | None = None):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
     self._metric = metric
     self._describe = describe
     self._step = state.step
-    self._checkpoint = checkpoint_of({**weight_variables(model), "step": state.step})
+    self._lora = lora
+    self._checkpoint = checkpoint_of({**_model_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
     self._record = files.read_json_object(self._record_file, BEST_FIELDS) or None
     there = saved_steps(self.directory)
@@ -192,6 +205,8 @@ class BestCheckpoint:
     files.make_output_directory(self.directory, "output_dir")
     self._describe(self.directory)
     prefix = os.path.join(self.directory, f"{CHECKPOINT_NAME}-{step}")
+    if self._lora:
+      self._lora.merge()
     with _saving(prefix):
       # Of an evaluation that was interrupted before it was recorded.
       _remove_checkpoint(prefix)

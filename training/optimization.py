@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 NOT_DECAYED = ("LayerNorm", "layer_norm", "bias")
-_LAYER = re.compile(r"^bert/encoder/layer_(\d+)/")
+_LAYER = re.compile(r"^(?:bert|lora)/encoder/layer_(\d+)/")
 
 
 class AdamWeightDecay:

@@ -73,6 +73,29 @@ def check_same_model(directory: str, config: BertConfig) -> None:
                     "choose another directory, or the configuration that is there")
 
 
+def check_same_lora(directory: str, flags: Mapping[str, object]) -> None:
+  """Refuses to resume a run with another LoRA than it was begun with: its checkpoints hold other variables.
+
+  Raises:
+    UserError: names the first flag that differs.
+  """
+  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags")
+  if latest_checkpoint(directory) is None or earlier is None:
+    return
+  # Runs of earlier versions have none of these flags.
+  there = {"lora_rank": 0, **earlier}
+  # The rank first: without LoRA the others say nothing.
+  for name in sorted((name for name in flags if name.startswith("lora_")), key=lambda name: name != "lora_rank"):
+    value = flags[name]
+    if name in there and _plain(there[name]) != _plain(value):
+      raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
+                      f"{_shown(value)} is given: resume it as it was begun, or choose another directory")
+
+
+def _shown(value: object) -> str:
+  return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
   earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}

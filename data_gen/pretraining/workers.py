@@ -151,7 +151,7 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
   predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
   placed = packing.pack(
       length, packing.space_needed(length, predictions, options.max_seq_length, options.max_predictions_per_seq),
-      options.max_seq_length, options.max_sequences_per_row, packs)
+      options.max_seq_length, schema.max_sequences_per_row, packs)
   order = placed.in_row_order()
   row = placed.row[order]
   for first in range(0, placed.rows, batch):

@@ -18,6 +18,7 @@ from modeling.checkpoints.companion_files import (
   BEST_FIELDS,
   BEST_RECORD,
   CONFIG_FILE,
+  FEATURE_BASED_FILE,
   TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
@@ -34,7 +35,16 @@ from modeling.checkpoints.original import read_original
 from modeling.checkpoints.releases import download_hint
 from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
-from modeling.checkpoints.weights import HEADS, POOLER, missing_from_encoder, original_names, show_shape, some
+from modeling.checkpoints.weights import (
+  BILSTM,
+  ENCODER_PREFIX,
+  HEADS,
+  POOLER,
+  missing_from_encoder,
+  original_names,
+  show_shape,
+  some,
+)
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
@@ -128,6 +138,10 @@ def read_checkpoint(path: str) -> Checkpoint:
     return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
   if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
+  if files.exists(os.path.join(path, FEATURE_BASED_FILE)):
+    raise UserError(f"{path} holds taggers on fixed activations (--feature_based), which score and predict in their "
+                    "run only: give run_ner.py the new file as --test_file and another --output_dir, or fine-tune a "
+                    "model")
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
                   "one, is expected")
@@ -175,6 +189,8 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
 def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> BertConfig | None:
   """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
 
+  The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
+
   Raises:
     UserError: the file can't be read, or makes a bidirectional model of a left-to-right one.
   """
@@ -186,7 +202,8 @@ def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> B
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
                     "one that says so")
-  return config
+  # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
+  return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
 
 
 def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
@@ -199,7 +216,8 @@ def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
     checkpoint: from `read_checkpoint`.
 
   Raises:
-    UserError: a tensor has another shape, a weight of the encoder is missing, or the data are damaged.
+    UserError: a tensor has another shape, a weight of the encoder is missing, the head stands on a BiLSTM that the
+      model has not, or the data are damaged.
   """
   variables = original_names(model)
   shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
@@ -209,6 +227,10 @@ def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
     raise UserError(f"{checkpoint.description} does not hold the whole encoder of this model: "
                     f"{some(missing)} not found. Use the bert_config.json that belongs to the checkpoint")
   loaded = [name for name in variables if name in checkpoint.tensors]
+  lost = {weight.original for weight in BILSTM if weight.original in checkpoint.tensors} - {*variables}
+  if lost and not all(name.startswith(ENCODER_PREFIX) for name in loaded):
+    raise UserError(f"{checkpoint.description}: its head stands on a BiLSTM, which this model has not: use the "
+                    "bert_config.json that belongs to the checkpoint (bilstm_units)")
   values = {name: np.asarray(checkpoint.read(name), np.float32) for name in loaded}
   for name, value in values.items():
     variables[name].assign(value)
@@ -228,10 +250,11 @@ def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
     head: one of `weights.HEADS`.
 
   Raises:
-    UserError: as `load_weights`, or a weight of the head or of the pooler that it reads is missing.
+    UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
   """
   report = load_weights(model, opened.source)
-  needed = HEADS[head].weights + (POOLER if HEADS[head].reads == "pooled_output" else [])
+  between = BILSTM if opened.config.bilstm_units else POOLER if HEADS[head].reads == "pooled_output" else []
+  needed = HEADS[head].weights + between
   missing = [weight.original for weight in needed if weight.original in report.newly_initialised]
   if missing:
     raise UserError(f"{report.description} has no whole {HEADS[head].title} ({missing[0]} is missing): take a "
@@ -271,10 +294,10 @@ def step_of(checkpoint: Checkpoint) -> int:
 def _whole_heads(names: list[str]) -> list[str]:
   """Names of weights, those of a whole head as one entry, e.g. "masked-LM head (5 tensors)"."""
   shown = list(names)
-  for head in HEADS.values():
-    its_names = [weight.original for weight in head.weights]
+  for title, weights in (*((head.title, head.weights) for head in HEADS.values()), ("BiLSTM", BILSTM)):
+    its_names = [weight.original for weight in weights]
     if {*its_names} <= {*shown}:
-      shown = [name for name in shown if name not in its_names] + [f"{head.title} ({len(its_names)} tensors)"]
+      shown = [name for name in shown if name not in its_names] + [f"{title} ({len(its_names)} tensors)"]
   return shown
 
 

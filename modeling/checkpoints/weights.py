@@ -17,6 +17,8 @@ from modeling.config import BertConfig
 # The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.
 _SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
           "M": "max_position_embeddings", "T": "type_vocab_size"}
+# Of what stands on the encoder: G is 4 U, F what a head reads, H or 2 U.
+_SIZES_BEHIND_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
 # Tensors named in an error before it says how many more there are.
 _NAMED_TENSORS = 6
 
@@ -58,7 +60,8 @@ class Weight:
 
   def sizes(self, config: BertConfig, classes: int | None = None) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
-    return tuple(classes if letter == "C" else getattr(config, _SIZES[letter]) for letter in self.shape)
+    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_BEHIND_IT)[letter])
+                 for letter in self.shape)
 
 
 def _below(prefixes: tuple[str, str, str, str, str], *rows: list[Weight]) -> list[Weight]:
@@ -116,7 +119,14 @@ LAYER = _below(
                 "_feedforward_layer_norm"))
 POOLER = _dense("bert/pooler/dense", "pooler", "bert.pooler.dense", "_pooler_layer", "dense", "HH")
 
+# Between encoder and head in fine-tuning; no other format has it.
+BILSTM = [Weight(f"bilstm/{direction}/{name}", f"lstm/{direction}_layer/cell/{name}", "", "", "", shape, shape)
+          for direction in ("forward", "backward")
+          for name, shape in (("kernel", "HG"), ("recurrent_kernel", "UG"), ("bias", "G"))]
+
 ENCODER_PREFIX = "bert/"
+# Of what LoRA adds, see modeling/checkpoints/lora.py: here and in our checkpoints.
+LORA_PREFIX = "lora/"
 _LAYER_PREFIX = "bert/encoder/layer_"
 WORD_EMBEDDINGS = EMBEDDINGS[0]
 
@@ -137,7 +147,9 @@ class Head:
     keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
     reads: the encoder's output that it stands on.
     classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
-    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C].
+    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (behind a
+      BiLSTM: [C, 2 U]).
+    is_of_pretraining: always directly on the encoder.
     signature: the weight whose presence means that the head is there.
   """
 
@@ -153,6 +165,7 @@ class Head:
   classes: int | None = None
   parts: tuple[Weight, ...] = ()
   signature: str = "output_weights"
+  is_of_pretraining: bool = False
 
   @property
   def native(self) -> str:
@@ -172,9 +185,11 @@ class Head:
   @property
   def weights(self) -> list[Weight]:
     """Its rows of the table of weights."""
+    inputs = "H" if self.is_of_pretraining else "F"
     return _below((self.original, "", "", "", f"{self.keras_hub}/"), [*self.parts]) if self.parts else [
         Weight(f"{self.original}output_weights", "output_weights", f"{self.huggingface_layer}.weight",
-               f"{self.garden_dense}kernel", f"{self.keras_hub}/vars/0", "CH", "HC", garden_transposed=True),
+               f"{self.garden_dense}kernel", f"{self.keras_hub}/vars/0", f"C{inputs}", f"{inputs}C",
+               garden_transposed=True),
         Weight(f"{self.original}output_bias", "output_bias", f"{self.huggingface_layer}.bias",
                f"{self.garden_dense}bias", f"{self.keras_hub}/vars/1", "C", "C")]
 
@@ -182,7 +197,8 @@ class Head:
 HEADS = {head.name: head for head in (
     Head("masked_lm", "masked-LM head", "cls/predictions/", "", ("BertForMaskedLM", "BertForPreTraining",
                                                                  "BertLMHeadModel"),
-         "masked_lm", "", "masked_lm_head", "sequence_output", signature="output_bias", parts=(
+         "masked_lm", "", "masked_lm_head", "sequence_output", signature="output_bias",
+         is_of_pretraining=True, parts=(
              *_dense("transform/dense", "dense", "cls.predictions.transform.dense", "dense", "_intermediate_dense",
                      "HH"),
              *_layer_norm("transform/LayerNorm", "layer_norm", "cls.predictions.transform.LayerNorm", "layer_norm",
@@ -190,7 +206,7 @@ HEADS = {head.name: head for head in (
              Weight("output_bias", "output_bias", "cls.predictions.bias", "output_bias|bias", "vars/0", "V", "V"))),
     Head("next_sentence", "next-sentence head", "cls/seq_relationship/", "cls.seq_relationship",
          ("BertForNextSentencePrediction", "BertForPreTraining"), "classification_heads/0", "out_proj/", "",
-         "pooled_output", classes=2),
+         "pooled_output", classes=2, is_of_pretraining=True),
     Head("classifier", "classification head", "", "classifier", ("BertForSequenceClassification",),
          "classifier", "out_proj/", "dense", "pooled_output"),
     Head("span", "question-answering head", "cls/squad/", "qa_outputs", ("BertForQuestionAnswering",),
@@ -201,7 +217,8 @@ HEADS = {head.name: head for head in (
          "multiple_choice", "", "", "pooled_output", classes=1),
 )}
 # Original prefix → native prefix. An empty prefix matches every name, so it comes last.
-_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), *((head.original, head.native) for head in HEADS.values())],
+_PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
+                         *((head.original, head.native) for head in HEADS.values())],
                         key=lambda prefixes: not prefixes[0]))
 
 
@@ -277,6 +294,8 @@ def _places(model) -> dict[str, tuple]:
   encoder = getattr(model, "encoder", model)
   rows = [(encoder, weight) for weight in encoder_weights(encoder.config.num_hidden_layers)]
   if encoder is not model:
+    if getattr(model, "bilstm", None) is not None:
+      rows += [(model.bilstm, weight) for weight in BILSTM]
     rows += [(layer, weight) for head, layer in model.heads.items() for weight in HEADS[head].weights]
   return {weight.original: _follow(layer, weight.attribute) for layer, weight in rows}
 
@@ -304,12 +323,14 @@ def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
 
 
 def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-  """Original name → shape of the weights of every head that a checkpoint has a tensor of.
+  """Original name → shape of the weights of every head that a checkpoint has a tensor of, and of the BiLSTM if it has
+  one.
 
   Args:
     tensors: name → shape of what is there; the number of classes is taken from it where it is not fixed.
   """
-  shapes = {}
+  shapes = {weight.original: weight.sizes(config) for weight in BILSTM
+            if any(one.original in tensors for one in BILSTM)}
   for head in HEADS.values():
     there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:

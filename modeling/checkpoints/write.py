@@ -66,9 +66,13 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
     tensors: original names.
 
   Raises:
-    UserError: the format can't say that a model is left-to-right, or computes something else for its head.
+    UserError: the format can't say that a model is left-to-right, or computes something else for its head; or it has
+      no place for a BiLSTM.
   """
-  if not config.causal or output_format == _NATIVE:
+  if output_format != _NATIVE and config.bilstm_units:
+    raise UserError(f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
+                    f"{_NATIVE!r}, or a SavedModel with export_model.py")
+  if output_format == _NATIVE or not config.causal:
     return []
   if output_format != _HUGGINGFACE:
     raise UserError(f"the format {output_format!r} can't say that a model is left-to-right, and its programs would use "

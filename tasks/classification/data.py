@@ -17,6 +17,7 @@ from modeling.config import BertConfig
 from tasks.classification.options import ClassificationOptions
 from tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, make_reader
 from tasks.classification.sequences import LongTexts, Sequences
+from tasks.labels import with_label_names
 from training.examples import Examples
 
 
@@ -127,13 +128,7 @@ def read_data(options: ClassificationOptions, opened: LoadedCheckpoint) -> Class
 
 def labelled_config(config: BertConfig, data: ClassificationData) -> BertConfig:
   """The configuration with the names of the classes and the kind of the problem, as Hugging Face writes them."""
-  extra = {name: value for name, value in config.extra.items() if name not in ("id2label", "label2id", "problem_type")}
-  if data.kind != CLASSES:
-    extra["problem_type"] = data.kind
-  names = data.labels or ("LABEL_0",)
-  extra["id2label"] = {str(number): name for number, name in enumerate(names)}
-  extra["label2id"] = {name: number for number, name in enumerate(names)}
-  return dataclasses.replace(config, extra=extra)
+  return with_label_names(config, data.labels or ("LABEL_0",), None if data.kind == CLASSES else data.kind)
 
 
 def check_head(opened: LoadedCheckpoint, data: ClassificationData, do_train: bool) -> str | None:

@@ -16,6 +16,7 @@ from data_gen.labelled.labelled_files import LabelledTexts
 from evaluation import classification
 from modeling.checkpoints.load import LoadedCheckpoint
 from tasks.classification.options import CUSTOM, ClassificationOptions
+from tasks.labels import label_names
 
 # "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
 CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"
@@ -205,11 +206,8 @@ class _CustomReader(Reader):
 
 
 def _names_in_config(opened: LoadedCheckpoint) -> list[str]:
-  """The names of the classes by number, from a configuration of Hugging Face; empty where there are none."""
-  names = opened.config.extra.get("id2label")
-  if not isinstance(names, dict) or "output_weights" not in opened.source.tensors:
-    return []
-  return [str(names[key]) for key in sorted(names, key=int)]
+  """The names of the classes from a configuration of Hugging Face; empty where there are none, or no head."""
+  return label_names(opened.config) if "output_weights" in opened.source.tensors else []
 
 
 def _order_of_checkpoint(labels: Sequence[str], opened: LoadedCheckpoint) -> Sequence[str]:

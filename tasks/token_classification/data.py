@@ -17,7 +17,7 @@ from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import LoadedCheckpoint
-from modeling.config import BertConfig
+from tasks.labels import label_names
 from tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from training.examples import Examples
 
@@ -104,14 +104,6 @@ def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> 
       notes=reader.notes)
 
 
-def labelled_config(config: BertConfig, labels: Sequence[str]) -> BertConfig:
-  """The configuration with the names of the labels, as Hugging Face writes them."""
-  extra = {name: value for name, value in config.extra.items() if name not in ("id2label", "label2id", "problem_type")}
-  extra["id2label"] = {str(number): name for number, name in enumerate(labels)}
-  extra["label2id"] = {name: number for number, name in enumerate(labels)}
-  return dataclasses.replace(config, extra=extra)
-
-
 def check_head(opened: LoadedCheckpoint, data: TokenData) -> str | None:
   """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
   if opened.source is None or HEAD not in opened.heads:
@@ -131,10 +123,7 @@ def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
     return []
   if opened.task and opened.task.get("kind") == KIND:
     return list(map(str, opened.task.get("labels", [])))
-  names = opened.config.extra.get("id2label")
-  if not isinstance(names, dict) or not all(str(key).isdecimal() for key in names):
-    return []
-  return [str(names[key]) for key in sorted(names, key=int)]
+  return label_names(opened.config)
 
 
 def is_document_context(context: str, sentences: TaggedSentences) -> bool:

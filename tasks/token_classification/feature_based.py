@@ -20,6 +20,7 @@ from common import files
 from common.errors import UserError
 from data_gen.tokenization.vectorized import ragged_range
 from evaluation import conlleval
+from modeling.checkpoints.companion_files import FEATURE_BASED_FILE
 from modeling.checkpoints.load import load_weights
 from modeling.checkpoints.weights import original_names
 from modeling.config import BertConfig
@@ -156,7 +157,7 @@ def _run_all(options: TokenClassificationOptions, task: TokenClassificationTask,
   best_row, best = max(((choice, one) for choice, found in rows for one in found),
                        key=lambda pair: pair[1]["dev"][metric])
   log(f"best: {best_row.name}, seed {best['seed']}")
-  files.write_json(os.path.join(options.output_dir, "feature_based.json"), {
+  files.write_json(os.path.join(options.output_dir, FEATURE_BASED_FILE), {
       "metric": metric, "rows": [{"name": choice.name, "layers": list(choice.layers), "combine": choice.combine,
                                   "paper_f1": choice.paper_f1, "runs": found} for choice, found in rows]})
 

@@ -89,6 +89,8 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
         raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
       if others := [f"--{name}" for name in self.sweep if name != "seed"]:
         raise UserError(f"{', '.join(others)}: with --feature_based only --seed takes several values")
+      if self.bilstm_units is not None:
+        raise UserError("--bilstm_units is for fine-tuning: --feature_based has --lstm_units and --lstm_layers")
       if not self.init_checkpoint:
         raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
     if self.label_names and len(set(self.label_names)) < len(self.label_names):

@@ -21,10 +21,11 @@ from modeling.token_classification import (
 from tasks import run as driver
 from tasks.degenerate import Predicted
 from tasks.eval_results import describe_evaluation, write_eval_results
+from tasks.labels import with_label_names
 from tasks.run import Run
 from tasks.task import FineTuningTask
 from tasks.token_classification import results
-from tasks.token_classification.data import Split, check_head, labelled_config, read_data
+from tasks.token_classification.data import Split, check_head, read_data
 from tasks.token_classification.options import TokenClassificationOptions
 from tasks.token_classification.results import Tagged, score, tag_split
 from training.step import Objective
@@ -68,7 +69,7 @@ class TokenClassificationTask(FineTuningTask):
     self.data = read_data(options, self.checkpoint)
     self.notes += self.data.notes
     self.train_examples = self.data.train.examples if self.data.train else None
-    self.config = labelled_config(self.config, self.data.labels)
+    self.config = with_label_names(self.config, self.data.labels)
     self.description = self.data.description
     self.head_mismatch = check_head(self.checkpoint, self.data)
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None

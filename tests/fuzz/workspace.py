@@ -92,6 +92,17 @@ COMMANDS = (
     Command("run_squad.py", {
         **_SQUAD_LENGTHS, "output_dir": "out", "init_checkpoint": "span", "do_predict": "true",
         "predict_file": "squad.json"}, ("squad.json", *_files_of("span"))),
+    Command("run_swag.py", {**_TUNING, "train_file": "swag.csv", "max_seq_length": "24"},
+            ("swag.csv", *_files_of("encoder"))),
+    Command("run_swag.py", {
+        "output_dir": "out", "init_checkpoint": "choices", "do_predict": "true", "task_name": "custom",
+        "test_file": "choices.jsonl", "question_column": "question", "choices_columns": "choices",
+        "max_seq_length": "24"}, ("choices.jsonl", *_files_of("choices"))),
+    Command("run_ner.py", {**_TUNING, "train_file": "tags.conll"}, ("tags.conll", *_files_of("encoder"))),
+    Command("run_ner.py", {
+        "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
+        "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
+    Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command("predict.py", {"init_checkpoint": "classifier", "input_file": "lines.txt", "output_file": "out.jsonl"},
             ("lines.txt", *_files_of("classifier", "task.json"))),
     Command("predict.py", {"init_checkpoint": "span", "input_file": "questions.jsonl", "output_file": "out.jsonl",
@@ -107,8 +118,12 @@ COMMANDS = (
 def make_workspace(folder: pathlib.Path) -> None:
   """Writes all files that `COMMANDS` read into an existing, empty directory."""
   for name, heads, task in (("encoder", (), None), ("span", ("span",), None), ("masked", ("masked_lm",), None),
+                            ("choices", ("multiple_choice",), None),
                             ("classifier", ("classifier",), {
-                                "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16})):
+                                "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16}),
+                            ("tagger", ("tagging",), {
+                                "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+                                "max_seq_length": 16})):
     (folder / name).mkdir()
     write_tiny(folder / name, *heads, task=task)
   (folder / "huggingface").mkdir()
@@ -121,6 +136,24 @@ def make_workspace(folder: pathlib.Path) -> None:
   (folder / "table.csv").write_text("text,label\n" + "".join(f"{text},{'xyz'[number % 3]}\n"
                                                             for number, text in enumerate(_TEXTS * 2)))
   (folder / "table.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in _TEXTS))
+  endings = ",".join(f"ending{number}" for number in range(4))
+  (folder / "swag.csv").write_text(
+      f",video-id,fold-ind,startphrase,sent1,sent2,gold-source,{endings},label\n" + "".join(
+          f"{number},v,{number},x,{text},a,gold,the list,b,is sorted,array,{number % 4}\n"
+          for number, text in enumerate(_TEXTS)))
+  (folder / "choices.jsonl").write_text("".join(
+      json.dumps({"question": text, "choices": ["the list", "b", "array"][:2 + number % 2]}) + "\n"
+      for number, text in enumerate(_TEXTS)))
+  tagged = [[(word, "B-X" if word == "list" else "I-X" if word == "sorted" and number == 1 else "O")
+             for word in text.split()] for number, text in enumerate(("the array .", "a list sorted .", "who is b"))]
+  (folder / "tags.conll").write_text("-DOCSTART- O\n\n" + "\n".join(
+      "".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in tagged))
+  (folder / "tags.jsonl").write_text("".join(json.dumps({"tokens": [word for word, _ in sentence]}) + "\n"
+                                             for sentence in tagged))
+  (folder / "run").mkdir()
+  (folder / "run/metrics.jsonl").write_text("".join(
+      json.dumps({"step": step, "split": split, "loss": 1.0 / step, "accuracy": 0.5}) + "\n"
+      for step in (1, 2, 3) for split in ("train", "eval")))
   context = " ".join(_TEXTS)
   (folder / "questions.jsonl").write_text("".join(
       json.dumps({"id": number, "question": "who is b ?", "context": context}) + "\n" for number in range(3)))

@@ -23,6 +23,7 @@ from inference.tasks import load_task
 from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.write import write_checkpoint
+from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from tasks.question_answering.settings import SquadSettings
@@ -120,6 +121,16 @@ def test_a_left_to_right_model_stays_so(tmp_path):
   assert np.abs(found["pooled_output"] - other["pooled_output"]).max() > 1e-3
   with pytest.raises(UserError, match="has not learnt to fill masks"):
     export_to(tmp_path / "c", str(tmp_path / "a"), task="fill_mask")
+
+
+def test_a_bilstm_between_encoder_and_head(tmp_path):
+  model = BertForClassification(dataclasses.replace(CONFIG, bilstm_units=5), 3)
+  (tmp_path / "words.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
+  model.save_checkpoint(str(tmp_path / "a"), vocab_file=str(tmp_path / "words.txt"), do_lower_case=True)
+  files.write_json(str(tmp_path / "a" / "task.json"), {**PAIRS, "pair": False})
+  assert export_to(tmp_path / "b", str(tmp_path / "a")).max_difference < 1e-5
+  found = ask(tf.saved_model.load(str(tmp_path / "b")), text_a=["the list", "the array is returned. who? " * 20])
+  assert found["probabilities"].sum(1) == pytest.approx([1, 1], abs=1e-5)
 
 
 def test_classes(served):

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
@@ -14,9 +13,10 @@ from common import files
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from tasks import run as driver
 from tasks.multiple_choice.folds import run_folds
 from tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
-from tasks.multiple_choice.task import run, run_fold
+from tasks.multiple_choice.task import MultipleChoiceTask, run, run_fold
 from tests.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
 from tests.tiny import write_tiny
 from training.run_directory import read_metrics
@@ -112,21 +112,34 @@ def test_a_finished_run_predicts_again_whatever_the_batches(folder, trained, tmp
     np.testing.assert_allclose(answer["probabilities"], row, atol=1e-5)
 
 
-def test_accumulated_and_resumed_runs_end_with_the_same_weights(folder, trained, tmp_path):
-  """With dropout and batches that are filled up; a run that was cut off resumes with the next batch."""
+class Killed(MultipleChoiceTask):
+  """Is killed when it should evaluate at its end."""
+
+  def evaluate(self, run):
+    if run.step == 26:
+      raise KeyboardInterrupt
+    return super().evaluate(run)
+
+
+def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, tmp_path):
+  """With dropout and batches that are filled up; a run that was killed resumes with the next batch, and evaluates and
+  predicts as it would have."""
   def weights(directory):
     source = read_checkpoint(os.path.join(directory, "ckpt-26"))
     return {name: source.read(name) for name in source.tensors}
 
   expected = weights(trained)
   run(own(folder, tmp_path / "parts", do_train=True, gradient_accumulation_steps=4))
-  cut = tmp_path / "cut"
-  shutil.copytree(trained, cut)
-  for path in cut.glob("ckpt-26*"):
+  options = own(folder, tmp_path / "killed", do_train=True, do_eval=True, do_predict=True, save_checkpoints_steps=10)
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(Killed, options)
+  # It did not come to save its last step either.
+  for path in (tmp_path / "killed").glob("ckpt-26*"):
     path.unlink()
-  tf.compat.v1.train.update_checkpoint_state(str(cut), "ckpt-20", ["ckpt-10", "ckpt-20"])
-  run(own(folder, cut, do_train=True, save_checkpoints_steps=10))
-  for name in ("parts", "cut"):
+  assert run(options) == 0
+  for name in ("eval_results.json", "predictions.csv", "hardest_questions.jsonl", "best/best.json"):
+    assert (tmp_path / "killed" / name).read_bytes() == (trained / name).read_bytes(), name
+  for name in ("parts", "killed"):
     found = weights(tmp_path / name)
     assert found.keys() == expected.keys()
     for key, value in expected.items():
@@ -134,6 +147,41 @@ def test_accumulated_and_resumed_runs_end_with_the_same_weights(folder, trained,
       rounding = 1e-2 if key.endswith(("output_bias", "key/bias")) else 1e-4
       np.testing.assert_allclose(found[key], value, rtol=0, atol=rounding if name == "parts" else 0,
                                  err_msg=f"{name} {key}")
+
+
+def test_the_selection_predicts_with_the_best(folder, tmp_path, capsys):
+  run(swag(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, max_train_examples=32,
+           max_eval_examples=16, sweep={"seed": (1, 2)}))
+  selection = files.read_json(str(tmp_path / "selection.json"))
+  assert [one["seed"] for one in selection["runs"]] == [1, 2] and "± " in capsys.readouterr().out
+  best = selection["best"]
+  assert best["metrics"]["accuracy"] == max(one["metrics"]["accuracy"] for one in selection["runs"])
+  results = files.read_json(str(tmp_path / "eval_results.json"))
+  assert results["eval_accuracy"] == best["metrics"]["accuracy"]
+  name = "cls/multiple_choice/output_weights"
+  np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read(name),
+                                read_checkpoint(best["directory"]).read(name))
+  with open(tmp_path / "predictions.csv", newline="") as file:
+    assert len(list(csv.DictReader(file))) == 21
+
+
+def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
+  """By a model of random weights, to which most words are unknown."""
+  (tmp_path / "model").mkdir()
+  path = str(real_data / "swag/swag_val_first91.csv")
+  assert run(MultipleChoiceOptions(
+      task_name="swag", dev_file=path, test_file=path,
+      init_checkpoint=write_tiny(tmp_path / "model", "multiple_choice"),
+      output_dir=str(tmp_path / "out"), max_seq_length=24, do_eval=True, do_predict=True)) == 0
+  with open(path, newline="") as file:
+    rows = list(csv.DictReader(file))
+  with open(tmp_path / "out/predictions.csv", newline="") as file:
+    predicted = list(csv.DictReader(file))
+  assert len(predicted) == 91 and [one[""] for one in predicted] == [one[""] for one in rows]
+  probabilities = np.loadtxt(tmp_path / "out/test_results.tsv", delimiter="\t")
+  assert [int(one["pred"]) for one in predicted] == probabilities.argmax(1).tolist()
+  right = np.mean([one["label"] == guess["pred"] for one, guess in zip(rows, predicted, strict=True)])
+  assert files.read_json(str(tmp_path / "out/eval_results.json"))["eval_accuracy"] == pytest.approx(right, abs=1e-6)
 
 
 def test_a_fold_of_codah(folder, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""SQuAD on one device and on two logical CPUs: a process of its own, as TensorFlow makes its devices once.
+"""SQuAD predicted on one device and on two logical CPUs: a process of its own, as TensorFlow makes its devices once.
 
   python tests/tasks/question_answering/squad_on_two_cpus.py DIRECTORY
 
@@ -17,9 +17,13 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
+from modeling.checkpoints.weights import weight_values
+from modeling.checkpoints.write import write_checkpoint
+from modeling.question_answering import BertForQuestionAnswering
 from tasks.question_answering.options import SquadOptions
 from tasks.question_answering.task import run
-from tests.tasks.question_answering.toy_squad import LENGTHS, toy_questions, write_files, write_json
+from tasks.run import set_up_devices
+from tests.tasks.question_answering.toy_squad import LENGTHS, MODEL, toy_questions, write_files, write_json
 
 
 def main(folder: pathlib.Path) -> None:
@@ -28,12 +32,15 @@ def main(folder: pathlib.Path) -> None:
   questions = toy_questions(7, 6)
   questions["data"][0]["paragraphs"][0]["qas"].pop()
   dev_file = write_json(folder / "dev.json", questions)
+  (folder / "model").mkdir()
+  write_checkpoint("native", str(folder / "model"), weight_values(BertForQuestionAnswering(MODEL, seed=3)), MODEL,
+                   str(folder / "vocab.txt"), True)
   for strategy in ("none", "mirrored"):
-    run(SquadOptions(
-        train_file=f"{folder}/train1.json", predict_file=dev_file, bert_config_file=f"{folder}/bert_config.json",
-        output_dir=f"{folder}/{strategy}", **LENGTHS, train_batch_size=16, predict_batch_size=8,
-        learning_rate=0.003, num_train_epochs=2, do_train=True, do_predict=True,
-        distribution_strategy=strategy))
+    options = SquadOptions(
+        predict_file=dev_file, init_checkpoint=f"{folder}/model", output_dir=f"{folder}/{strategy}", **LENGTHS,
+        predict_batch_size=8, do_predict=True, distribution_strategy=strategy)
+    print(set_up_devices(options).description)
+    run(options)
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ def folder(tmp_path_factory):
 
 def options(folder, output_dir, **changes) -> TokenClassificationOptions:
   given = dict(data_dir=str(folder), output_dir=str(output_dir), init_checkpoint=f"{folder}/model", do_train=True,
-               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=20,
-               learning_rate=0.02, train_batch_size=16, seed=1)
+               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=8,
+               learning_rate=0.04, train_batch_size=16, seed=1)
   given |= changes
   return TokenClassificationOptions(**given, given=frozenset(given))
 
@@ -75,6 +75,11 @@ def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
   assert results[0]["dev"] == results[1]["dev"] and results[0]["epoch"] == results[1]["epoch"]
   np.testing.assert_array_equal(np.load(trained / "activations" / "train.npy"),
                                 np.load(tmp_path / "activations" / "train.npy"))
+
+
+def test_its_directory_is_no_checkpoint(trained):
+  with pytest.raises(UserError, match="holds taggers on fixed activations .*give run_ner.py the new file"):
+    open_checkpoint(str(trained))
 
 
 def test_the_rows_of_table_7(folder):

@@ -3,8 +3,6 @@
 import json
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -233,10 +231,3 @@ def test_files_that_the_model_is_not_for(folder, trained, tmp_path):
     run(options(folder, tmp_path / "a", dev_file=str(unlabelled), **model))
   with pytest.raises(UserError, match="its tags are plain, unlike those that the model knows"):
     run(options(folder, tmp_path / "a", dev_file=str(plain), **model))
-
-
-def test_the_script_names_its_flags_at_once(project):
-  printed = subprocess.run([sys.executable, "run_ner.py", "--help"], cwd=project, capture_output=True, text=True,
-                           timeout=120, check=True).stdout
-  assert "--context=<auto|sentence|document|vote>" in printed
-  assert "--label_column" in printed
