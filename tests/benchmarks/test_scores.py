@@ -55,8 +55,8 @@ def test_regression(model, tmp_path, capsys):
 
 def test_multiple_choice(model, tmp_path, capsys):
   path = tmp_path / "questions.csv"
-  header = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
-  path.write_text(header + "".join(
+  heading = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
+  path.write_text(heading + "".join(
       f"{number},{number},the array,the array,,gold,is a list,is sorted,is a mask,is the array,{number % 4}\n"
       for number in range(4)))
   files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
