@@ -115,7 +115,8 @@ def step(title: str, script: str, *arguments: str) -> None:
 def affordable_steps(config_file: str) -> int:
   """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
   from modeling.config import BertConfig
-  from training.throughput import matmul_rate, training_flops
+  from modeling.flops import training_flops
+  from training.throughput import matmul_rate
 
   flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
   steps = TRAINING_SECONDS * UTILISATION * matmul_rate(seconds=1.0) / flops

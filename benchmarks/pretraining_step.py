@@ -59,7 +59,7 @@ def main(options: PretrainingStepOptions) -> None:
   config.check_sequence_length(options.max_seq_length)
   seconds = interleaved.take_turns(
       __file__, options, (_MATMUL, *options.programs), options.repetitions, lambda name: _build(options, name))
-  from training.throughput import training_flops
+  from modeling.flops import training_flops
 
   peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
   peak = interleaved.quartiles(peaks)[1]

@@ -149,7 +149,7 @@ def _killed() -> UserError:
 
 
 def _work(function: Callable, connection: multiprocessing.connection.Connection, parent: int) -> None:
-  _end_with_parent(parent)
+  end_with_parent(parent)
   # Ctrl-C reaches the whole process group; the parent alone decides what happens then.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   # A thread takes what comes at once: a parent that waits to hand over an item can't take a result.
@@ -165,8 +165,8 @@ def _work(function: Callable, connection: multiprocessing.connection.Connection,
     connection.send((number, *outcome))
 
 
-def _end_with_parent(parent: int) -> None:
-  """Lets Linux kill this process when its parent has gone; elsewhere `_take` finds that out within a second."""
+def end_with_parent(parent: int) -> None:
+  """Lets Linux kill this process when `parent`, its number, has gone; elsewhere `_take` finds that out in a second."""
   if sys.platform == "linux":
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:

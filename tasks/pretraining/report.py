@@ -8,13 +8,14 @@ import tensorflow as tf
 from common import markdown
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
+from modeling.flops import training_flops
 from modeling.pretraining import BertForPreTraining
 from tasks.pretraining.options import PretrainingOptions
 from tasks.pretraining.phases import Phase
 from training.devices import Devices
 from training.inputs import RecordFiles, evaluation_dataset
 from training.reports import duration
-from training.throughput import matmul_rate, training_flops
+from training.throughput import matmul_rate
 
 # Rows shown in TensorBoard, and candidates for each masked position.
 _SAMPLE_ROWS = 2

@@ -1,0 +1,36 @@
+"""All tables and figures, one after the other; what several of them need is made once.
+
+  python experiments/all.py --scale=laptop --output_dir=results --corpus='corpus/*.txt' --glue_dir=glue \\
+      --squad_dir=squad --swag_dir=swag --ner_dir=conll2003
+  python experiments/all.py --scale=paper --print_plan
+
+The same command again resumes. Tables whose data is not there are left out.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments import (
+    figure5,
+    miniatures,
+    score_per_flop,
+    table1,
+    table2,
+    table3,
+    table4,
+    table5,
+    table6,
+    table7,
+    table8,
+)
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+
+EXPERIMENTS = tuple(module.EXPERIMENT for module in (
+    table5, table6, table7, table8, figure5, score_per_flop, table1, table2, table3, table4, miniatures))
+
+if __name__ == "__main__":
+  cli.run(ExperimentOptions, lambda options: run(EXPERIMENTS, options))

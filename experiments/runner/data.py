@@ -1,0 +1,134 @@
+"""Where the data of a column is, among what the user has.
+
+Input: the directories of the options. Output: the flags that name the files, or why the column is left out.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+
+from common import files
+from data_gen.labelled import glue
+from experiments.runner import columns
+from experiments.runner.columns import Column
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.steps import Given
+
+_CODAH = "codah_fold0_{}.swag.csv"
+_NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+  """The data of a task.
+
+  Attributes:
+    flags: of its script.
+    examples: to train on.
+    has_test: whether there is a test set to predict.
+    split: whether there is only a development set, in the folder that the flags name, to be split.
+    note: what a reader of the results should know.
+  """
+
+  flags: Mapping[str, object]
+  examples: int
+  has_test: bool = False
+  split: bool = False
+  note: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Missing:
+  """Why a task can't be run."""
+
+  why: str
+
+
+def find(column: Column, options: ExperimentOptions) -> Source | Missing:
+  """The data of a column.
+
+  A plan needs no data: where a directory is not given, its flag stands for it.
+  """
+  kind = {columns.FEATURES: columns.NER}.get(column.kind, column.kind)
+  directory = getattr(options, f"{kind}_dir")
+  if directory is None and options.print_plan:
+    return _published(column, kind)
+  if directory is None:
+    return Missing(f"--{kind}_dir was not given")
+  return {columns.GLUE: _glue, columns.SQUAD: _squad, columns.SWAG: _swag, columns.NER: _ner}[kind](column, directory)
+
+
+def has_diagnostics(options: ExperimentOptions) -> bool:
+  """Whether GLUE's diagnostic set AX is there."""
+  return options.glue_dir is not None and glue.has_split(glue.find_task("ax"), options.glue_dir, "diagnostic")
+
+
+def _published(column: Column, kind: str) -> Source:
+  """The data set as it was published, in a directory that is called as its flag."""
+  folder = f"{kind}_dir"
+  if kind == columns.GLUE:
+    return Source({"data_dir": Given(os.path.join(folder, glue.find_task(column.task).folder))}, column.examples, True)
+  if kind == columns.SQUAD:
+    return Source(_squad_flags(column.task, folder), column.examples)
+  return Source({"data_dir": Given(folder)}, column.examples)
+
+
+def _glue(column: Column, directory: str) -> Source | Missing:
+  task = glue.find_task(column.task)
+  folder = os.path.join(directory, task.folder)
+  flags = {"data_dir": Given(folder)}
+  if glue.has_split(task, directory, "train") and glue.has_split(task, directory, glue.dev_splits(task)[0]):
+    return Source(flags, _lines(os.path.join(folder, "train.tsv")),
+                  glue.has_split(task, directory, glue.test_splits(task)[0]))
+  dev = task.files[glue.dev_splits(task)[0]]
+  if files.exists(os.path.join(folder, dev)):
+    return Source(flags, _lines(os.path.join(folder, dev)), split=True, note=(
+        f"{task.folder} has only {dev} here: four fifths of it are trained on, one fifth is measured"))
+  return Missing(f"{folder} has no train.tsv and {dev}")
+
+
+def _squad_flags(version: str, directory: str) -> dict[str, object]:
+  flags = {name: Given(os.path.join(directory, f"{part}-{version}.json"))
+           for name, part in (("train_file", "train"), ("predict_file", "dev"))}
+  return flags | ({"version_2_with_negative": True} if version == "v2.0" else {})
+
+
+def _squad(column: Column, directory: str) -> Source | Missing:
+  flags = _squad_flags(column.task, directory)
+  missing = [value.path for value in flags.values() if isinstance(value, Given) and not files.exists(value.path)]
+  if missing:
+    return Missing(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
+  # A question begins with its text.
+  with files.open_file(flags["train_file"].path) as file:
+    return Source(flags, file.read().count('"question"'))
+
+
+def _swag(column: Column, directory: str) -> Source | Missing:
+  if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
+    return Source({"data_dir": Given(directory)}, 4 * _lines(os.path.join(directory, "train.csv")))
+  if all(files.exists(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")):
+    return Source({"task_name": "codah", "fold": 0, "data_dir": Given(directory)},
+                  4 * _lines(os.path.join(directory, _CODAH.format("train"))),
+                  note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
+  return Missing(f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH")
+
+
+def _ner(column: Column, directory: str) -> Source | Missing:
+  names = files.list_directory(directory) if files.exists(directory) else []
+  found = {}
+  for split, parts in _NER_NAMES.items():
+    matches = [sorted(name for name in names if part in name) for part in parts]
+    chosen = next((one for one in matches if one), None)
+    if chosen is None:
+      return Missing(f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected")
+    found[split] = os.path.join(directory, chosen[0])
+  with files.open_file(found["train"]) as file:
+    sentences = file.read().count("\n\n")
+  note = None if os.path.basename(found["train"]) == "eng.train" else (
+      f"{os.path.basename(found['train'])} instead of CoNLL-2003")
+  return Source({f"{split}_file": Given(path) for split, path in found.items()}, sentences, note=note)
+
+
+def _lines(path: str) -> int:
+  with files.open_file(path, "rb") as file:
+    return sum(1 for _ in file) - 1

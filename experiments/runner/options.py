@@ -1,0 +1,62 @@
+"""The options of every experiment."""
+
+import dataclasses
+import re
+
+from common.errors import UserError
+from common.options import LARGEST_INT64, Options, option
+
+LAPTOP, PAPER, TOY = "laptop", "paper", "toy"
+TEXT, JSON, SHELL, MAKE = "text", "json", "shell", "make"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExperimentOptions(Options):
+  """The experiment; docs/experiments.md says what it takes and what to expect."""
+
+  scale: str = option(
+      LAPTOP, "laptop: small models, each table at most about 90 minutes on two cores. paper: the paper's own models "
+      "and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
+  output_dir: str | None = option(
+      None, "Where everything goes, reports and steps; several experiments in one directory share their steps. The "
+      "same command again resumes.")
+  print_plan: bool = option(
+      False, "Print what would be done, and do nothing: every command, its examples and arithmetic, hours on some "
+      "devices.")
+  plan_format: str = option(
+      TEXT, "Of the plan. json: everything. shell: commands in an order that works. make: a Makefile whose targets are "
+      "the steps, for `make -j` and for schedulers.", choices=(TEXT, JSON, SHELL, MAKE))
+  report_only: bool = option(
+      False, "Run nothing: report what is there, whoever ran the steps, such as make or a cluster with a printed plan.")
+  corpus: str | None = option(
+      None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
+      default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")
+  glue_dir: str | None = option(None, "Where GLUE's folders are.")
+  squad_dir: str | None = option(None, "Where train-v1.1.json, dev-v1.1.json, train-v2.0.json, dev-v2.0.json are.")
+  triviaqa_dir: str | None = option(None, "Where TriviaQA's qa/ and evidence/ are.")
+  swag_dir: str | None = option(
+      None, "Where SWAG's train.csv and val.csv are, or fold 0 of CODAH (codah_fold0_train.swag.csv and so on).")
+  ner_dir: str | None = option(
+      None, "Where CoNLL-2003's eng.train and eng.testa are, or others: files whose names hold train and dev.")
+  seeds: tuple[int, ...] = option(
+      (), "Seeds of the repetitions.", minimum=0, maximum=LARGEST_INT64,
+      default_text="those of the scale: three on a laptop, five in the paper")
+  jobs: int | None = option(
+      None, "Steps at a time.", minimum=1, default_text="one a core on a laptop; one where a step takes all devices")
+
+  def check(self) -> None:
+    super().check()
+    if not self.print_plan and not self.output_dir:
+      raise UserError("--output_dir must be given (or --print_plan, which only shows what would be done)")
+    if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):
+      raise UserError(f"--output_dir={self.output_dir}: commas and * ? [ ] have a meaning in the flags of the "
+                      "steps: choose another name")
+    if self.report_only and self.print_plan:
+      raise UserError("--report_only and --print_plan contradict each other: give one of them")
+    if "plan_format" in self.given and not self.print_plan:
+      raise UserError(f"--plan_format={self.plan_format} is the format of --print_plan: give it, too")
+    if len(set(self.seeds)) < len(self.seeds):
+      raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is there twice")
+    if self.scale == PAPER and not self.print_plan and not self.corpus:
+      raise UserError("--scale=paper needs --corpus: the paper's is BookCorpus and the English Wikipedia, 3,300 "
+                      "million words (--print_plan shows what would be done with it)")

@@ -1,0 +1,178 @@
+"""A plan as text, JSON, shell commands or a Makefile: what `--print_plan` shows, and what other schedulers take."""
+
+import dataclasses
+import json
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
+from common.errors import UserError
+from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
+from experiments.runner.results import Planned
+from experiments.runner.scales import PAPER_SIZES, Scale
+from experiments.runner.steps import Given, Plan, Step
+from modeling.config import BertConfig
+from modeling.flops import training_flops
+
+# What make takes for something else in the name of a target.
+_NOT_IN_MAKE = re.compile(r"[\s:#%$=]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+  """What hours are estimated for.
+
+  Attributes:
+    name: of the device.
+    rate: floating-point operations of matrix products a second, reached in training.
+    source: who measured it, and how.
+  """
+
+  name: str
+  rate: float
+  source: str
+
+
+def _bert(size: str) -> BertConfig:
+  shape = PAPER_SIZES[size]
+  return BertConfig(vocab_size=30_522, hidden_size=shape.hidden, num_hidden_layers=shape.layers,
+                    num_attention_heads=shape.heads, intermediate_size=4 * shape.hidden, type_vocab_size=2)
+
+
+_LARGE_128 = training_flops(_bert("large"), 128, 20)
+_BASE_RUN = 1e6 * 256 * (0.9 * training_flops(_bert("base"), 128, 20) + 0.1 * training_flops(_bert("base"), 512, 77))
+# Rates that a model of the device's liking reaches: smaller models reach less.
+DEVICES = (
+    Device("one core", 4.6e10, "a server's, float32: 242 sequences/s of 64 tokens, 2 layers, 128 hidden units, 4,000 "
+           "tokens"),
+    Device("V100 32 GB", 206.5 * _LARGE_128,
+           "NVIDIA's BERT-Large in TensorFlow 2, 128 tokens, float16: 206.5 sequences/s"),
+    Device("A100 80 GB", 485.59 * _LARGE_128, "the same: 485.6 sequences/s"),
+    Device("8 A100 80 GB", 3799 * _LARGE_128, "the same: 3,799 sequences/s"),
+    Device("16 TPU v2 chips", _BASE_RUN / (4 * 86_400), "the paper, appendix A.2: BERT-Base in 4 days"),
+)
+
+
+def describe(plan: Plan, planned: Sequence[Planned], options: ExperimentOptions, scale: Scale) -> str:
+  """The plan in --plan_format.
+
+  Raises:
+    UserError: a Makefile is asked for and --output_dir has characters that have a meaning there.
+  """
+  if options.plan_format == JSON:
+    return json.dumps(_as_json(plan, planned, scale), indent=2)
+  if options.plan_format == SHELL:
+    return _shell(plan)
+  return _makefile(plan) if options.plan_format == MAKE else _text(plan, planned, scale)
+
+
+def settings(scale: Scale) -> dict[str, object]:
+  """Settings of a scale, for people: name → value."""
+  phases = "; ".join(f"{phase.share:.0%} of the steps with {phase.length} tokens and at most {phase.predictions} "
+                     "predictions" for phase in scale.phases)
+  found = {
+      "scale": scale.name, "vocabulary": f"{scale.vocab_size:,}",
+      "pre-training": f"{scale.steps:,} steps of {scale.batch_size} sequences, peak rate {scale.learning_rate:g}, "
+                      f"{scale.warmup_steps:,} steps of warm-up", "sequences": phases,
+      "passes over the text with masks of their own": scale.dupe_factor,
+      "held-out documents": f"{scale.held_out:.1%}",
+      "repetitions": "each with a pre-training of its own" if scale.pretraining_seeds else
+                     "of fine-tuning; all start from one pre-training"}
+  for kind, one in scale.fine_tuning.items():
+    rates = ", ".join(f"{rate:g}" for rate in one.grid or (one.learning_rate,))
+    sizes = ", ".join(map(str, one.batch_size if isinstance(one.batch_size, tuple) else (one.batch_size,)))
+    limit = "" if one.most_examples is None else f", at most {one.most_examples:,} examples"
+    found[f"fine-tuning, {kind}"] = (f"{one.epochs:g} epochs, batches of {sizes}, learning rate {rates}"
+                                     f"{', the best on the development set' if len(one.grid) > 1 else ''}, "
+                                     f"{one.length} tokens{limit}")
+  return found
+
+
+def _text(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
+  lines = []
+  for one in planned:
+    lines += [f"{one.experiment.name}: {one.experiment.title}", f"  {one.experiment.about}"]
+    if scale.name in one.experiment.expect:
+      lines.append(f"  expect: {one.experiment.expect[scale.name]}")
+    lines += [f"  {len(one.rows)} rows × {', '.join(column.title for column, _ in one.columns.values())}"]
+    lines += [f"  note: {note}" for note in one.notes]
+  lines += ["", *(f"{name:46} {value}" for name, value in settings(scale).items()), ""]
+  for step in plan.steps.values():
+    lines += [f"# {step.name}: {_amount(step)}", _command(plan, step), ""]
+  flops = sum(step.work.flops for step in plan.steps.values())
+  examples = sum(step.work.examples for step in plan.steps.values())
+  lines += [f"{len(plan.steps)} steps, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
+            f"{'hours, of training alone':26}{'all':>12}{'longest way':>14}"]
+  longest = _longest_way(plan)
+  lines += [f"{device.name:26}{_hours(flops, device):>12}{_hours(longest, device):>14}   {device.source}"
+            for device in DEVICES]
+  lines.append("The longest way is what would remain with as many devices as steps. Fine-tuning is counted as if all "
+               "sequences had the greatest length.")
+  return "\n".join(lines)
+
+
+def _amount(step: Step) -> str:
+  if not step.work.flops:
+    return "no training"
+  hours = ", ".join(f"{_hours(step.work.flops, device)} h on {device.name}" for device in DEVICES)
+  return f"{step.work.examples:,} examples, {step.work.flops:.2g} FLOP: {hours}"
+
+
+def _hours(flops: float, device: Device) -> str:
+  return f"{flops / device.rate / 3600:.2g}" if flops / device.rate < 3.6e5 else f"{flops / device.rate / 3600:,.0f}"
+
+
+def _longest_way(plan: Plan) -> float:
+  """Operations of the steps that must follow each other."""
+  until: dict[str, float] = {}
+  for name, step in plan.steps.items():
+    until[name] = step.work.flops + max((until[one] for one in step.needs()), default=0.0)
+  return max(until.values(), default=0.0)
+
+
+def _command(plan: Plan, step: Step) -> str:
+  return " \\\n    ".join(["python " + step.script, *map(shlex.quote, plan.command(step)[1:])])
+
+
+def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
+  return {
+      "scale": settings(scale), "output_dir": plan.directory,
+      "devices": [dataclasses.asdict(device) for device in DEVICES],
+      "experiments": [{
+          "name": one.experiment.name, "title": one.experiment.title, "notes": list(one.notes),
+          "results": [{"row": row, "column": column, "steps": [result.step for result in found]}
+                      for (row, column), found in one.results.items()]} for one in planned],
+      "steps": [{
+          "name": step.name, "needs": step.needs(), "command": ["python", *plan.command(step)],
+          "reads": [value.path for value in step.reads() if isinstance(value, Given)],
+          "directory": plan.step_directory(step.name), "result": _result(plan, step), "resumes": step.resumes,
+          "examples": step.work.examples, "flops": step.work.flops,
+          "hours": {device.name: step.work.flops / device.rate / 3600 for device in DEVICES}}
+          for step in plan.steps.values()]}
+
+
+def _result(plan: Plan, step: Step) -> str:
+  return os.path.join(plan.step_directory(step.name), step.result)
+
+
+def _shell(plan: Plan) -> str:
+  lines = ["#!/bin/sh", "# From the project's directory. A command that was stopped can be given again.", "set -e"]
+  for step in plan.steps.values():
+    lines += [f"# {step.name}", f"mkdir -p {shlex.quote(plan.step_directory(step.name))}", _command(plan, step)]
+  return "\n".join(lines)
+
+
+def _makefile(plan: Plan) -> str:
+  if _NOT_IN_MAKE.search(plan.directory):
+    raise UserError(f"--output_dir={plan.directory}: make does not take blanks and : # % $ = in names: choose another "
+                    "directory")
+  lines = ["# From the project's directory: make -j 2 -f this_file. A target is the result of a step.",
+           "PYTHON ?= python", f"all: {' '.join(_result(plan, step) for step in plan.steps.values())}", ".PHONY: all"]
+  for step in plan.steps.values():
+    needed = " ".join(_result(plan, plan.steps[name]) for name in step.needs())
+    words = " ".join(shlex.quote(word) for word in plan.command(step)).replace("$", "$$")
+    lines += [f"{_result(plan, step)}: {needed}".rstrip(),
+              f"\tmkdir -p {plan.step_directory(step.name)}", f"\t$(PYTHON) {words}",
+              f"\ttest -e {_result(plan, step)}"]
+  return "\n".join(lines)

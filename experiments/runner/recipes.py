@@ -1,0 +1,333 @@
+"""From a model and a column to the steps that measure it: text → vocabulary → records → pre-training → fine-tuning.
+
+Every command is one that a user could type; `--print_plan` shows them.
+"""
+
+import dataclasses
+import math
+
+from data_gen.labelled import glue
+from experiments.runner import columns, data
+from experiments.runner.columns import Column
+from experiments.runner.data import Missing, Source
+from experiments.runner.experiment import Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.scales import FineTuning, Phase, Scale, Size
+from experiments.runner.steps import Given, Joined, Made, Plan, Step, Work
+from modeling.config import BertConfig
+from modeling.flops import training_flops
+
+EVAL_RESULTS = "eval_results.json"
+FEATURE_RESULTS = "feature_based.json"
+_CHECKPOINTS = ("ckpt-*", "best", "vocab.txt")
+# The TriviaQA stage: its own settings are those of SQuAD.
+_TRIVIAQA = "triviaqa"
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """Where a number is found when the step is complete.
+
+  Attributes:
+    step: its name.
+    seed: of the repetition.
+    examples, flops: of the pre-training behind it; 0 where there is no single one.
+  """
+
+  step: str
+  seed: int
+  examples: float = 0.0
+  flops: float = 0.0
+
+
+class Recipes:
+  """Adds steps to a plan.
+
+  Args:
+    plan: grows.
+    scale: the settings.
+    options: where the data is.
+  """
+
+  def __init__(self, plan: Plan, scale: Scale, options: ExperimentOptions):
+    self._plan, self._scale, self._options = plan, scale, options
+    self.seeds = options.seeds or scale.seeds
+
+  def results(self, row: Row, column: Column, source: Source | None) -> list[Result]:
+    """The steps that measure a row in a column, one for each repetition."""
+    if column.kind == columns.PRETRAINING:
+      # Of the pre-trainings there are, one for each repetition or one for all.
+      seeds = list(dict.fromkeys(self._pretraining_seed(seed) for seed in self.seeds))
+      return [Result(self.pretrained(row.model, seed).name, seed) for seed in seeds]
+    if row.members > 1:
+      return [Result(self._ensemble(row, column, source).name, self.seeds[0])]
+    spent = self.spent(row.model, row.at)
+    return [Result(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
+
+  def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Step:
+    """One fine-tuning, or features with a BiLSTM on top, and its evaluation.
+
+    Args:
+      pretraining_seed: None for that of the repetition.
+    """
+    if pretraining_seed is None:
+      pretraining_seed = self._pretraining_seed(seed)
+    run = self.pretrained(row.model, pretraining_seed)
+    start = Made(run.name, f"ckpt-{self._steps(row.model, row.at)}" if row.at else "")
+    suffix = f"{run.name.removeprefix('pretrain-')}{f'-at{self._steps(row.model, row.at)}' if row.at else ''}"
+    name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
+    if column.kind == columns.FEATURES:
+      return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
+    settings = self._scale.fine_tuning[row.recipe or column.kind]
+    name = f"{name}-{row.recipe}" if row.recipe else name
+    if row.triviaqa:
+      start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
+    return self._fine_tuned(name, row, column, source, settings, start, seed)
+
+  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Step | None:
+    """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
+    seed, runs = self.seeds[0], {}
+    for column, source in sources.values():
+      if source.has_test and column.kind == columns.GLUE:
+        runs[column.task] = self.measured(row, column, source, seed)
+    if not runs:
+      return None
+    if "mnli" in runs and (data.has_diagnostics(self._options) or self._options.print_plan):
+      name = f"ax-{runs['mnli'].name.removeprefix('mnli-')}"
+      folder = f"{self._options.glue_dir or 'glue_dir'}/AX"
+      runs["ax"] = self._plan.add(Step(name, "run_classifier.py", {
+          "task_name": "ax", "data_dir": Given(folder), "init_checkpoint": Made(runs["mnli"].name),
+          "output_dir": Made(name), "do_predict": True}, result="AX.tsv", makes=("AX.tsv",)))
+    name = f"submission-{self._model_name(row.model)}"
+    return self._plan.add(Step(name, "make_glue_submission.py", {
+        "input_dir": tuple(Made(step.name) for step in runs.values()), "output_file": Made(name, "glue.zip"),
+        "fill_missing": True}, result="glue.zip", resumes=False))
+
+  def pretrained(self, model: Model, seed: int) -> Step:
+    """A pre-training with everything before it: its phases are one run under one schedule."""
+    scale, steps, phases = self._scale, self._steps(model), self._scale.phases
+    records = [Made(self._records(model, phase).name, "train.tfrecord-*-of-*") for phase in phases]
+    held_out = tuple(Made(self._held_out_records(model, phase).name, "dev.tfrecord") for phase in phases)
+    read: dict[str, object] = {"input_file": records[0], "max_seq_length": phases[0].length,
+                               "max_predictions_per_seq": phases[0].predictions}
+    if len(phases) > 1:
+      read = {"phases": tuple(Joined((f"{phase.length}:{phase.share}:", one))
+                              for phase, one in zip(phases, records, strict=True))}
+    name = f"pretrain-{self._model_name(model)}-seed{seed}"
+    return self._plan.add(Step(name, "run_pretraining.py", {
+        "do_train": True, "do_eval": True, **read, "eval_file": held_out,
+        "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
+        "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
+        "eval_batch_size": scale.eval_batch_size, "learning_rate": scale.learning_rate, "num_train_steps": steps,
+        "num_warmup_steps": max(1, round(scale.warmup_steps * model.length)), "eval_steps": steps // 10 or steps,
+        "save_checkpoints_steps": max(1, steps // scale.checkpoints),
+        "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
+        "next_sentence_prediction": model.next_sentence}, result=EVAL_RESULTS, makes=_CHECKPOINTS,
+        work=Work(steps * scale.batch_size, self.spent(model, None)[1])))
+
+  def config(self, model: Model) -> Step:
+    """The bert_config.json of a model."""
+    size = self._size(model)
+    name = f"config-{self._shape_name(model)}"
+    longest = max(max(phase.length for phase in self._scale.phases),
+                  *(one.length for one in self._scale.fine_tuning.values()))
+    return self._plan.add(Step(name, "experiments/write_config.py", {
+        "vocab_file": self._vocab_file(model), "output_dir": Made(name), "num_hidden_layers": size.layers,
+        "hidden_size": size.hidden, "num_attention_heads": size.heads, "max_position_embeddings": longest,
+        "causal": model.left_to_right, **self._scale.config}, result="bert_config.json", resumes=False))
+
+  def spent(self, model: Model, at: float | None) -> tuple[float, float]:
+    """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""
+    steps = made = self._steps(model, at)
+    flops = 0.0
+    for phase in self._scale.phases:
+      count = min(made, round(phase.share * self._steps(model)))
+      flops += self._flops_of(model, phase, count)
+      made -= count
+    return float(steps * self._scale.batch_size), flops
+
+  def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning, start: Made,
+                  seed: int) -> Step:
+    size = self._size(row.model)
+    flags = {"init_checkpoint": start, "output_dir": Made(name), "do_train": True}
+    flags |= self._data_flags(column, source)
+    if column.kind == columns.GLUE:
+      script, flags = "run_classifier.py", {"task_name": column.task, **flags, "do_eval": True}
+      if source.has_test:
+        flags["do_predict"] = True
+    elif column.kind == columns.SQUAD:
+      script, flags = "run_squad.py", {**flags, "do_predict": True}
+    else:
+      script, flags = {columns.SWAG: "run_swag.py", columns.NER: "run_ner.py"}[column.kind], {**flags, "do_eval": True}
+    flags |= self._settings_flags(settings, seed)
+    if row.bilstm:
+      flags["bilstm_units"] = size.hidden
+    examples = min(source.examples, settings.most_examples or source.examples)
+    runs = math.prod(len(value) for name, value in flags.items()
+                     if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
+    return self._plan.add(Step(name, script, flags, result=EVAL_RESULTS, makes=("", "*.tsv"), work=self._tuning_work(
+        row.model, settings, runs * examples)))
+
+  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Step:
+    settings = self._scale.fine_tuning[columns.FEATURES]
+    last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
+    chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
+    flags = {"feature_based": True, **chosen, "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
+             **source.flags, **self._settings_flags(settings, seed, dropout=False), "num_train_epochs": settings.epochs}
+    name = f"{name}-all" if row.layers else name
+    flags["output_dir"] = Made(name)
+    return self._plan.add(Step(name, "run_ner.py", flags, result=FEATURE_RESULTS, work=Work(
+        round(settings.epochs * source.examples), source.examples / 3 * training_flops(
+            self._bert_config(row.model), settings.length, 0))))
+
+  def _ensemble(self, row: Row, column: Column, source: Source) -> Step:
+    """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
+    members = min(row.members, self._scale.members)
+    single = dataclasses.replace(row, members=1)
+    runs = [self.measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
+    name = f"ensemble{members}-{runs[0].name.rpartition('-seed')[0]}{'-triviaqa' if row.triviaqa else ''}"
+    return self._plan.add(Step(name, "run_squad.py", {
+        "ensemble": tuple(Made(one.name) for one in runs), "output_dir": Made(name), "do_predict": True,
+        "predict_file": source.flags["predict_file"]}, result=EVAL_RESULTS, resumes=False))
+
+  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Step:
+    folder = self._options.triviaqa_dir or "triviaqa_dir"
+    converted = self._plan.add(Step(_TRIVIAQA, "data_gen/convert_triviaqa.py", {
+        "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia"),
+        "output_file": Made(_TRIVIAQA, "train.json")}, result="train.json", resumes=False))
+    name = f"triviaqa-{start.step.removeprefix('pretrain-')}-run{seed}"
+    return self._plan.add(Step(name, "run_squad.py", {
+        "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
+        "train_file": Made(converted.name, "train.json"), **self._settings_flags(settings, seed),
+        "num_train_epochs": 1.0}, result="task.json", makes=("", *_CHECKPOINTS),
+        work=self._tuning_work(row.model, dataclasses.replace(settings, epochs=1.0),
+                               min(_TRIVIAQA_QUESTIONS, settings.most_examples or _TRIVIAQA_QUESTIONS))))
+
+  def _settings_flags(self, settings: FineTuning, seed: int, dropout: bool = True) -> dict[str, object]:
+    rate = settings.grid or settings.learning_rate
+    flags = {"max_seq_length": settings.length, "train_batch_size": settings.batch_size, "learning_rate": rate,
+             "num_train_epochs": settings.epochs, "seed": seed, **settings.flags}
+    if settings.most_examples:
+      flags["max_train_examples"] = settings.most_examples
+    return flags | (self._scale.fine_tuning_flags if dropout else {})
+
+  def _data_flags(self, column: Column, source: Source) -> dict[str, object]:
+    if not source.split:
+      return dict(source.flags)
+    name, task = f"split-{column.task}", glue.find_task(column.task)
+    self._plan.add(Step(name, "experiments/split_dev_set.py", {
+        "task_name": column.task, **source.flags, "output_dir": Made(name)},
+        result=f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}", resumes=False))
+    return {"data_dir": Made(name)}
+
+  def _corpus(self) -> Step:
+    """The prepared text, and what is held out of it."""
+    name, text = "corpus", self._options.corpus
+    if text is None and not self._options.print_plan or text is None and self._scale.cores is not None:
+      docstrings = self._plan.add(Step("text", "data_gen/extract_docstrings.py", {
+          "output_file": Made("text", "docstrings.jsonl"), **self._workers()}, result="docstrings.jsonl",
+          resumes=False))
+      given: Made | Given = Made(docstrings.name, "docstrings.jsonl")
+    else:
+      given = Given(text or "corpus/*.txt")
+    return self._plan.add(Step(name, "data_gen/prepare_corpus.py", {
+        "input_file": given, "output_file": Made(name, "train.txt"), "held_out_fraction": self._scale.held_out,
+        "held_out_file": Made(name, "held_out.txt"), **self._workers()}, result="train.txt", makes=("held_out.txt",),
+        resumes=False))
+
+  def _vocab_file(self, model: Model) -> Made:
+    corpus = self._corpus()
+    name = "vocab-cased" if model.cased else "vocab"
+    self._plan.add(Step(name, "vocab/build_vocab.py", {
+        "input_file": Made(corpus.name, "train.txt"), "held_out_file": Made(corpus.name, "held_out.txt"),
+        "output_dir": Made(name), "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased,
+        **self._workers()}, result="vocab.txt", resumes=False))
+    return Made(name, "vocab.txt")
+
+  def _records(self, model: Model, phase: Phase) -> Step:
+    return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8",
+                              "train.tfrecord.stats.json", ("train.tfrecord-*",))
+
+  def _held_out_records(self, model: Model, phase: Phase) -> Step:
+    """Masked as in the paper whatever the model was trained with, for perplexities that can be compared."""
+    return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord", "dev.tfrecord.stats.json",
+                              ("dev.tfrecord",))
+
+  def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str,
+                    result: str, makes: tuple[str, ...]) -> Step:
+    vocab_file = self._vocab_file(model)
+    parts = [f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
+             *([] if model.next_sentence else ["no_next_sentence"])]
+    name = "-".join(parts)
+    return self._plan.add(Step(name, "data_gen/create_pretraining_data.py", {
+        "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"),
+        "output_file": Made(name, output), "vocab_file": vocab_file, "do_lower_case": not model.cased,
+        "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions, "dupe_factor": dupe_factor,
+        "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True, **self._workers()},
+        result=result, makes=makes))
+
+  def _workers(self) -> dict[str, object]:
+    return {} if self._scale.cores is None else {"num_workers": self._scale.cores}
+
+  def _steps(self, model: Model, at: float | None = None) -> int:
+    """Of a pre-training; with `at` those of the checkpoint there, which is one that is written."""
+    steps = max(1, round(self._scale.steps * model.length))
+    if at is None:
+      return steps
+    if not self._keeps_checkpoints(model):
+      raise ValueError(f"{model}: the checkpoints on the way are not kept, see `Scale.snapshots`")
+    apart = max(1, steps // self._scale.checkpoints)
+    return min(steps, max(apart, round(at * steps / apart) * apart))
+
+  def _keeps_checkpoints(self, model: Model) -> bool:
+    sizes = {self._scale.sizes[name] for name in self._scale.snapshots}
+    return self._size(model) in sizes and model.masking == Model().masking and not model.cased
+
+  def _size(self, model: Model) -> Size:
+    return self._scale.sizes[model.size]
+
+  def _shape_name(self, model: Model) -> str:
+    return f"{self._size(model).name}{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}"
+
+  def _model_name(self, model: Model) -> str:
+    masking = "" if model.masking == Model().masking else f"-mask{model.masking.replace(',', '_')}"
+    length = "" if model.length == 1.0 else f"-{self._steps(model)}steps"
+    return f"{self._shape_name(model)}{'' if model.next_sentence else '-no_next_sentence'}{masking}{length}"
+
+  def _bert_config(self, model: Model) -> BertConfig:
+    size = self._size(model)
+    return BertConfig(vocab_size=self._scale.vocab_size, hidden_size=size.hidden, num_hidden_layers=size.layers,
+                      num_attention_heads=size.heads, intermediate_size=4 * size.hidden, type_vocab_size=2)
+
+  def _flops_of(self, model: Model, phase: Phase, steps: int) -> float:
+    """Left to right every position is projected to the vocabulary."""
+    predictions = phase.length if model.left_to_right else phase.predictions
+    return steps * self._scale.batch_size * training_flops(self._bert_config(model), phase.length, predictions)
+
+  def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> Work:
+    """As if all sequences had the greatest length."""
+    seen = round(settings.epochs * examples)
+    return Work(seen, seen * training_flops(self._bert_config(model), settings.length, 0))
+
+  def _pretraining_seed(self, seed: int) -> int:
+    return seed if self._scale.pretraining_seeds else self.seeds[0]
+
+
+# Of its Wikipedia part with evidence that holds an answer, as `data_gen/convert_triviaqa.py` keeps them at most.
+_TRIVIAQA_QUESTIONS = 61_888
+
+
+def available(column_names: tuple[str, ...], options: ExperimentOptions
+              ) -> tuple[dict[str, tuple[Column, Source | None]], list[str]]:
+  """The columns whose data is there, by name, and notes: what is left out, what is not the published data."""
+  found, notes = {}, []
+  for name in column_names:
+    column = columns.COLUMNS[name]
+    source = None if column.kind == columns.PRETRAINING else data.find(column, options)
+    if isinstance(source, Missing):
+      notes.append(f"{column.title} is left out: {source.why}")
+      continue
+    found[name] = column, source
+    if source is not None and source.note and source.note not in notes:
+      notes.append(source.note)
+  return found, notes

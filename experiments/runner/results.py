@@ -1,0 +1,127 @@
+"""From the files of complete steps to the numbers of a table."""
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Mapping
+
+from common import files
+from experiments.runner import columns
+from experiments.runner.columns import Column
+from experiments.runner.data import Source
+from experiments.runner.experiment import Experiment, Row
+from experiments.runner.recipes import Result
+from experiments.runner.statistics import Order, compare_order
+from experiments.runner.steps import Plan
+
+# Of the mean over all columns.
+MEAN = "mean"
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+  """An experiment with the steps that measure it.
+
+  Attributes:
+    experiment: what is measured.
+    rows: that can be measured.
+    columns: name → column and where its data is.
+    results: (row's name, column's name) → a step for each repetition.
+    extras: title → step, of what else is made, such as a submission.
+    notes: what a reader should know of the data.
+  """
+
+  experiment: Experiment
+  rows: tuple[Row, ...]
+  columns: Mapping[str, tuple[Column, Source | None]]
+  results: Mapping[tuple[str, str], tuple[Result, ...]]
+  extras: Mapping[str, str]
+  notes: tuple[str, ...]
+
+  def steps(self) -> set[str]:
+    """Names of the steps that hold its results."""
+    return {one.step for found in self.results.values() for one in found} | set(self.extras.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+  """The numbers of an experiment.
+
+  Attributes:
+    planned: what was to be measured.
+    values: row → column → seed → value, in the paper's unit; a column is not there where nothing was measured.
+    orders: column → how the order of the rows compares with the paper's.
+    degenerate: (row, column) → how many of its runs predict the same for every example.
+  """
+
+  planned: Planned
+  values: Mapping[str, Mapping[str, Mapping[int, float]]]
+  orders: Mapping[str, Order]
+  degenerate: Mapping[tuple[str, str], int]
+
+  def titles(self) -> dict[str, str]:
+    """Column → title, the mean over the columns included where there is one."""
+    found = {name: column.title for name, (column, _) in self.planned.columns.items()}
+    return found | ({MEAN: "mean"} if self._has_mean() else {})
+
+  def paper(self, row: Row, column: str) -> float | None:
+    """The published value; of a mean, that of the same columns, where all of them were published."""
+    if column != MEAN:
+      return row.paper.get(column)
+    published = [row.paper.get(name) for name in self.planned.columns]
+    return None if None in published else sum(published) / len(published)
+
+  def decimals(self, column: str) -> int:
+    """That are shown."""
+    return 1 if column == MEAN else self.planned.columns[column][0].decimals
+
+  def _has_mean(self) -> bool:
+    return self.planned.experiment.mean_of_columns and len(self.planned.columns) > 1
+
+
+def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
+  """Reads the results.
+
+  Args:
+    planned: the experiment.
+    plan: where its steps are.
+    complete: names of the steps that have results.
+  """
+  values: dict[str, dict[str, dict[int, float]]] = {}
+  degenerate: Counter[tuple[str, str]] = Counter()
+  for row in planned.rows:
+    found = values[row.name] = {}
+    for name, (column, _) in planned.columns.items():
+      read = {one.seed: _results_of(one, plan) for one in planned.results[row.name, name] if one.step in complete}
+      of_seeds = {seed: _value(row, column, one) for seed, one in read.items()}
+      if count := sum("degenerate" in one for one in read.values()):
+        degenerate[row.name, name] = count
+      if of_seeds:
+        found[name] = of_seeds
+    if planned.experiment.mean_of_columns and len(planned.columns) > 1 and len(found) == len(planned.columns):
+      seeds = set.intersection(*(set(one) for one in found.values()))
+      found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
+                     for seed in sorted(seeds)}
+  measured = Measured(planned, values, {}, degenerate)
+  if not planned.experiment.orders_rows:
+    return measured
+  orders = {}
+  for name in measured.titles():
+    paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
+    ours = {row: found[name] for row, found in values.items() if name in found}
+    lower = name != MEAN and planned.columns[name][0].lower_is_better
+    if len(paper.keys() & ours.keys()) > 1:
+      orders[name] = compare_order(ours, paper, lower)
+  return dataclasses.replace(measured, orders=orders)
+
+
+def _results_of(result: Result, plan: Plan) -> dict:
+  return files.read_json_object(os.path.join(plan.step_directory(result.step), plan.steps[result.step].result))
+
+
+def _value(row: Row, column: Column, found: dict) -> float:
+  if column.kind != columns.FEATURES:
+    return column.factor * found[column.metric]
+  rows = found["rows"]
+  (chosen,) = [one for one in rows if one["name"] == row.layers] if row.layers else rows
+  return column.factor * chosen["runs"][0]["dev"][column.metric]

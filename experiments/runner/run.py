@@ -1,0 +1,117 @@
+"""The way of an experiment: plan → check → run what is not complete → measure → report."""
+
+from collections.abc import Sequence
+
+from common import files, locks, parallel
+from common.errors import UserError
+from experiments.runner import schedule
+from experiments.runner.experiment import Experiment
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.recipes import Recipes, available
+from experiments.runner.results import Planned, measure
+from experiments.runner.scales import Scale, find_scale
+from experiments.runner.schedule import Launch, Outcome
+from experiments.runner.state import State
+from experiments.runner.steps import Plan
+
+# Where a plan without --output_dir says that everything goes.
+_SHOWN_DIRECTORY = "results"
+
+
+def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: Launch | None = None) -> int:
+  """What the scripts in `experiments/` do.
+
+  Args:
+    experiments: one, or all of them; steps that several need are run once.
+    options: see there.
+    launch: starts a command; None for processes.
+
+  Returns:
+    the exit status: 0, also when it was interrupted and can be resumed.
+
+  Raises:
+    UserError: nothing can be measured with the data that there is; a step has failed; the directory holds another
+      scale, or is in use; the disk is full.
+  """
+  options.check()
+  scale = find_scale(options.scale)
+  plan, planned = make_plan(experiments, options, scale)
+  plan.check()
+  if options.print_plan:
+    from experiments.runner.plans import describe
+
+    print(describe(plan, planned, options, scale))
+    return 0
+  files.make_output_directory(options.output_dir, "output_dir")
+  with locks.directory_lock(options.output_dir, f"--output_dir={options.output_dir}: another experiment is writing "
+                            "there: wait for it or stop it, or choose another directory"):
+    return _run(plan, planned, options, scale, launch or schedule.launcher(scale.cores))
+
+
+def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
+              ) -> tuple[Plan, list[Planned]]:
+  """All steps, and which of them measure what.
+
+  Raises:
+    UserError: there is no data for any column.
+  """
+  plan = Plan(options.output_dir or _SHOWN_DIRECTORY)
+  planned = [_plan_one(one, plan, options, scale) for one in experiments]
+  if not any(one.columns for one in planned):
+    raise UserError(f"nothing can be measured: {'; '.join(_notes(planned))}")
+  return plan, [one for one in planned if one.columns]
+
+
+def _plan_one(experiment: Experiment, plan: Plan, options: ExperimentOptions, scale: Scale) -> Planned:
+  found, notes = available(experiment.columns, options)
+  recipes = Recipes(plan, scale, options)
+  rows, results, extras = [], {}, {}
+  for row in experiment.rows_at(scale.name):
+    if row.triviaqa and not (options.triviaqa_dir or options.print_plan):
+      notes.append(f"{row.name} is left out: --triviaqa_dir was not given")
+      continue
+    if not found:
+      break
+    rows.append(row)
+    for name, (column, source) in found.items():
+      results[row.name, name] = tuple(recipes.results(row, column, source))
+    if row.submission and (step := recipes.submission(row, found)):
+      extras[f"submission of {row.name}"] = step.name
+  if len({row.name for row in rows}) < len(rows):
+    raise ValueError(f"{experiment.name}: two rows have the same name")
+  return Planned(experiment, tuple(rows), found, results, extras, tuple(notes))
+
+
+def _notes(planned: Sequence[Planned]) -> list[str]:
+  """Of all experiments, each once."""
+  return list(dict.fromkeys(note for one in planned for note in one.notes))
+
+
+def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: Scale, launch: Launch) -> int:
+  from experiments.runner.report import write_report
+
+  state = State(plan, scale.name)
+  for note in _notes(planned):
+    print(f"note: {note}", flush=True)
+  jobs = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
+  if options.report_only:
+    there = frozenset(name for name, step in plan.steps.items() if state.has_result(step))
+    outcome = Outcome(there, {}, tuple(name for name in plan.steps if name not in there), interrupted=False)
+  else:
+    outcome = schedule.run(plan, state, jobs, launch, planned[0].experiment.name if len(planned) == 1 else "all")
+  for one in planned:
+    if outcome.complete & one.steps():
+      paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)
+      print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
+  if options.report_only and outcome.waiting:
+    print(f"{len(outcome.waiting)} of {len(plan.steps)} steps have no result: {', '.join(outcome.waiting[:5])}"
+          f"{', …' if len(outcome.waiting) > 5 else ''}", flush=True)
+  if outcome.interrupted:
+    print(f"interrupted with {len(outcome.waiting)} of {len(plan.steps)} steps left: run the same command again to "
+          "resume", flush=True)
+    return 0
+  if outcome.failed:
+    name, why = next(iter(outcome.failed.items()))
+    raise UserError(f"{len(outcome.failed)} of {len(plan.steps)} steps failed and {len(outcome.waiting)} wait for "
+                    f"them; the first, {name}: {why}; what is complete is kept, the same command tries the rest again")
+  return 0

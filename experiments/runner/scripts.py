@@ -1,0 +1,45 @@
+"""The scripts that steps run: their options, and what they call. For checking commands, and for running them in tests.
+
+What stands in the last line of each script; a test compares.
+"""
+
+import importlib
+from collections.abc import Callable
+
+from common.options import Options
+
+# Script → module:class of its options, module:function of its work.
+SCRIPTS = {
+    "data_gen/extract_docstrings.py": ("data_gen.options:DocstringOptions", "data_gen.text.docstrings:run"),
+    "data_gen/prepare_corpus.py": ("data_gen.options:CorpusOptions", "data_gen.text.corpus_preparation:run"),
+    "data_gen/convert_triviaqa.py": ("data_gen.options:TriviaQaOptions", "data_gen.labelled.triviaqa:run"),
+    "data_gen/create_pretraining_data.py": (
+        "data_gen.options:PretrainingDataOptions", "data_gen.pretraining.generation:run"),
+    "vocab/build_vocab.py": ("vocab.building:VocabularyOptions", "vocab.building:run"),
+    "run_pretraining.py": ("tasks.pretraining.options:PretrainingOptions", "tasks.pretraining.task:run"),
+    "run_classifier.py": ("tasks.classification.options:ClassificationOptions", "tasks.classification.task:run"),
+    "run_squad.py": ("tasks.question_answering.options:SquadOptions", "tasks.question_answering.task:run"),
+    "run_swag.py": ("tasks.multiple_choice.options:MultipleChoiceOptions", "tasks.multiple_choice.task:run"),
+    "run_ner.py": (
+        "tasks.token_classification.options:TokenClassificationOptions", "tasks.token_classification.task:run"),
+    "make_glue_submission.py": ("evaluation.glue_submission:SubmissionOptions", "evaluation.glue_submission:run"),
+    "experiments/write_config.py": (
+        "experiments.runner.model_files:ConfigOptions", "experiments.runner.model_files:write_config"),
+    "experiments/split_dev_set.py": (
+        "experiments.runner.dev_sets:SplitOptions", "experiments.runner.dev_sets:split"),
+}
+
+
+def options_class(script: str) -> type[Options]:
+  """The options of a script."""
+  return _found(SCRIPTS[script][0])
+
+
+def target(script: str) -> Callable[[Options], int | None]:
+  """What a script calls with its options."""
+  return _found(SCRIPTS[script][1])
+
+
+def _found(name: str) -> object:
+  module, _, attribute = name.partition(":")
+  return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,141 @@
+"""How sure a difference between two rows is, and an order of many: paired tests over the repetitions.
+
+A repetition has the same seeds and the same data in all rows, so rows are compared seed by seed. With few seeds little
+can be sure, and what is said is never more than that.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+# What is called beyond chance.
+LEVEL = 0.05
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
+  """Mean and sample standard deviation; no deviation of a single value."""
+  return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
+  """Two-sided p of Student's paired t-test of the values of the seeds that both have.
+
+  None where it can't be computed: fewer than two seeds, or the same difference for every one.
+  """
+  from scipy import stats
+
+  seeds = sorted(a.keys() & b.keys())
+  differences = np.array([a[seed] - b[seed] for seed in seeds])
+  if len(seeds) < 2 or np.ptp(differences) == 0:
+    return None
+  return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+  """p-values corrected for their number (Holm 1979); those that are None stay so, and count."""
+  known = [number for number, value in enumerate(values) if value is not None]
+  order = sorted(known, key=lambda number: values[number])
+  corrected: list[float | None] = [None] * len(values)
+  largest = 0.0
+  for rank, number in enumerate(order):
+    largest = max(largest, min(1.0, (len(values) - rank) * values[number]))
+    corrected[number] = largest
+  return corrected
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+  """Two rows of which the paper has the first before the second.
+
+  Attributes:
+    better, worse: names of the rows, in the paper.
+    difference: of our means, positive where we agree.
+    p: of the paired test, corrected; None where there is none.
+  """
+
+  better: str
+  worse: str
+  difference: float
+  p: float | None
+
+  @property
+  def is_sure(self) -> bool:
+    return self.p is not None and self.p < LEVEL
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+  """The order of the rows of a column, compared with the paper's.
+
+  Attributes:
+    pairs: of all rows that have a value here and in the paper, whose values there differ.
+    seeds: the fewest repetitions of a row.
+  """
+
+  pairs: tuple[Pair, ...]
+  seeds: int
+
+  @property
+  def verdict(self) -> str:
+    """"confirmed", "same order", "not confirmed", "contradicted" or "unknown"."""
+    if not self.pairs or self.seeds < 2:
+      return "unknown"
+    if any(pair.is_sure and pair.difference < 0 for pair in self.pairs):
+      return "contradicted"
+    if all(pair.difference > 0 for pair in self.pairs):
+      return "confirmed" if all(pair.is_sure for pair in self.pairs) else "same order"
+    return "not confirmed"
+
+  def sentence(self) -> str:
+    """What may be said, and why."""
+    if not self.pairs:
+      return "there are no two rows to compare."
+    agree = [pair for pair in self.pairs if pair.difference > 0]
+    sure = [pair for pair in agree if pair.is_sure]
+    reversed_ = [pair for pair in self.pairs if pair.is_sure and pair.difference < 0]
+    counts = f"{len(agree)} of {len(self.pairs)} pairs of rows are in the paper's order"
+    if self.seeds < 2:
+      return f"{counts}; there is one repetition, so nothing is known of chance."
+    test = (f"{len(sure)} of them beyond chance (paired t-test over {self.seeds} repetitions, Holm's correction for "
+            f"{len(self.pairs)} pairs, p < {LEVEL})")
+    if self.verdict == "confirmed":
+      return f"the paper's order is confirmed at this scale: {counts}, {test}."
+    if self.verdict == "contradicted":
+      named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
+      return f"the paper's order is contradicted at this scale: {named}; {counts}, {test}."
+    if self.verdict == "same order":
+      return f"the order is the paper's, but chance could have made it: {counts}, {test}."
+    return f"the paper's order is not confirmed at this scale, nor is it contradicted: {counts}, {test}."
+
+
+def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], lower_is_better: bool) -> Order:
+  """Compares all pairs of rows.
+
+  Args:
+    ours: row → seed → value.
+    paper: row → value.
+    lower_is_better: of the values.
+  """
+  sign = -1.0 if lower_is_better else 1.0
+  rows = [row for row in ours if row in paper and ours[row]]
+  pairs, tests = [], []
+  for one, other in itertools.combinations(rows, 2):
+    if paper[one] == paper[other]:
+      continue
+    better, worse = (one, other) if sign * paper[one] > sign * paper[other] else (other, one)
+    difference = sign * (np.mean(list(ours[better].values())) - np.mean(list(ours[worse].values())))
+    pairs.append((better, worse, float(difference)))
+    tests.append(paired_p(ours[better], ours[worse]))
+  found = tuple(Pair(*pair, p) for pair, p in zip(pairs, holm(tests), strict=True))
+  return Order(found, min((len(ours[row]) for row in rows), default=0))
+
+
+def show(values: Sequence[float], decimals: int = 1) -> str:
+  """Mean ± standard deviation, with so many decimals."""
+  if not values or any(not math.isfinite(value) for value in values):
+    return "-" if not values else "diverged"
+  mean, deviation = mean_and_deviation(values)
+  return f"{mean:.{decimals}f}" if deviation is None else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"

@@ -1,0 +1,17 @@
+"""Splits a development set of GLUE, for those who have no training set of the task.
+
+  python experiments/split_dev_set.py --task_name=mnli --data_dir=glue --output_dir=glue_split
+
+Writes glue_split/MNLI/train.tsv and glue_split/MNLI/dev_matched.tsv. Scores are not those of the official split.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.dev_sets import SplitOptions
+
+if __name__ == "__main__":
+  cli.run(SplitOptions, "experiments.runner.dev_sets:split")

@@ -1,0 +1,36 @@
+"""Table 2 of the paper: SQuAD v1.1, single models, an ensemble, and TriviaQA as a first stage.
+
+  python experiments/table2.py --scale=laptop --output_dir=results/table2 --corpus='corpus/*.txt' --squad_dir=squad
+  python experiments/table2.py --scale=paper --print_plan
+
+The members of the ensemble have pre-trainings of their own, seven in the paper, three on a laptop. TriviaQA needs
+--triviaqa_dir; without it its rows are left out.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+
+EXPERIMENT = Experiment(
+    name="table2", title="Table 2: SQuAD v1.1",
+    rows=(
+        Row("BERT-Base", Model(), {"squad_em": 80.8, "squad": 88.5}),
+        Row("BERT-Large", Model("large"), {"squad_em": 84.1, "squad": 90.9}),
+        Row("BERT-Large, ensemble", Model("large"), {"squad_em": 85.8, "squad": 91.8}, members=7),
+        Row("BERT-Large + TriviaQA", Model("large"), {"squad_em": 84.2, "squad": 91.1}, triviaqa=True),
+        Row("BERT-Large, ensemble + TriviaQA", Model("large"), {"squad_em": 86.2, "squad": 92.2}, members=7,
+            triviaqa=True),
+    ),
+    columns=("squad_em", "squad"),
+    about="What a larger model, several of them together, and TriviaQA before SQuAD bring. There is one ensemble, so "
+          "its order among the rows has no repetitions.")
+
+
+if __name__ == "__main__":
+  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))

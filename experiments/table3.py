@@ -1,0 +1,30 @@
+"""Table 3 of the paper: SQuAD v2.0, where a text may have no answer.
+
+  python experiments/table3.py --scale=laptop --output_dir=results/table3 --corpus='corpus/*.txt' --squad_dir=squad
+  python experiments/table3.py --scale=paper --print_plan
+
+The threshold of "no answer" is chosen on the development set, as in the paper.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+
+EXPERIMENT = Experiment(
+    name="table3", title="Table 3: SQuAD v2.0",
+    rows=(
+        Row("BERT-Base", Model()),
+        Row("BERT-Large", Model("large"), {"squad2_em": 78.7, "squad2": 81.9}),
+    ),
+    columns=("squad2_em", "squad2"),
+    about="The paper has a single BERT-Large; Base is here to have something to compare it with.")
+
+
+if __name__ == "__main__":
+  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))

@@ -1,0 +1,30 @@
+"""Table 4 of the paper: SWAG, or CODAH where that is what there is.
+
+  python experiments/table4.py --scale=laptop --output_dir=results/table4 --corpus='corpus/*.txt' --swag_dir=swag
+  python experiments/table4.py --scale=paper --print_plan
+
+CODAH has questions of the same form, a fiftieth as many; the report says which it was.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+
+EXPERIMENT = Experiment(
+    name="table4", title="Table 4: SWAG",
+    rows=(
+        Row("BERT-Base", Model(), {"swag": 81.6}),
+        Row("BERT-Large", Model("large"), {"swag": 86.6}),
+    ),
+    columns=("swag",),
+    about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.")
+
+
+if __name__ == "__main__":
+  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))

@@ -1,0 +1,41 @@
+"""Table 7 of the paper: named entities from the activations of a model that stays as it is.
+
+  python experiments/table7.py --scale=laptop --output_dir=results/table7 --corpus='corpus/*.txt' --ner_dir=conll2003
+  python experiments/table7.py --scale=paper --print_plan
+
+A BiLSTM reads the activations of some layers; the last row fine-tunes the model instead. The model is cased.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+
+_MODEL = Model("12-768-12", cased=True)
+
+
+def _row(name: str, f1: float) -> Row:
+  return Row(name, _MODEL, {"ner_features": f1}, layers=name)
+
+
+EXPERIMENT = Experiment(
+    name="table7", title="Table 7: named entities from fixed activations",
+    rows=(
+        _row("embeddings", 91.0),
+        _row("second to last", 95.6),
+        _row("last", 94.9),
+        _row("weighted sum of the last four", 95.9),
+        _row("concatenation of the last four", 96.1),
+        _row("weighted sum of all layers", 95.5),
+    ),
+    columns=("ner_features",),
+    about="Six choices of what a two-layer BiLSTM reads. Scores are entity F1 on the development set.")
+
+
+if __name__ == "__main__":
+  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))

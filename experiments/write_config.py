@@ -1,0 +1,18 @@
+"""Writes a bert_config.json for a vocabulary: any number of layers, hidden units and heads.
+
+  python experiments/write_config.py --vocab_file=my_vocab/vocab.txt --num_hidden_layers=6 --hidden_size=768 \\
+      --num_attention_heads=3 --output_dir=my_config
+
+vocab/build_vocab.py writes those of the published sizes.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from common import cli
+from experiments.runner.model_files import ConfigOptions
+
+if __name__ == "__main__":
+  cli.run(ConfigOptions, "experiments.runner.model_files:write_config")

@@ -1,0 +1,44 @@
+"""Steps run in this process, one after the other: TensorFlow is imported once, and not by every step."""
+
+import contextlib
+import dataclasses
+import gc
+import traceback
+
+from common import cli
+from common.errors import UserError
+from experiments.runner import scripts
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+  """A command that has ended."""
+
+  status: int
+
+  def poll(self) -> int:
+    return self.status
+
+  def terminate(self) -> None:
+    """It has ended."""
+
+  def kill(self) -> None:
+    """It has ended."""
+
+
+def launch(command: list[str], log_file: str) -> Ended:
+  """Does what the process would do, whose output goes to the log."""
+  with open(log_file, "a") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+    try:
+      status = scripts.target(command[0])(cli.parse(scripts.options_class(command[0]), command)) or 0
+    except UserError as error:
+      status = cli.fail(error)
+    except Exception:
+      traceback.print_exc()
+      status = 1
+  if command[0].startswith("run_"):
+    import keras
+
+    keras.backend.clear_session()
+    gc.collect()
+  return Ended(status)

@@ -1,0 +1,130 @@
+"""The plans of all experiments at all scales: every command parses, every file is made before it is read."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from common.errors import UserError
+from experiments import all as every
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.plans import describe
+from experiments.runner.run import make_plan
+from experiments.runner.scales import find_scale
+from experiments.runner.scripts import SCRIPTS
+from experiments.runner.steps import Given, Made
+from tests.conftest import PROJECT
+
+SMALL = Experiment(name="small", title="Small", about="Of a pre-training.", rows=(Row("base", Model()),),
+                   columns=("perplexity",))
+
+
+def planned(scale: str, experiments, **changes):
+  options = ExperimentOptions(scale=scale, print_plan=True, **changes)
+  options.check()
+  return *make_plan(experiments, options, find_scale(scale)), options
+
+
+@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
+def test_every_command_of_every_experiment_parses(scale):
+  """And every file that is read is given, or made by an earlier step: `Plan.add` refuses anything else."""
+  plan, experiments, _ = planned(scale, every.EXPERIMENTS, seeds=(1, 2))
+  plan.check()
+  assert len(experiments) == len(every.EXPERIMENTS) == 11 and len(plan.steps) > 100
+  # Flags that name files name none that is neither a step's nor the user's.
+  for step in plan.steps.values():
+    for name, value in step.flags.items():
+      if name.endswith(("_file", "_dir")) or name in ("init_checkpoint", "ensemble"):
+        values = value if isinstance(value, tuple) else (value,)
+        assert all(isinstance(one, (Made, Given)) for one in values), (step.name, name)
+  # What is shown is what there is.
+  for one in experiments:
+    assert {steps.step for found in one.results.values() for steps in found} <= set(plan.steps)
+    # No two points of a curve are the same checkpoint, where there are enough steps.
+    if one.experiment.x and scale != "toy":
+      for name in one.columns:
+        points = [result.step for row in one.rows for result in one.results[row.name, name]]
+        assert len(set(points)) == len(points) == 2 * len(one.rows)
+
+
+def test_the_settings_of_the_paper():
+  plan, _, _ = planned("paper", every.EXPERIMENTS, seeds=(1,))
+  run = plan.steps["pretrain-L12-H768-A12-seed1"]
+  told = {name: run.flags[name] for name in ("train_batch_size", "learning_rate", "num_train_steps",
+                                             "num_warmup_steps")}
+  assert told == {"train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
+                  "num_warmup_steps": 10_000}
+  assert run.work.examples == 256_000_000
+  (phases,) = [word for word in plan.command(run) if word.startswith("--phases=")]
+  assert phases == ("--phases=128:0.9:results/steps/records-train-128-80_10_10/train.tfrecord-*-of-*,"
+                    "512:0.1:results/steps/records-train-512-80_10_10/train.tfrecord-*-of-*")
+  tuned = plan.steps["mnli-L12-H768-A12-seed1-run1"]
+  assert tuned.flags["learning_rate"] == (5e-5, 4e-5, 3e-5, 2e-5) and tuned.flags["num_train_epochs"] == 3
+  # Table 1, table 5, table 6 and figure 5 share their model; the members of the ensemble have seeds of their own.
+  assert sum(name.startswith("pretrain-L12-H768-A12-seed") for name in plan.steps) == 1
+  assert sum(name.startswith("pretrain-L24-H1024-A16-seed") for name in plan.steps) == 7
+
+
+def test_a_plan_for_people():
+  plan, experiments, options = planned("paper", [SMALL])
+  text = describe(plan, experiments, options, find_scale("paper"))
+  assert "# pretrain-L12-H768-A12-seed1: 256,000,000 examples, 2.4e+19 FLOP" in text
+  assert "python run_pretraining.py \\\n    --do_train" in text and "hours, of training alone" in text
+  # A million steps of BERT-Base are the four days of the paper.
+  assert "16 TPU v2 chips                     96" in text
+
+
+def test_json_and_shell():
+  plan, experiments, options = planned("laptop", [SMALL], plan_format="json", corpus="mine/*.txt")
+  found = json.loads(describe(plan, experiments, options, find_scale("laptop")))
+  names = [step["name"] for step in found["steps"]]
+  for number, step in enumerate(found["steps"]):
+    assert set(step["needs"]) <= set(names[:number])
+    assert step["command"][:2] == ["python", plan.steps[step["name"]].script]
+  assert found["steps"][0]["reads"] == ["mine/*.txt"]
+  shell = describe(plan, experiments, options.replace(plan_format="shell"), find_scale("laptop"))
+  assert subprocess.run(["sh", "-n"], input=shell, text=True, check=False).returncode == 0
+  assert "'--input_file=mine/*.txt'" in shell
+
+
+def test_make_takes_the_makefile(tmp_path):
+  """It would run the steps in an order that works, and those that are done not again."""
+  directory = str(tmp_path / "out")
+  plan, experiments, options = planned("laptop", [SMALL], plan_format="make", corpus="mine.txt", output_dir=directory)
+  (tmp_path / "steps.mk").write_text(describe(plan, experiments, options, find_scale("laptop")))
+
+  def shown() -> list[str]:
+    done = subprocess.run(["make", "-n", "-f", tmp_path / "steps.mk"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("python ")]
+
+  scripts = shown()
+  assert scripts[0] == "data_gen/prepare_corpus.py" and scripts.count("run_pretraining.py") == 3
+  assert len(scripts) == len(plan.steps)
+  os.makedirs(os.path.join(directory, "steps", "corpus"))
+  open(os.path.join(directory, "steps", "corpus", "train.txt"), "w").close()
+  assert shown() == scripts[1:]
+  with pytest.raises(UserError, match="make does not take blanks"):
+    plan.directory = "two words"
+    describe(plan, experiments, options, find_scale("laptop"))
+
+
+def test_what_is_said_of_the_scripts_is_what_they_call():
+  for script, (options, target) in SCRIPTS.items():
+    source = (PROJECT / script).read_text()
+    module, _, name = options.partition(":")
+    assert f"import {name}" in source and f"from {module} import" in source
+    assert f'cli.run({name}, "{target}")' in source
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({}, "--output_dir must be given"),
+    ({"output_dir": "x", "seeds": (1, 1)}, "a seed is there twice"),
+    ({"output_dir": "x", "scale": "paper"}, "--scale=paper needs --corpus"),
+    ({"output_dir": "a,b"}, "commas"),
+])
+def test_options(changes, message):
+  with pytest.raises(UserError, match=message):
+    ExperimentOptions(**changes).check()

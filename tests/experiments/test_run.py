@@ -1,0 +1,172 @@
+"""Whole experiments at toy scale, on small files of every kind: every sort of step is run for real, in this process."""
+
+import contextlib
+import dataclasses
+import gzip
+import json
+import os
+import shutil
+
+import pytest
+
+from common.errors import UserError
+from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import run
+from tests.conftest import PROJECT
+from tests.experiments.in_process import launch
+
+_LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)
+TABLE = Experiment(
+    name="table", title="A table of everything", about="What every kind of step makes.",
+    rows=(Row("both ways", Model(), {"mrpc": 86.7}, submission=True),
+          Row("left to right", _LEFT_TO_RIGHT, {"mrpc": 77.5}, bilstm=True)),
+    columns=("mrpc", "qqp"))
+WORDS = Experiment(
+    name="words", title="Words and choices", about="The other kinds.",
+    rows=(Row("last", Model(), {"ner_features": 94.9}),),
+    columns=("perplexity", "ner", "ner_features", "swag", "squad"))
+CURVE = Experiment(
+    name="curve", title="A curve", about="Checkpoints on the way.",
+    rows=(Row("half", Model(), at=0.5, curve="both ways"),), columns=("mnli",), x="flops",
+    published=(("another", 1e9, 60.0),), orders_rows=False)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+  """Directories of small files in the layouts of GLUE, SQuAD, CODAH and WNUT, and a text."""
+  folder = tmp_path_factory.mktemp("data")
+  (folder / "text.txt").write_bytes(gzip.decompress((PROJECT / "samples" / "corpus.txt.gz").read_bytes())[:60_000])
+  names = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "index\t#1 ID\t#2 ID\t#1 String\t#2 String"]
+  # As many as the submission expects.
+  test = [f"{number}\t1\t2\tIt is sorted.\tIt is a list." for number in range(1725)]
+  mrpc = [f"{number % 2}\t1\t2\tThe array {number} is sorted.\tA list of {number} is returned." for number in range(24)]
+  mnli = "\t".join([*("index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
+                      "sentence2_parse sentence1 sentence2 label1 label2 label3 label4 label5 gold_label".split())])
+  labels = ("neutral", "entailment", "contradiction")
+  pairs = ["\t".join([*"-" * 8, f"Premise {number // 3} is here.", f"And {number} follows.", *"-" * 5,
+                      labels[number % 3]]) for number in range(30)]
+  for path, lines in (("glue/MRPC/train.tsv", [names[0], *mrpc]), ("glue/MRPC/dev.tsv", [names[0], *mrpc[:8]]),
+                      ("glue/MRPC/test.tsv", [names[1], *test]), ("glue/MNLI/dev_matched.tsv", [mnli, *pairs])):
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text("\n".join(lines) + "\n")
+  for split, name in (("train", "questions_train.json"), ("dev", "questions_dev.json")):
+    questions = json.loads((PROJECT / "samples" / name).read_text())
+    questions["data"] = questions["data"][:2]
+    (folder / "squad").mkdir(exist_ok=True)
+    (folder / "squad" / f"{split}-v1.1.json").write_text(json.dumps(questions))
+    rows = "".join(f"{number},v,{number},The sun. It,The sun.,It,gold,rises.,sets.,sings.,sleeps.,{number % 4}\n"
+                   for number in range(6))
+    (folder / "swag").mkdir(exist_ok=True)
+    (folder / "swag" / f"codah_fold0_{split}.swag.csv").write_text(
+        ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n" + rows)
+    (folder / "ner").mkdir(exist_ok=True)
+    (folder / "ner" / f"small_{split}.conll").write_text("Ada\tB-person\nwrote\tO\nit\tO\n\nOslo\tB-place\n\n" * 6)
+  return folder
+
+
+def make_options(data, output_dir, **changes) -> ExperimentOptions:
+  return ExperimentOptions(**{
+      "scale": "toy", "output_dir": str(output_dir), "corpus": str(data / "text.txt"), "glue_dir": str(data / "glue"),
+      "squad_dir": str(data / "squad"), "swag_dir": str(data / "swag"), "ner_dir": str(data / "ner"), "jobs": 1,
+      "seeds": (1,), **changes})
+
+
+@pytest.fixture(scope="module")
+def results(data, tmp_path_factory):
+  """An output directory with all three experiments, and what was printed."""
+  folder = tmp_path_factory.mktemp("results")
+  with open(folder / "printed.txt", "w") as printed, contextlib.redirect_stdout(printed):
+    assert run([TABLE, WORDS, CURVE], make_options(data, folder), launch) == 0
+  return folder
+
+
+def report(results, name: str) -> dict:
+  return json.loads((results / f"{name}.json").read_text())
+
+
+def test_every_number_and_where_it_comes_from(results):
+  found = report(results, "table")
+  assert found["columns"] == {"mrpc": "MRPC"}
+  for row in found["rows"]:
+    for cell in row["columns"].values():
+      (step,) = cell["steps"]
+      written = json.loads((results / "steps" / step["step"] / "eval_results.json").read_text())
+      assert cell["mean"] == cell["seeds"]["1"] == pytest.approx(100 * written["eval_accuracy"])
+      assert cell["standard_deviation"] is None and cell["degenerate_runs"] == ("degenerate" in written)
+  assert found["rows"][0]["columns"]["mrpc"]["paper"] == 86.7
+  assert "nothing is known of chance" in found["orders"]["mrpc"]["sentence"]
+  words = report(results, "words")["rows"][0]["columns"]
+  assert words["perplexity"]["mean"] > 1 and words["perplexity"]["paper"] is None
+  assert set(words) == {"perplexity", "ner", "ner_features", "swag", "squad"}
+  assert all(cell["mean"] is not None for cell in words.values())
+
+
+def test_the_report_for_people(results):
+  text = (results / "table.md").read_text()
+  assert text.startswith("# A table of everything\n") and "(86.7)" in text
+  assert "- QQP F1 is left out: " in text
+  assert "run_pretraining.py --do_train" in text and "--bilstm_units=16" in text and "Seeds: 1." in text
+  page = (results / "table.html").read_text()
+  assert "<table>" in page and '<img alt="table-mrpc.png" src="table-mrpc.png"' in page
+  assert (results / "table-mrpc.png").stat().st_size > 1000 and (results / "curve-mnli.svg").exists()
+  assert "four fifths of it are trained on" in (results / "curve.md").read_text()
+  assert "note: CODAH (fold 0) instead of SWAG" in (results / "printed.txt").read_text()
+
+
+def test_left_to_right_is_what_is_pretrained_and_fine_tuned(results):
+  runs = [name for name in os.listdir(results / "steps") if "-ltr" in name and not name.startswith("config")]
+  assert len(runs) == 2
+  for name in runs:
+    config = json.loads((results / "steps" / name / "bert_config.json").read_text())
+    assert config["is_decoder"] is True
+  found = json.loads((results / "steps" / next(name for name in runs if "pretrain" in name) / "eval_results.json"
+                      ).read_text())
+  assert "next_token_loss" in found and "next_sentence_loss" not in found
+
+
+def test_a_point_of_a_curve_is_a_checkpoint_on_the_way(results):
+  (row,) = report(results, "curve")["rows"]
+  (step,) = row["columns"]["mnli"]["steps"]
+  assert step["examples"] == 8 and step["flops"] > 0
+  flags = json.loads((results / "steps" / step["step"] / "flags.json").read_text())
+  assert "pretrain-L1-H16-A2-seed1/ckpt-2" in json.dumps(flags)
+
+
+def test_a_submission(results):
+  text = (results / "table.md").read_text()
+  assert "The submission of both ways: " in text
+  assert (results / "steps" / "submission-L1-H16-A2" / "glue.zip").exists()
+
+
+def test_again_nothing_is_run_and_the_report_is_the_same(results, data, capsys):
+  before = {path.name: path.read_bytes() for path in results.glob("*.*") if path.name != "printed.txt"}
+  assert len(before) > 10
+
+  def refuse(command: list[str], log_file: str):
+    raise AssertionError(f"{command} was run again")
+
+  assert run([TABLE, WORDS, CURVE], make_options(data, results), refuse) == 0
+  assert {path.name: path.read_bytes() for path in results.glob("*.*") if path.name != "printed.txt"} == before
+  assert "table: " in capsys.readouterr().out
+
+
+def test_a_report_of_steps_that_were_run_elsewhere(results, data, tmp_path, capsys):
+  """By make say, which leaves no state here."""
+  shutil.copytree(results / "steps", tmp_path / "steps")
+  shutil.rmtree(tmp_path / "steps" / "mrpc-L1-H16-A2-seed1-run1")
+  assert run([TABLE], make_options(data, tmp_path, report_only=True), None) == 0
+  text = (tmp_path / "table.md").read_text()
+  assert "run elsewhere" in text and "| both ways     | - (86.7)" in text and "**Not complete**: mrpc-L1-H16" in text
+  assert "1 of 13 steps have no result: mrpc-L1-H16-A2-seed1-run1\n" in capsys.readouterr().out
+  before, after = (json.loads((folder / "table.json").read_text())["rows"][1]["columns"]["mrpc"]["mean"]
+                   for folder in (results, tmp_path))
+  assert before == after
+
+
+def test_nothing_to_measure(data, tmp_path):
+  table = dataclasses.replace(TABLE, columns=("qqp", "rte"))
+  with pytest.raises(UserError, match="nothing can be measured: QQP F1 is left out: .*QQP has no train.tsv and dev"):
+    run([table], make_options(data, tmp_path), launch)
+  with pytest.raises(UserError, match="--squad_dir was not given"):
+    run([dataclasses.replace(TABLE, columns=("squad",))], make_options(data, tmp_path, squad_dir=None), launch)
