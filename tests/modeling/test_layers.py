@@ -85,5 +85,5 @@ def test_gelu_of_a_training_step_is_rounded_once_under_mixed_precision(name):
     found, exact = activation(name, training=True)(x), activation(name)(exact_inputs)
   assert found.dtype == tf.bfloat16
   for value, expected in ((found, exact), (tape.gradient(found, x), tape.gradient(exact, exact_inputs))):
-    # 8 bits of a number: half of the last one, relatively.
-    np.testing.assert_allclose(tf.cast(value, tf.float32), expected, rtol=2**-8, atol=1e-6)
+    # 8 bits of a number: half of the last one, relatively; and what float32 loses where 1 + tanh(x) is nearly 0.
+    np.testing.assert_allclose(tf.cast(value, tf.float32), expected, rtol=2**-8, atol=1e-5)
