@@ -62,8 +62,8 @@ def test_the_command(capsys):
   main(FinetuningOptions(**SMALL, programs=programs))
   printed = capsys.readouterr().out
   assert "L1-H32, batch 4, limit 24, 3,668 examples, sequences of " in printed and "2 steps in 2 turns" in printed
-  assert re.search(r"^ours +[1-9][\d.]* .* 1\.00x", printed, re.MULTILINE), printed
+  assert re.search(r"^ours +[1-9][\d.,]* .* 1\.00x", printed, re.MULTILINE), printed
   for name in programs[1:]:
-    assert re.search(rf"^{name} +[1-9][\d.]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
+    assert re.search(rf"^{name} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
   if not peers:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

@@ -34,6 +34,6 @@ def test_the_command(capsys):
   printed = capsys.readouterr().out
   assert "1,664 questions, 6,656 sequences of " in printed
   for name in programs:
-    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+    assert re.search(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE), printed
   if not peers:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

@@ -43,6 +43,6 @@ def test_the_command(predict, capsys):
   printed = capsys.readouterr().out
   assert "3,392 sentences, sequences of " in printed
   for name in programs:
-    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+    assert re.search(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE), printed
   if not peers:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")

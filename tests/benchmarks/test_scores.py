@@ -83,4 +83,4 @@ def test_squad(model, tmp_path, capsys):
   squad_scores.main(squad_scores.SquadScoresOptions(
       **SETTINGS, max_query_length=5, doc_stride=4, train_file=str(path), predict_file=str(path), model=model))
   scores = printed_scores(capsys, 1)
-  assert {"exact_match", "f1"} <= set(scores) and 0 <= scores["exact_match"] <= scores["f1"] <= 100
+  assert {"exact", "f1"} <= set(scores) and 0 <= scores["exact"] <= scores["f1"] <= 100

@@ -57,7 +57,7 @@ def test_the_command(tmp_path, capsys):
   printed = capsys.readouterr().out
   assert "3 questions in 5 windows, batch 2" in printed
   for name in programs:
-    assert re.search(rf"^{name} +[1-9][\d.]* ", printed, re.MULTILINE), printed
+    assert re.search(rf"^{name} +[1-9][\d.,]* ", printed, re.MULTILINE), printed
   if not peers:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
 
