@@ -1,4 +1,4 @@
-"""What packing is worth: tokens that are no padding per second, packed against unpacked, in one run.
+r"""What packing is worth: tokens that are no padding per second, packed against unpacked, in one run.
 
   python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt
   python benchmarks/packing.py --input_file=corpus.txt --vocab_file=vocab.txt --lengths=512 --sizes=L4-H256 \

@@ -9,12 +9,15 @@ weights of the new head.
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import peers
 from common.options import Options, option
-from training.examples import Examples, assemble, epoch_batches, sorted_batches
+
+if TYPE_CHECKING:
+  from training.examples import Examples
 
 _PREDICTED_TOGETHER = 32
 
@@ -49,7 +52,7 @@ def compare(options: ScoresOptions, fine_tune: Callable[[int], dict[str, float]]
     print(f"{name} of {len(values)} seeds: {np.mean(values):.4f}{deviation}")
 
 
-def fine_tune(options: ScoresOptions, seed: int, make_model: Callable[[], object], examples: Examples, limit: int,
+def fine_tune(options: ScoresOptions, seed: int, make_model: Callable[[], object], examples: "Examples", limit: int,
               labels_of: Callable[[dict], dict[str, np.ndarray]], evaluate: Callable[[object], dict[str, float]],
               main_metric: str, test: Callable[[object], dict[str, float]] = lambda model: {}) -> dict[str, float]:
   """One fine-tuning.
@@ -71,6 +74,8 @@ def fine_tune(options: ScoresOptions, seed: int, make_model: Callable[[], object
   import torch
   import transformers
 
+  from training.examples import assemble, epoch_batches
+
   torch.manual_seed(seed)
   model = make_model()
   optimizer = peers.torch_optimizer(model, options.learning_rate)
@@ -90,9 +95,11 @@ def fine_tune(options: ScoresOptions, seed: int, make_model: Callable[[], object
   return best
 
 
-def outputs_of(model, examples: Examples, limit: int) -> Iterator[tuple[np.ndarray, dict]]:
+def outputs_of(model, examples: "Examples", limit: int) -> Iterator[tuple[np.ndarray, dict]]:
   """(rows, what the model returns for them) of all examples, sorted by length, without dropout."""
   import torch
+
+  from training.examples import assemble, sorted_batches
 
   model.eval()
   with torch.no_grad():
@@ -101,7 +108,7 @@ def outputs_of(model, examples: Examples, limit: int) -> Iterator[tuple[np.ndarr
       yield chosen, model(**peers.torch_features(batch))
 
 
-def row_logits(model, examples: Examples, limit: int) -> np.ndarray:
+def row_logits(model, examples: "Examples", limit: int) -> np.ndarray:
   """float32 [E, C]: the logits of every example."""
   found = [(chosen, outputs["logits"].numpy()) for chosen, outputs in outputs_of(model, examples, limit)]
   logits = np.empty((len(examples), found[0][1].shape[-1]), np.float32)
@@ -110,7 +117,7 @@ def row_logits(model, examples: Examples, limit: int) -> np.ndarray:
   return logits
 
 
-def token_logits(model, examples: Examples, limit: int, names: Sequence[str]) -> tuple[np.ndarray, ...]:
+def token_logits(model, examples: "Examples", limit: int, names: Sequence[str]) -> tuple[np.ndarray, ...]:
   """float32 [T, ...] for each of the names of outputs: the logits of every token, sequences concatenated."""
   found: list[list[np.ndarray]] = [[]] * len(examples)
   for chosen, outputs in outputs_of(model, examples, limit):

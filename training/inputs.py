@@ -20,6 +20,8 @@ import tensorflow as tf
 _SHUFFLE_BUFFER = 8192
 # Steps after which records that hold several examples have been dealt out evenly.
 _STEPS_PER_CYCLE = 256
+# TensorFlow's own where a program has set no global seed.
+_GRAPH_SEED = 87654321
 # The pass of an evaluation; those of training count from 0.
 _EVALUATION_PASS = -1
 # Files read at the same time, and bytes read from each at once.
@@ -177,6 +179,8 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
   order = tf.random.experimental.stateless_shuffle(
       tf.range(len(files.paths)), seed=tf.stack([tf.constant(seed, tf.int64), epoch]))
   stream = _read(tf.gather(files.paths, order), tf.gather(files.gzipped, order))
+  # Of the graph of this function alone. The order must not depend on a global seed, which some library may have set.
+  tf.random.set_seed(_GRAPH_SEED)
   # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an epoch.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
