@@ -231,7 +231,7 @@ def test_packed_rows_hold_the_same_sequences(golden, uncased_vocab, tmp_path, sm
   (tmp_path / "corpus.txt").write_bytes((golden / "pretraining_data" / "sample_corpus.txt").read_bytes())
   found = {}
   for packed in (False, True):
-    result, shards = _generate(tmp_path, uncased_vocab, 2, max_seq_length=64, max_predictions_per_seq=10, dupe_factor=8,
+    result, shards = _generate(tmp_path, uncased_vocab, 2, max_seq_length=64, max_predictions_per_seq=10, dupe_factor=1,
                                dynamic_masking=True, packed=packed)
     sequences = [sequence for shard in range(2) for row in records.read_examples(str(tmp_path / f"records-{shard}"))
                  for sequence in records.split_row(row)]
