@@ -25,7 +25,7 @@ TABLE = Experiment(
 WORDS = Experiment(
     name="words", title="Words and choices", about="The other kinds.",
     rows=(Row("last", Model(), {"ner_features": 94.9}),),
-    columns=("perplexity", "ner", "ner_features", "squad"))
+    columns=("perplexity", "ner", "ner_features", "swag", "squad"))
 CURVE = Experiment(
     name="curve", title="A curve", about="Checkpoints on the way.",
     rows=(Row("half", Model(), at=0.5, curve="both ways"),), columns=("mnli",), x="flops",
@@ -98,7 +98,7 @@ def test_every_number_and_where_it_comes_from(results):
   assert "nothing is known of chance" in found["orders"]["mrpc"]["sentence"]
   words = report(results, "words")["rows"][0]["columns"]
   assert words["perplexity"]["mean"] > 1 and words["perplexity"]["paper"] is None
-  assert set(words) == {"perplexity", "ner", "ner_features", "squad"}
+  assert set(words) == {"perplexity", "ner", "ner_features", "swag", "squad"}
   assert all(cell["mean"] is not None for cell in words.values())
 
 
