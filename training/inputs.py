@@ -84,6 +84,11 @@ class BatchSizes:
     return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
 
   @property
+  def is_constant(self) -> bool:
+    """Whether every step takes as many."""
+    return len(self.sizes) == 1
+
+  @property
   def largest(self) -> int:
     """Records of a batch at most, copies counted."""
     return self.padded or max(self.sizes)
@@ -100,7 +105,7 @@ class BatchSizes:
 
   def after(self, place):
     """The place in the stream after the step that begins at `place`: both int64 [], tensors."""
-    if len(self.sizes) == 1:
+    if self.is_constant:
       return place + self.sizes[0]
     total = int(self.ends[-1])
     begun = place - self.first
@@ -136,22 +141,20 @@ def training_dataset(
   cycle = int(batch_sizes.ends[-1])
   start_example = max(start_example - batch_sizes.first, 0)
   # In the middle of a cycle of unequal steps the cycle is read from its beginning.
-  begin = start_example if len(batch_sizes.sizes) == 1 else start_example // cycle * cycle
+  begin = start_example if batch_sizes.is_constant else start_example // cycle * cycle
   first_epoch, used = divmod(begin, files.num_examples)
   epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
   stream = epochs.flat_map(lambda epoch: _in_pass(_shuffled_epoch(files, seed, epoch), epoch)).skip(used)
   batches = stream.batch(cycle, drop_remainder=True)
-  if len(batch_sizes.sizes) == 1:
+  if batch_sizes.is_constant:
     batches = batches.map(lambda records, passes: (records, passes, None))
   else:
     done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
     batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
-  if batch_sizes.padded is None and len(batch_sizes.sizes) > 1:
-    batches = batches.map(_drop_copies)
-    dataset = without_auto_sharding(batches.map(
-        parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE))
-  else:
+  if batch_sizes.is_constant or batch_sizes.padded:
     dataset = _for_replicas(batches, parse, batch_sizes.largest, context)
+  else:
+    dataset = _parsed(batches.map(_drop_copies), parse)
   # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
   return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
@@ -240,10 +243,13 @@ def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: 
       features["is_real_example"] = part["is_real_example"]
     return features
 
-  # Parsing is spread over the cores; the order is kept.
-  dataset = batches.map(share).unbatch().map(
-      parse_part, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
-  return without_auto_sharding(dataset)
+  return _parsed(batches.map(share).unbatch(), parse_part)
+
+
+def _parsed(batches: tf.data.Dataset, parse: Callable) -> tf.data.Dataset:
+  """Parsing is spread over the cores; the order is kept."""
+  return without_auto_sharding(batches.map(
+      parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE))
 
 
 def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:

@@ -1,4 +1,4 @@
-"""The same sequences packed and unpacked, for tests and benchmarks of both."""
+"""The same sequences packed and unpacked, for tests of both."""
 
 import numpy as np
 import tensorflow as tf
