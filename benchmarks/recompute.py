@@ -44,12 +44,16 @@ class RecomputeOptions(TurnsOptions):
 
 def main(options: RecomputeOptions) -> None:
   if options.worker:
-    return _work(options)
+    print(json.dumps(_measure(options)), flush=True)
+    return
   config = find_config(options.size, options.vocab_size)
   commands = worker_commands(__file__, options, _PROGRAMS)
   results: dict[str, list[dict]] = {name: [] for name in _PROGRAMS}
   for _ in range(options.repetitions):
     for name, command in commands.items():
+      if options.one_process:
+        results[name].append(_measure(options.replace(worker=name)))
+        continue
       output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
       results[name].append(json.loads(output.splitlines()[-1]))
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
@@ -63,10 +67,10 @@ def main(options: RecomputeOptions) -> None:
   kept, again = medians["kept"], medians["recomputed"]
   print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
         f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")
-  return None
 
 
-def _work(options: RecomputeOptions) -> None:
+def _measure(options: RecomputeOptions) -> dict[str, float]:
+  """MiB of activations and of the process, seconds and CPU seconds of a step."""
   from benchmarks import pretraining_programs
 
   config = find_config(options.size, options.vocab_size)
@@ -84,8 +88,8 @@ def _work(options: RecomputeOptions) -> None:
     seconds.append(time.perf_counter() - began)
     cpu.append(time.process_time() - cpu_began)
   peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-  print(json.dumps({"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds),
-                    "cpu": statistics.median(cpu)}), flush=True)
+  return {"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds),
+          "cpu": statistics.median(cpu)}
 
 
 def _memory_now() -> float:

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from inference.export import export
+from inference.options import ExportOptions
 from inference.predictor import Predictor
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
@@ -132,6 +135,30 @@ def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, t
   assert converted.tensors == source.tensors
   for name in source.tensors:
     np.testing.assert_array_equal(converted.read(name), source.read(name), err_msg=name)
+
+
+def test_an_export_has_merged_weights(trained, tmp_path):
+  export(ExportOptions(init_checkpoint=str(trained), export_dir=str(tmp_path / "served")))
+  served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+  texts = ["the film was good", "a bad plot"]
+  answers = Predictor.from_checkpoint(str(trained))(texts)
+  np.testing.assert_allclose(served(text_a=tf.constant(texts))["probabilities"],
+                             [[one["probabilities"][label] for label in ("no", "yes")] for one in answers], atol=1e-5)
+
+
+def test_with_a_bilstm_on_top(folder, tmp_path):
+  """The BiLSTM is part of the head, which trains whole."""
+  options = classifier(folder, tmp_path / "run", bilstm_units=4, num_train_epochs=1)
+  assert driver.run(ClassificationTask, options) == 0
+  first = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer" not in name}
+  slots = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer/m" in name}
+  assert first and len(slots) == len(first)
+  expected = files.read_json(f"{tmp_path}/run/eval_results.json")
+  options = classifier(folder, tmp_path / "again", init_checkpoint=str(tmp_path / "run"), bert_config_file=None,
+                       do_train=False, lora_rank=0)
+  assert driver.run(ClassificationTask, options) == 0
+  found = files.read_json(str(tmp_path / "again" / "eval_results.json"))
+  assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
 
 
 TASKS = {
