@@ -86,6 +86,8 @@ class TrainingState:
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double after a while.
 _STEPS_BEFORE_DOUBLING = 2000
+# Sums of a step at most; a task has 4 to 8, the step adds 2.
+_MOST_TOTALS = 32
 
 
 class TrainingStep:
@@ -117,8 +119,10 @@ class TrainingStep:
     self._compute_gradients = tf.function(self._gradients, **compiled)
     self._apply_gradients = tf.function(self._update, **compiled)
     self._run_steps = tf.function(self._steps)
-    # What the steps of one inner loop add up to; read and reset between loops.
-    self._totals: dict[str, tf.Variable] = {}
+    # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
+    # function is traced: a function that creates variables is traced, and optimised, a second time.
+    self._totals = tf.Variable(tf.zeros([_MOST_TOTALS]), trainable=False)
+    self._names: tuple[str, ...] = ()
     self._seconds_waiting = tf.Variable(0.0, dtype=tf.float64, trainable=False)
     self._failed_step = tf.Variable(-1, dtype=tf.int64, trainable=False)
 
@@ -136,13 +140,13 @@ class TrainingStep:
     Raises:
       UserError: the loss or the gradient was not finite at one of the steps.
     """
-    for total in (*self._totals.values(), self._seconds_waiting):
-      total.assign(0.0)
+    self._totals.assign(tf.zeros([_MOST_TOTALS]))
+    self._seconds_waiting.assign(0.0)
     started = time.perf_counter()
     self._run_steps(iterator, tf.constant(steps))
     # Reading a variable waits for the steps.
     failed_step = int(self._failed_step.numpy())
-    totals = {name: float(total.numpy()) for name, total in self._totals.items()}
+    totals = dict(zip(self._names, self._totals.numpy().tolist(), strict=False))
     seconds = max(time.perf_counter() - started, 1e-9)
     if failed_step >= 0:
       raise UserError(
@@ -178,11 +182,8 @@ class TrainingStep:
     is_update = tf.math.is_finite(norm)
     # With loss scaling a step that overflows is skipped, and its norm says nothing.
     results |= {"gradient_norm": tf.where(is_update, norm, 0.0), "updates": tf.cast(is_update, tf.float32)}
-    if not self._totals:
-      with tf.init_scope():
-        self._totals = {name: tf.Variable(0.0, trainable=False, name=name) for name in results}
-    for name, value in results.items():
-      self._totals[name].assign_add(value)
+    self._names = tuple(results)
+    self._totals.assign_add(tf.pad(tf.stack(list(results.values())), [[0, _MOST_TOTALS - len(results)]]))
     # A scale of 1 can't be halved: nothing would ever be learnt again.
     can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
     failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
