@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import resource
 import signal
 
 import pytest
@@ -58,7 +59,7 @@ class Launcher:
     return Fake(2 if name in self.fails else 0)
 
 
-def make_plan(directory, seed: int = 1, resumes: bool = False) -> Plan:
+def make_plan(directory, seed: int | str = 1, resumes: bool = False) -> Plan:
   """a → b → d, a → c."""
   plan = Plan(str(directory))
   for name, needed, flags in (("a", None, {}), ("b", "a", {"seed": seed}), ("c", "a", {}), ("d", "b", {})):
@@ -151,6 +152,30 @@ def test_an_output_directory_of_another_scale(directory):
   run(make_plan(directory), Launcher())
   with pytest.raises(UserError, match="holds experiments of --scale=toy: choose another directory for --scale=paper"):
     run(make_plan(directory), Launcher(), scale="paper")
+
+
+def test_a_full_disk(directory):
+  """What could not be noted is done again, and nothing else."""
+  class FillsUp(Launcher):
+
+    def __call__(self, command: list[str], log_file: str) -> Fake:
+      process = super().__call__(command, log_file)
+      if self.ran[-1] == "b":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+      return process
+
+  # Of a size that nothing else has, such as the file that this process prints to.
+  def plan() -> Plan:
+    return make_plan(directory, seed="1" * 100_000)
+
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  try:
+    with pytest.raises(UserError, match=r"can't write .*b\.json"):
+      run(plan(), FillsUp())
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  again = Launcher()
+  assert run(plan(), again).complete == set("abcd") and again.ran == ["b", "c", "d"]
 
 
 def test_a_missing_text(directory):
