@@ -79,7 +79,7 @@ def compare(script: str, options, programs: Sequence[str], module: types.ModuleT
     return lambda: run(next(remaining))
 
   if options.worker:
-    return interleaved.serve(build(options.worker))
+    return interleaved.serve(build(options.worker), options.clock)
   seconds = interleaved.take_turns(script, options, programs, len(steps), build)
   lengths = examples.row_lengths
   sequences = f"{len(lengths):,} sequences" if len(lengths) > len(examples) else "sequences"

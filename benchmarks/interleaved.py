@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from common.options import Options, option
 
 _RESAMPLES = 2000
+_CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 # Lines of a program's standard error that are kept for the message about its end.
 _LAST_LINES = 20
 # What TensorFlow's, OpenMP's and MKL's thread pools are made by.
@@ -34,6 +35,9 @@ class TurnsOptions(Options):
   directory: str | None = option(None, "Where the benchmark has put what the programs share.")
   threads: int | None = option(None, "Threads of each program, and cores that it stays on.", minimum=1,
                                default_text="one for every core")
+  clock: str = option(
+      "wall", "What is counted: the time that passes, or (cpu) the processor time of a program, which others on the "
+      "machine change less. With cpu give --threads=1: threads that wait for each other count, too.", choices=_CLOCKS)
   order_seed: int = option(0, "Of the order of the programs, another one in every turn.", minimum=0)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
@@ -58,15 +62,16 @@ def worker_commands(script: str, options: TurnsOptions, programs: Sequence[str])
   return {program: [sys.executable, os.path.abspath(script), *flags, f"--worker={program}"] for program in programs}
 
 
-def serve(measure: Callable[[], None]) -> None:
+def serve(measure: Callable[[], None], clock: str) -> None:
   """The measured process: says that it is ready, then runs `measure` once for every line it is sent.
 
   Args:
     measure: does the work and returns when it is done.
+    clock: of the options.
   """
   print(json.dumps({"ready": True}), flush=True)
   for _ in sys.stdin:
-    print(json.dumps({"seconds": _timed(measure)}), flush=True)
+    print(json.dumps({"seconds": _timed(measure, clock)}), flush=True)
 
 
 def take_turns(script: str, options: TurnsOptions, programs: Sequence[str], turns: int,
@@ -74,7 +79,7 @@ def take_turns(script: str, options: TurnsOptions, programs: Sequence[str], turn
   """Starts the programs and measures them in turns.
 
   Args:
-    script: path of the benchmark, which calls `serve(build(options.worker))` where `--worker` is given.
+    script: path of the benchmark, which calls `serve(build(options.worker), options.clock)` where `--worker` is given.
     options: its options.
     programs: their names.
     turns: of each.
@@ -86,9 +91,10 @@ def take_turns(script: str, options: TurnsOptions, programs: Sequence[str], turn
   """
   cores = _cores(options.threads)
   print(f"{len(cores)} thread{'s' * (len(cores) > 1)} on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
-        f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order", flush=True)
+        f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
+        f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
   if options.one_process:
-    running = {name: _Here(build(name)) for name in programs}
+    running = {name: _Here(build(name), options.clock) for name in programs}
   else:
     # One at a time: building one program must not slow down another's warm-up.
     running = {name: _Process(command, cores) for name, command in worker_commands(script, options, programs).items()}
@@ -212,20 +218,20 @@ class _Here:
 
   problem = None
 
-  def __init__(self, measure: Callable[[], None]):
-    self._measure = measure
+  def __init__(self, measure: Callable[[], None], clock: str):
+    self._measure, self._clock = measure, clock
 
   def turn(self) -> float:
-    return _timed(self._measure)
+    return _timed(self._measure, self._clock)
 
   def end(self) -> None:
     """Nothing: there is no process."""
 
 
-def _timed(measure: Callable[[], None]) -> float:
-  began = time.perf_counter()
+def _timed(measure: Callable[[], None], clock: str) -> float:
+  began = _CLOCKS[clock]()
   measure()
-  return time.perf_counter() - began
+  return _CLOCKS[clock]() - began
 
 
 def _cores(threads: int | None) -> list[int]:

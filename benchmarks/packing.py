@@ -47,7 +47,7 @@ class PackingOptions(interleaved.TurnsOptions):
 
 def main(options: PackingOptions) -> None:
   if options.worker:
-    return interleaved.serve(_build(options, options.worker))
+    return interleaved.serve(_build(options, options.worker), options.clock)
   with tempfile.TemporaryDirectory() as folder:
     print(f"{'size':9} {'length':>6}  {'padding, unpacked':>17} {'packed':>7}  {'packed is faster by':>19}  "
           "95 % interval  of what is allowed")

@@ -53,7 +53,7 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 
 def main(options: PretrainingStepOptions) -> None:
   if options.worker:
-    return interleaved.serve(_build(options, options.worker))
+    return interleaved.serve(_build(options, options.worker), options.clock)
   # Before the programs start, so that a wrong --size is one error and not one of each.
   config = find_config(options.size, options.vocab_size)
   config.check_sequence_length(options.max_seq_length)

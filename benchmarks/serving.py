@@ -48,7 +48,7 @@ class ServingOptions(interleaved.TurnsOptions):
 
 def main(options: ServingOptions) -> None:
   if options.worker:
-    return interleaved.serve(_build(options, options.worker))
+    return interleaved.serve(_build(options, options.worker), options.clock)
   lines = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
   lines, _ = texts.split([line for line in lines if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:

@@ -51,7 +51,7 @@ class SquadBenchmarkOptions(interleaved.TurnsOptions):
 
 def main(options: SquadBenchmarkOptions) -> None:
   if options.worker:
-    return interleaved.serve(_build(options, options.worker))
+    return interleaved.serve(_build(options, options.worker), options.clock)
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
     options = options.replace(directory=directory)

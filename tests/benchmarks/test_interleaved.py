@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import time
 
 import pytest
 
@@ -69,6 +70,14 @@ def test_in_one_process(tmp_path):
   seconds = interleaved.take_turns("", ScriptOptions(one_process=True), ("a", "b"), 2,
                                    lambda name: lambda: done.append(name))
   assert sorted(done) == ["a", "a", "b", "b"] and [len(turns) for turns in seconds.values()] == [2, 2]
+
+
+def test_processor_time(capsys):
+  """A program that only waits takes none."""
+  seconds = interleaved.take_turns("", ScriptOptions(one_process=True, clock="cpu"), ("a",), 2,
+                                   lambda name: lambda: time.sleep(0.2))
+  assert all(0 <= taken < 0.1 for taken in seconds["a"])
+  assert capsys.readouterr().out.endswith("2 turns in shuffled order, processor time\n")
 
 
 def test_figures(capsys):
