@@ -25,7 +25,7 @@ demo: env
 test: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # All commands of README, at small sizes.
 pages: env

@@ -14,6 +14,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A minute or more each: they come first, so that at the end neither of two processes waits for the other.
+_LONGEST = ("test_run_pretraining.py", "experiments/test_run.py", "training/test_devices.py", "test_run_classifier.py",
+            "test_run_squad.py", "training/test_packed.py", "tasks/test_run.py", "data_gen/pretraining/test_generation.py")
+
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -23,6 +27,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+  items.sort(key=lambda item: not item.path.as_posix().endswith(_LONGEST))
   for item in items:
     if {"golden", "full_golden", "golden_set"} & set(getattr(item, "fixturenames", ())):
       item.add_marker(pytest.mark.golden)
