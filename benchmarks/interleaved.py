@@ -156,14 +156,15 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
   first = next(iter(seconds), None)
   if first is None:
     return
+  wide = max(22, *map(len, seconds))
   headings = "".join(f"  {heading:>{_width(heading, texts)}}" for heading, texts in columns.items())
-  print(f"{'program':22} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  95 % interval")
+  print(f"{'program':{wide}} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  95 % interval")
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
     more = "".join(f"  {texts.get(name, ''):>{_width(heading, texts)}}" for heading, texts in columns.items())
     ratio = f"{median_ratio(turns, seconds[first]):.2f}x"
     interval = "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(turns, seconds[first]))
-    print(f"{name:22} {middle:12,.1f}  {f'{low:,.1f} to {high:,.1f}':>18}{more}  {ratio:>20}  {interval}".rstrip())
+    print(f"{name:{wide}} {middle:12,.1f}  {f'{low:,.1f} to {high:,.1f}':>18}{more}  {ratio:>20}  {interval}".rstrip())
 
 
 class _Process:
