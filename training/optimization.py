@@ -47,8 +47,9 @@ class AdamWeightDecay:
     self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
     self.m = [_slot(variable) for variable in self.variables]
     self.v = [_slot(variable) for variable in self.variables]
-    # One pass over each weight and its slots instead of a dozen, whether or not the rest of the step is compiled.
-    self._assign = tf.function(self._assign_all, jit_compile=True, autograph=False)
+    # One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is compiled; compiled
+    # once for each shape, where one function of all weights would take many seconds.
+    self._change = tf.function(self._changed, jit_compile=True, autograph=False)
 
   def slots(self) -> dict[str, dict[str, tf.Variable]]:
     """Slot name ("m", "v") → original variable name → slot variable, for checkpoints."""
@@ -74,28 +75,31 @@ class AdamWeightDecay:
       t = tf.cast(step + 1, tf.float32)
       m_scale = 1.0 / (1.0 - self.beta_1**t)
       v_scale = 1.0 / (1.0 - self.beta_2**t)
-    rates = (scale, m_scale, v_scale, learning_rate, tf.math.is_finite(norm))
-    self._assign(gradients, rates, skip_non_finite)
-    return norm
-
-  def _assign_all(self, gradients: Sequence[tf.Tensor], rates: tuple, skip_non_finite: bool) -> None:
-    scale, m_scale, v_scale, learning_rate, finite = rates
+    finite = tf.math.is_finite(norm)
     for variable, m, v, gradient, decayed, factor in zip(
         self.variables, self.m, self.v, gradients, self.decayed, self.rate_factors, strict=True):
-      gradient = gradient * scale
-      new_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
-      new_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
-      change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + self.epsilon)
-      if decayed:
-        change += self.weight_decay_rate * variable
       rate = learning_rate if factor == 1.0 else learning_rate * factor
-      new_value = variable - rate * change
-      if skip_non_finite:
-        new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
-        new_value = tf.where(finite, new_value, variable)
-      m.assign(new_m)
-      v.assign(new_v)
-      variable.assign(new_value)
+      changed = self._change(tuple(map(tf.convert_to_tensor, (variable, m, v, gradient))),
+                             (scale, m_scale, v_scale, rate, finite), decayed, skip_non_finite)
+      for one, value in zip((variable, m, v), changed, strict=True):
+        one.assign(value)
+    return norm
+
+  def _changed(self, values: tuple, rates: tuple, decayed: bool, skip_non_finite: bool) -> tuple:
+    """A weight and its slots after an update."""
+    variable, m, v, gradient = values
+    scale, m_scale, v_scale, rate, finite = rates
+    gradient = gradient * scale
+    new_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
+    new_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
+    change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + self.epsilon)
+    if decayed:
+      change += self.weight_decay_rate * variable
+    new_value = variable - rate * change
+    if skip_non_finite:
+      new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
+      new_value = tf.where(finite, new_value, variable)
+    return new_value, new_m, new_v
 
 
 def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
