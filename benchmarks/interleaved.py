@@ -158,7 +158,8 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
     return
   wide = max(22, *map(len, seconds))
   headings = "".join(f"  {heading:>{_width(heading, texts)}}" for heading, texts in columns.items())
-  print(f"{'program':{wide}} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  95 % interval")
+  print(f"{'program':{wide}} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  "
+        "95 % interval")
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
     more = "".join(f"  {texts.get(name, ''):>{_width(heading, texts)}}" for heading, texts in columns.items())

@@ -16,7 +16,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A minute or more each: they come first, so that at the end neither of two processes waits for the other.
 _LONGEST = ("test_run_pretraining.py", "experiments/test_run.py", "training/test_devices.py", "test_run_classifier.py",
-            "test_run_squad.py", "training/test_packed.py", "tasks/test_run.py", "data_gen/pretraining/test_generation.py")
+            "test_run_squad.py", "training/test_packed.py", "tasks/test_run.py",
+            "data_gen/pretraining/test_generation.py")
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
