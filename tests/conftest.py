@@ -15,9 +15,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A minute or more each: they come first, so that at the end neither of two processes waits for the other.
-_LONGEST = ("test_run_pretraining.py", "experiments/test_run.py", "training/test_devices.py", "test_run_classifier.py",
-            "test_run_squad.py", "training/test_packed.py", "tasks/test_run.py",
-            "data_gen/pretraining/test_generation.py")
+_LONGEST = (
+    "tests/test_run_pretraining.py", "tests/experiments/test_run.py", "tests/training/test_devices.py",
+    "tests/test_run_classifier.py", "tests/test_run_squad.py", "tests/training/test_packed.py",
+    "tests/tasks/test_run.py", "tests/data_gen/pretraining/test_generation.py")
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
