@@ -51,11 +51,7 @@ def main(options: RecomputeOptions) -> None:
   results: dict[str, list[dict]] = {name: [] for name in _PROGRAMS}
   for _ in range(options.repetitions):
     for name, command in commands.items():
-      if options.one_process:
-        results[name].append(_measure(options.replace(worker=name)))
-        continue
-      output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-      results[name].append(json.loads(output.splitlines()[-1]))
+      results[name].append(_measure(options.replace(worker=name)) if options.one_process else _measure_apart(command))
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
         f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
         f"{options.repetitions} processes")
@@ -67,6 +63,11 @@ def main(options: RecomputeOptions) -> None:
   kept, again = medians["kept"], medians["recomputed"]
   print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
         f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")
+
+
+def _measure_apart(command: list[str]) -> dict[str, float]:
+  output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+  return json.loads(output.splitlines()[-1])
 
 
 def _measure(options: RecomputeOptions) -> dict[str, float]:
