@@ -37,7 +37,7 @@ class Predictor:
   """A model, ready to predict again and again.
 
   Attributes:
-    task: "classifier", "multiple_choice", "squad", "fill_mask" or "features".
+    task: one of `inference.tasks.TASKS`.
     inference: see `TaskInference`; its `load_report` tells of the weights, `truncated` of inputs that were too long.
   """
 

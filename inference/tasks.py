@@ -19,6 +19,7 @@ TASKS = {
     "multiple_choice": "tasks.multiple_choice.inference:ChoiceInference",
     "squad": "tasks.question_answering.inference:AnswerInference",
     "ner": "tasks.token_classification.inference:TokenInference",
+    "ner_features": "tasks.token_classification.feature_inference:FeatureTaggerInference",
     "fill_mask": "inference.fill_mask:MaskInference",
     "features": "inference.features:FeatureInference",
 }
@@ -50,14 +51,14 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
     hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
     raise UserError(f"--task={task} is unknown: {hint}")
   checkpoint = loaded.source.description
-  classes = {name: task_class(name) for name in TASKS}
-  possible = [name for name in classes if classes[name].head in loaded.heads]
+  classes, kind = {name: task_class(name) for name in TASKS}, (loaded.task or {}).get("kind")
+  # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
+  possible = [name for name, one in classes.items() if (one.head in loaded.heads if one.head else kind in one.kinds)]
   if task is not None:
     if task not in [*possible, _ENCODER_TASK]:
       raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for "
                       f"{', '.join([*possible, _ENCODER_TASK])}")
     return task
-  kind = (loaded.task or {}).get("kind")
   if loaded.config.causal:
     # Its masked-LM head predicts the next token.
     possible = [name for name in possible if classes[name].head != "masked_lm"]

@@ -27,6 +27,7 @@ class FeatureTagger(keras.Model):
   def __init__(self, classes: int, num_layers: int, combine: str, *, units: int = 768, depth: int = 2,
                dropout: float = 0.1, seed: int = 0, **kwargs):
     super().__init__(**kwargs)
+    self.num_layers = num_layers
     if combine not in ("concat", "sum", "weighted_sum"):
       raise ValueError(f"{combine} is none of concat, sum and weighted_sum")
     self.combine = combine
@@ -37,6 +38,20 @@ class FeatureTagger(keras.Model):
     seeds = [(seed + 10 + number, seed + 20 + number) for number in range(depth)]
     self.lstms = [bidirectional_lstm(units, forward_seeds=both, backward_seeds=both) for both in seeds]
     self.logits = keras.layers.Dense(classes, kernel_initializer=keras.initializers.GlorotUniform(seed + 30))
+
+  def build_weights(self, hidden_size: int) -> None:
+    """Creates all variables for activations of H units."""
+    self(ops.zeros((1, 1, self.num_layers, hidden_size)), ops.ones((1, 1), "bool"))
+
+  @property
+  def named_weights(self) -> dict[str, keras.Variable]:
+    """The variables by the names that they have in a checkpoint; they must exist."""
+    named = {f"lstm_{number}/{direction}/{variable.name}": variable for number, lstm in enumerate(self.lstms)
+             for direction, layer in (("forward", lstm.forward_layer), ("backward", lstm.backward_layer))
+             for variable in layer.cell.weights}
+    if self.combine == "weighted_sum":
+      named |= {"layer_weights": self.layer_weights, "factor": self.factor}
+    return {**named, "output_weights": self.logits.kernel, "output_bias": self.logits.bias}
 
   def call(self, vectors, mask, training: bool | None = None):
     """Scores the tags of every word.

@@ -36,8 +36,6 @@ TASK_FILE = "task.json"
 # In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
-# What taggers on fixed activations leave, which are no checkpoints: tasks/token_classification/feature_based.py.
-FEATURE_BASED_FILE = "feature_based.json"
 # What their readers need of them, see `files.read_json_object`.
 BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,

@@ -18,7 +18,6 @@ from modeling.checkpoints.companion_files import (
   BEST_FIELDS,
   BEST_RECORD,
   CONFIG_FILE,
-  FEATURE_BASED_FILE,
   TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
@@ -138,10 +137,6 @@ def read_checkpoint(path: str) -> Checkpoint:
     return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
   if not files.exists(path):
     raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
-  if files.exists(os.path.join(path, FEATURE_BASED_FILE)):
-    raise UserError(f"{path} holds taggers on fixed activations (--feature_based), which score and predict in their "
-                    "run only: give run_ner.py the new file as --test_file and another --output_dir, or fine-tune a "
-                    "model")
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
                   "one, is expected")

@@ -125,6 +125,8 @@ BILSTM = [Weight(f"bilstm/{direction}/{name}", f"lstm/{direction}_layer/cell/{na
           for name, shape in (("kernel", "HG"), ("recurrent_kernel", "UG"), ("bias", "G"))]
 
 ENCODER_PREFIX = "bert/"
+# Of a tagger on fixed activations, whose layers are the user's choice: `FeatureTagger.named_weights` has the rest.
+FEATURE_TAGGER_PREFIX = "feature_tagger/"
 # Of what LoRA adds, see modeling/checkpoints/lora.py: here and in our checkpoints.
 LORA_PREFIX = "lora/"
 _LAYER_PREFIX = "bert/encoder/layer_"
@@ -218,6 +220,7 @@ HEADS = {head.name: head for head in (
 )}
 # Original prefix → native prefix. An empty prefix matches every name, so it comes last.
 _PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),
+                         (FEATURE_TAGGER_PREFIX, f"heads/{FEATURE_TAGGER_PREFIX}"),
                          *((head.original, head.native) for head in HEADS.values())],
                         key=lambda prefixes: not prefixes[0]))
 

@@ -2,12 +2,12 @@
 
 Input: windows of a split and an encoder. Output: `<split>.npy`, [W, N, H] of N layers, 0 being the embeddings; and
 beside it `<split>.json`, which says of what they are and how many windows are done. An interrupted computation resumes
-where it stopped, a file of something else is computed again.
+where it stopped, a file of something else is computed again. Of such arrays a tagger reads batches of whole sentences.
 """
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,10 +16,11 @@ from common import files
 from common.errors import UserError
 from common.progress import Progress
 from data_gen.labelled.word_windows import WordWindows
+from data_gen.tokenization.vectorized import ragged_range
 from modeling.encoder import BertEncoder
 from tasks.token_classification.data import window_examples
 from training.devices import Devices
-from training.examples import Examples, lengths_for
+from training.examples import Examples, lengths_for, sorted_batches
 from training.prediction import Prediction
 
 # Windows between two notes of how far it is.
@@ -89,6 +90,51 @@ def stored_activations(directory: str, name: str, windows: WordWindows, encoder:
         files.write_json(record, {**what, "windows": done})
     del array
   return np.load(path, mmap_mode="r")
+
+
+def sentence_batch(activations: np.ndarray, lengths: np.ndarray, chosen: np.ndarray,
+                   columns: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """The activations of some sentences, padded to the longest of them.
+
+  Args:
+    activations: [W, N, H], of the words of all sentences.
+    lengths: int [sentences], their words.
+    chosen: int [B], numbers of sentences.
+    columns: which of the N layers; None for all.
+
+  Returns:
+    vectors float32 [B, S, layers, H]; bool [B, S], where there is a word; int [words], which of the W these are.
+  """
+  starts = (np.cumsum(lengths) - lengths)[chosen]
+  mask = np.arange(lengths[chosen].max()) < lengths[chosen][:, None]
+  words = ragged_range(starts, lengths[chosen])
+  stored = activations[words] if columns is None else activations[words][:, columns]
+  vectors = np.zeros((*mask.shape, *stored.shape[1:]), np.float32)
+  vectors[mask] = stored
+  return vectors, mask, words
+
+
+def score_sentences(score: Callable, activations: np.ndarray, lengths: np.ndarray, classes: int, batch_size: int,
+                    columns: Sequence[int] | None = None, check_stop: Callable[[], None] = lambda: None) -> np.ndarray:
+  """The probabilities of the tags of all words.
+
+  Args:
+    score: (vectors, mask) as of `sentence_batch` → float32 tensor [B, S, C].
+    activations, lengths, columns: see there.
+    classes: C.
+    batch_size: B, at most.
+    check_stop: called between batches; may raise to break off.
+
+  Returns:
+    float32 [W, C].
+  """
+  result = np.zeros((int(lengths.sum()), classes), np.float32)
+  with_words = np.flatnonzero(lengths)
+  for chosen in sorted_batches(lengths[with_words], batch_size):
+    check_stop()
+    vectors, mask, words = sentence_batch(activations, lengths, with_words[chosen], columns)
+    result[words] = score(vectors, mask).numpy()[mask]
+  return result
 
 
 def _part(windows: WordWindows, starts: np.ndarray, first: int, last: int) -> Examples:

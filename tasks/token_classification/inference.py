@@ -42,13 +42,13 @@ class TokenInference(TaskInference):
   def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     task = loaded.task or {}
-    self.labels = _labels(loaded)
+    self.labels = self._read_labels(loaded)
     self.chunk_names = parse_names(self.labels)
     self._rule = task.get("words", EDGES)
     self._min_context = task.get("min_context", 64)
     self._kinds = token_kinds(self.vocabulary)
     self.notes.append(f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in windows")
-    self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
+    self._load_model(loaded)
 
   def check(self, value: object) -> tuple[str, ...] | list[str]:
     """A text as a tuple, or words as a list."""
@@ -72,7 +72,9 @@ class TokenInference(TaskInference):
     windows, offsets = self._windows(inputs)
     probabilities = np.zeros((0, len(self.labels)), np.float32)
     if len(windows):
-      probabilities = windows.of_words(self.run(window_examples(windows))["probabilities"])
+      (name,) = self.token_outputs
+      probabilities = self._score(windows.of_words(self.run(window_examples(windows))[name]),
+                                  np.array(list(map(len, offsets))))
     results, end = [], 0
     for value, places in zip(inputs, offsets, strict=True):
       start, end = end, end + len(places)
@@ -94,15 +96,31 @@ class TokenInference(TaskInference):
     read = tf.RaggedTensor.from_value_rowids(ids, rows, tokens.ids.nrows(), validate=False)
     packed = packed_features([column(read, self.vocabulary.cls_id), read, column(read, self.vocabulary.sep_id)], 3,
                              self.vocabulary)
-    outputs = self.model_outputs(packed)["probabilities"]
+    (name,) = self.token_outputs
     # [CLS] is at position 0.
-    scored = tf.gather_nd(outputs, tf.stack([words.rows, tf.gather(places, words.tokens) + 1], 1))
+    scored = self._score_in_graph(tf.gather_nd(self.model_outputs(packed)[name], tf.stack(
+        [words.rows, tf.gather(places, words.tokens) + 1], 1)), words.rows, tokens.ids.nrows())
     if self.chunk_names is not None:
       return find_entities(words, scored, self.chunk_names, tokens.ids.nrows())
 
     tags = tf.gather(tf.constant(self.labels), tf.argmax(scored, 1))
     return {name: pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
         ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
+
+  def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
+    classes = loaded.source.classes(HEAD)
+    return check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
+
+  def _load_model(self, loaded: LoadedCheckpoint) -> None:
+    self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
+
+  def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """What the model gives for the words of all inputs, `lengths` of each, [W, ...] → probabilities float32 [W, C]."""
+    return values
+
+  def _score_in_graph(self, values, rows, num_texts):
+    """The same in a graph, where `rows`, int64 [W], tells the text of each word."""
+    return values
 
   def _windows(self, inputs: list) -> tuple[WordWindows, list[np.ndarray]]:
     """The windows of all inputs, and of each the offsets of its words, int [words, 2]."""
@@ -148,14 +166,12 @@ class TokenInference(TaskInference):
     return {"entities": entities} if isinstance(value, tuple) else {"entities": entities, "tags": tags}
 
 
-def _labels(loaded: LoadedCheckpoint) -> list[str]:
+def check_labels(loaded: LoadedCheckpoint, labels: list[str], classes: int) -> list[str]:
   """Names of the labels.
 
   Raises:
     UserError: they are not as many as the head has, or not all different.
   """
-  classes = loaded.source.classes(HEAD)
-  labels = checkpoint_labels(loaded) or list(map(str, range(classes)))
   if len(labels) != classes or len(set(labels)) != classes:
     raise UserError(f"{loaded.source.description}: task.json or id2label must name {classes} different labels, as many "
                     f"as the head has: it has {labels!r}")

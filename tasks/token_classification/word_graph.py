@@ -23,7 +23,7 @@ from data_gen.tokenization.basic import find_chunk_starts
 from data_gen.tokenization.vocabulary import Vocabulary
 
 BASIC, EDGES = "basic", "edges"
-_ORDINARY, _CONTINUATION, _PUNCTUATION, _IDEOGRAPH, _UNKNOWN = range(5)
+_ORDINARY, CONTINUATION, _PUNCTUATION, _IDEOGRAPH, _UNKNOWN = range(5)
 
 
 class Words(NamedTuple):
@@ -46,7 +46,7 @@ def token_kinds(vocabulary: Vocabulary) -> np.ndarray:
   kinds = np.zeros(len(vocabulary), np.uint8)
   for number, token in enumerate(vocabulary.tokens):
     if token.startswith("##") and len(token) > 2:
-      kinds[number] = _CONTINUATION
+      kinds[number] = CONTINUATION
     elif len(token) == 1 and not token.isalnum() and unicodedata.category(token)[0] in "PS":
       kinds[number] = _PUNCTUATION
     elif len(token) == 1 and len(find_chunk_starts(f"{token}a")) == 2:
@@ -68,7 +68,7 @@ def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
   kind = tf.gather(tf.constant(kinds, tf.int32), ids)
   numbers = tf.range(tf.size(ids, tf.int64))
   is_new = _differs(rows)
-  is_basic = (kind != _CONTINUATION) | is_new
+  is_basic = (kind != CONTINUATION) | is_new
   begins = is_basic
   if rule == EDGES:
     is_chunk = is_new | (is_basic & tf.concat([starts[:1] >= 0, starts[1:] != ends[:-1]], 0))

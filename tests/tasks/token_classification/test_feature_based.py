@@ -1,11 +1,16 @@
 """A BiLSTM on fixed activations: all rows of table 7, resuming, and what is kept."""
 
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from common import files
 from common.errors import UserError
+from inference.export import export
+from inference.options import ExportOptions
+from inference.predictor import Predictor
 from modeling.checkpoints.load import load_weights, open_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import write_checkpoint
@@ -77,9 +82,56 @@ def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
                                 np.load(tmp_path / "activations" / "train.npy"))
 
 
-def test_its_directory_is_no_checkpoint(trained):
-  with pytest.raises(UserError, match="holds taggers on fixed activations .*give run_ner.py the new file"):
-    open_checkpoint(str(trained))
+@pytest.fixture(scope="module")
+def of_sentences(folder, tmp_path_factory):
+  """A run whose sentences are read alone, as those of predictions are."""
+  directory = tmp_path_factory.mktemp("of_sentences")
+  run(options(folder, directory, context="sentence", num_train_epochs=10, layers=("0", "-1"), combine="concat",
+              activation_precision="float32"))
+  return directory
+
+
+def test_predictions_are_those_of_the_run(folder, of_sentences):
+  predictor = Predictor.from_checkpoint(str(of_sentences))
+  assert predictor.task == "ner_features"
+  blocks = (of_sentences / "concat_0_2_seed1" / "test_predictions.txt").read_text().strip().split("\n\n")
+  sentences = [[line.split() for line in block.splitlines()] for block in blocks]
+  results = predictor([{"tokens": [word for word, *_ in sentence]} for sentence in sentences])
+  assert [result["tags"] for result in results] == [[guess for *_, guess in sentence] for sentence in sentences]
+  assert any(result["entities"] for result in results)
+  assert predictor([{"tokens": []}]) == [{"entities": [], "tags": []}]
+  # The encoder is there, too, for whatever else.
+  assert Predictor.from_checkpoint(str(of_sentences), "features").task == "features"
+
+
+def test_an_export_gives_what_predictions_give(folder, of_sentences, tmp_path):
+  words = [[line.split()[0] for line in block.splitlines() if line and not line.startswith("-DOC")]
+           for block in (folder / "test.conll").read_text().split("\n\n")]
+  texts = ["", *(" ".join(sentence) for sentence in words if sentence)]
+  report = export(ExportOptions(init_checkpoint=str(of_sentences), export_dir=str(tmp_path / "1")))
+  assert report.max_difference < 1e-5
+  outputs = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"](text=tf.constant(texts))
+  found = 0
+  for row, result in enumerate(Predictor.from_checkpoint(str(of_sentences))(texts)):
+    spans = [(one["start"], one["end"], one["label"].encode()) for one in result["entities"]]
+    assert spans == [tuple(outputs[name].numpy()[row, number] for name in ("start", "end", "label"))
+                     for number in range(len(spans))]
+    assert (outputs["start"].numpy()[row, len(spans):] == -1).all()
+    found += len(spans)
+  assert found > 0
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"combine": "sum"}, "the tagger on fixed activations does not fit its task.json: lstm_0/backward/kernel is"),
+    ({"combine": "mean"}, "combine in task.json is 'mean', one of concat, sum, weighted_sum"),
+    ({"layers": [3]}, "layers in task.json is .3., a list of numbers of layers, 0 to 2"),
+    ({"labels": ["O"]}, "must name . different labels")])
+def test_files_that_do_not_belong_together(of_sentences, tmp_path, change, message):
+  shutil.copytree(of_sentences / "best", tmp_path / "best")
+  task = files.read_json(str(tmp_path / "best" / "task.json"))
+  files.write_json(str(tmp_path / "best" / "task.json"), {**task, **change})
+  with pytest.raises(UserError, match=message):
+    Predictor.from_checkpoint(str(tmp_path / "best"))
 
 
 def test_the_rows_of_table_7(folder):
