@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import FORMATS, write_checkpoint
 from modeling.config import BertConfig
 from modeling.presets import pretraining_parameter_count
+from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import HEADS, assert_same, random_weights, read_all, write_huggingface
 from tests.modeling.common import SMALL, golden_model
 
@@ -213,12 +213,8 @@ def test_a_damaged_input_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_a_full_disk_leaves_nothing(tmp_path, output_format):
   run = written(tmp_path / "run", random_weights())
-  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-  try:
+  with full_disk(4096):
     refused(tmp_path, "the weights can't be written", run, output_format)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_numbers_that_are_no_floats(tmp_path):

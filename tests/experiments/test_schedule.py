@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import resource
 import signal
 
 import pytest
@@ -11,6 +10,7 @@ from common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.state import State
 from experiments.runner.steps import Given, Made, Plan, Step, Work
+from tests.full_disk import disk_that_fills_up
 
 TEXT = "/given/text.txt"
 
@@ -161,19 +161,15 @@ def test_a_full_disk(directory):
     def __call__(self, command: list[str], log_file: str) -> Fake:
       process = super().__call__(command, log_file)
       if self.ran[-1] == "b":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+        fill()
       return process
 
   # Of a size that nothing else has, such as the file that this process prints to.
   def plan() -> Plan:
     return make_plan(directory, seed="1" * 100_000)
 
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  try:
-    with pytest.raises(UserError, match=r"can't write .*b\.json"):
-      run(plan(), FillsUp())
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  with disk_that_fills_up(50_000) as fill, pytest.raises(UserError, match=r"can't write .*b\.json"):
+    run(plan(), FillsUp())
   again = Launcher()
   assert run(plan(), again).complete == set("abcd") and again.ran == ["b", "c", "d"]
 

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 
@@ -27,6 +26,7 @@ from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
 from tasks.question_answering.settings import SquadSettings
+from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import random_weights, write_huggingface
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
@@ -287,12 +287,8 @@ def test_bad_input(tmp_path):
 
 def test_a_full_disk_leaves_nothing(tmp_path):
   path = checkpoint(tmp_path / "in")
-  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-  try:
+  with full_disk(4096):
     refused(tmp_path, "can't write", path, "features")
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 CLIENT = """

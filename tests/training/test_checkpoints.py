@@ -3,7 +3,6 @@ import gc
 import itertools
 import json
 import os
-import resource
 import shutil
 
 import numpy as np
@@ -14,6 +13,7 @@ from common.errors import UserError
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.pretraining import BertForPreTraining
+from tests.full_disk import full_disk
 from tests.training.common import ONE_LAYER, TINY, weights
 from training import checkpoints, run_directory
 from training.loop import TrainingState
@@ -99,14 +99,8 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
   run = Run(tmp_path)
   run.save_at(1)
   before = names(tmp_path)
-  # Files of this process can't grow beyond this size, as if the disk were full.
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-  try:
-    with pytest.raises(UserError) as error:
-      run.save_at(2)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  with full_disk(20_000), pytest.raises(UserError) as error:
+    run.save_at(2)
   for part in ("ckpt-2 could not be saved", str(tmp_path), "last good one", "ckpt-1", "free some space"):
     assert part in str(error.value)
   assert "\n" not in str(error.value)

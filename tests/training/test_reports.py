@@ -1,25 +1,20 @@
-import resource
 
 import pytest
 import tensorflow as tf
 
 from common.errors import UserError
+from tests.full_disk import full_disk
 from training.reports import EVAL, TRAIN, Reports
 
 
 def test_a_disk_that_is_full_is_one_line(tmp_path):
   reports = Reports(str(tmp_path), True, 0, print)
   reports.text(TRAIN, "flags", "a", 0)
-  # Files of this process can't grow beyond this size, as if the disk were full.
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
-  try:
+  with full_disk(2000):
     for _ in range(2):
       with pytest.raises(UserError, match="TensorBoard's files can't be written in .*/train: File too large") as error:
         reports.text(TRAIN, "flags", "b" * 4000, 1)
       assert "\n" not in str(error.value)
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_file_where_a_directory_must_be(tmp_path):
