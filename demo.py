@@ -18,7 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, ROOT)
 
-from common import cli, files
+from common import cli, files, json_files
 from common.errors import UserError
 from common.options import Options, option
 
@@ -81,7 +81,7 @@ def main(options: DemoOptions) -> None:
        f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", f"--eval_steps={max(steps // 10, 1)}",
        f"--initializer_range={INITIALIZER_RANGE}", "--hidden_dropout_prob=0", "--attention_probs_dropout_prob=0",
        *sizes)
-  at_mask = files.read_json(f"{run}/eval_results.json")["masked_lm_accuracy_at_mask"]
+  at_mask = json_files.read(f"{run}/eval_results.json")["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
   step("7. Pictures of the records, of word embeddings, and of what every head attends to",
@@ -131,7 +131,7 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
   from tasks.pretraining.baselines import measure_baselines
   from training.run_directory import read_metrics
 
-  counts = files.read_json(f"{text}/corpus.tfrecord.stats.json")["counts"]
+  counts = json_files.read(f"{text}/corpus.tfrecord.stats.json")["counts"]
   lines = read_metrics(run)
   training = [line for line in lines if line["split"] == "train"]
   evaluations = [line for line in lines if line["split"] == "eval"]

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
-from common import cli, files
+from common import cli, files, json_files
 from common.errors import UserError
 from common.options import LARGEST_INT64, Options, option
 from data_gen.tokenization.basic import basic_tokenize
@@ -135,7 +135,7 @@ def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, tr
     task.run(_run_options(options, paths, output_dir=directories[context], context=context, do_eval=True,
                           dev_file=paths["dev"], **flags))
   # A run that was interrupted has said so.
-  return files.read_json_object(result)["eval_f1"] if files.exists(result) else sys.exit(0)
+  return json_files.read_object(result)["eval_f1"] if files.exists(result) else sys.exit(0)
 
 
 def _batch_size(options: DocumentContextOptions, paths: dict[str, str], context: str) -> int:

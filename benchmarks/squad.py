@@ -23,7 +23,7 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 from benchmarks import interleaved, texts
-from common import cli, files
+from common import cli, json_files
 from common.errors import UserError
 from common.options import option
 from data_gen.labelled.squad import read_squad
@@ -57,7 +57,7 @@ def main(options: SquadBenchmarkOptions) -> None:
     options = options.replace(directory=directory)
     seconds = interleaved.take_turns(
         __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
-    windows = {name: files.read_json(os.path.join(directory, name, _WINDOWS)) for name in seconds}
+    windows = {name: json_files.read(os.path.join(directory, name, _WINDOWS)) for name in seconds}
   if len(set(windows.values())) > 1:
     raise UserError(f"the programs make different windows of {options.input_file}: {windows}")
   number = next(iter(windows.values()), 0)
@@ -75,7 +75,7 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
   paragraphs: dict[int, list[dict]] = {}
   for question in questions:
     paragraphs.setdefault(question.context, []).append({"id": question.id, "question": question.text})
-  files.write_json(path, {"version": "benchmark", "data": [{"title": "", "paragraphs": [
+  json_files.write(path, {"version": "benchmark", "data": [{"title": "", "paragraphs": [
       {"context": data.contexts[context], "qas": qas} for context, qas in paragraphs.items()]}]})
   return len(questions)
 
@@ -94,7 +94,7 @@ def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
   os.makedirs(output_dir)
   predict = getattr(squad_programs, name)(
       config, os.path.join(options.directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
-  files.write_json(os.path.join(output_dir, _WINDOWS), predict())
+  json_files.write(os.path.join(output_dir, _WINDOWS), predict())
   return predict
 
 

@@ -6,22 +6,17 @@ for such a path only; any other path goes through Python's own functions. All fu
 
 import contextlib
 import glob
-import gzip
 import io
-import json
 import os
 import re
 import shutil
 import stat
 import tempfile
-import types
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO
 
 from common import locks
 from common.errors import UserError
-from common.json_objects import check_object
 from common.remote_files import RemoteFile, gfile_of
 
 # What every gzip file begins with.
@@ -37,7 +32,7 @@ def is_remote(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def _user_error(what: str) -> Iterator[None]:
+def user_error(what: str) -> Iterator[None]:
   """An `OSError` becomes a `UserError` that begins with `what`: a file system that is unknown or can't be reached."""
   try:
     yield
@@ -191,7 +186,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
-    with _user_error(f"--{flag}: can't read {pattern}"):
+    with user_error(f"--{flag}: can't read {pattern}"):
       matches = [pattern] if exists(pattern) else glob_files(pattern)
     if not matches:
       raise UserError(f"--{flag}: no file matches {pattern!r}")
@@ -210,7 +205,7 @@ def check_readable(path: str, flag: str) -> str:
   Raises:
     UserError: it is missing, a directory or not readable.
   """
-  with _user_error(f"--{flag}: can't read {path}"):
+  with user_error(f"--{flag}: can't read {path}"):
     is_there = exists(path)
   if not is_there:
     raise UserError(f"--{flag}: {path} does not exist")
@@ -233,7 +228,7 @@ def make_output_directory(path: str, flag: str) -> str:
   Raises:
     UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
   """
-  with _user_error(f"--{flag}: can't write in {path}"):
+  with user_error(f"--{flag}: can't write in {path}"):
     make_directories(path)
     if is_remote(path):
       probe = os.path.join(path, f".probe.{os.getpid()}")
@@ -265,7 +260,7 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]])
   Raises:
     UserError: it is a directory, or one of the inputs.
   """
-  with _user_error(f"--{flag}: can't write {path}"):
+  with user_error(f"--{flag}: can't write {path}"):
     if is_directory(path):
       raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
     for name, paths in inputs.items():
@@ -365,12 +360,12 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   parent = make_output_directory(parent_directory(path), flag)
   name, lock = os.path.basename(path), None
   if not is_remote(path):
-    with _user_error(f"--{flag}: can't write {path}"):
+    with user_error(f"--{flag}: can't write {path}"):
       locks.remove_abandoned(parent, locks.temporary_names(name))
   temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
   try:
     lock = locks.take(temporary)
-    with _user_error(f"--{flag}: can't write {path}"):
+    with user_error(f"--{flag}: can't write {path}"):
       yield temporary
       os.chmod(temporary, 0o777 & ~current_umask())
       refuse_existing(path, flag)
@@ -400,90 +395,10 @@ def refuse_existing(path: str, flag: str) -> None:
   Raises:
     UserError: something is there, or the place can't be reached.
   """
-  with _user_error(f"--{flag}: can't write {path}"):
+  with user_error(f"--{flag}: can't write {path}"):
     is_there = exists(path) if is_remote(path) else os.path.lexists(path)
   if is_there:
     raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
-
-
-def write_json(path: str, value: object) -> None:
-  """Writes `value` as indented JSON with a final newline, whole or not at all."""
-  with atomic_write(path) as file:
-    json.dump(value, file, indent=2, ensure_ascii=False)
-    file.write("\n")
-
-
-def read_json(path: str) -> object:
-  """Reads a JSON file, gzipped or not.
-
-  Raises:
-    UserError: missing, empty, not UTF-8, or not JSON (names line and column).
-  """
-  try:
-    with open_file(path, "rb") as file:
-      data = file.read()
-    if data.startswith(GZIP_MAGIC):
-      data = gzip.decompress(data)
-    # Editors of Windows begin a file with a byte order mark.
-    return json.loads(data.decode("utf-8-sig"))
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
-  except json.JSONDecodeError as error:
-    if not error.doc.strip():
-      raise UserError(f"{path} is empty") from None
-    raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from None
-  except (ValueError, RecursionError):
-    raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
-                    ) from None
-
-
-def read_json_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
-  """Reads a JSON file that must hold an object; an empty one where there is no file.
-
-  Args:
-    path: of the file.
-    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
-      `T | None` where the key may be missing. Other keys are ignored.
-
-  Raises:
-    UserError: as for `read_json`, it holds something else than an object, or a value is missing or of another type.
-  """
-  with _user_error(f"can't read {path}"):
-    if not exists(path):
-      return {}
-  value = read_json(path)
-  check_object(value, fields, path)
-  return value
-
-
-def read_json_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
-  """Reads a file with a JSON object a line; an incomplete last line, as a kill leaves it, is left out.
-
-  Args:
-    path: of the file; none is the same as an empty one.
-    fields: as for `read_json_object`.
-
-  Raises:
-    UserError: it can't be read, or a line is no such object; names the line.
-  """
-  with _user_error(f"can't read {path}"):
-    if not exists(path):
-      return []
-    with open_file(path, "rb") as file:
-      lines = file.read().split(b"\n")[:-1]
-  found = []
-  for number, line in enumerate(lines, 1):
-    try:
-      value = json.loads(line)
-    except (ValueError, RecursionError):
-      raise UserError(f"{path}:{number}: not JSON: remove the line, or move the file away") from None
-    check_object(value, fields, f"{path}:{number}")
-    found.append(value)
-  return found
 
 
 def current_umask() -> int:

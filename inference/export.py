@@ -16,7 +16,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.text.lines import read_text
 from inference.agreement import Agreement, compare
@@ -100,7 +100,7 @@ def export(options: ExportOptions) -> Export:
       raise UserError(f"--export_dir: can't write {options.export_dir}: {' '.join(error.message.split())[:200]}"
                       ) from None
     os.makedirs(os.path.join(directory, os.path.dirname(AGREEMENT_FILE)), exist_ok=True)
-    files.write_json(os.path.join(directory, AGREEMENT_FILE),
+    json_files.write(os.path.join(directory, AGREEMENT_FILE),
                      {agreement.name: agreement.to_dict() for agreement in agreements})
     saved = tf.saved_model.load(directory)
     differing = {difference.text for difference in agreements[0].differences}

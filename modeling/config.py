@@ -4,8 +4,8 @@ import dataclasses
 import json
 from collections.abc import Mapping
 
+from common import json_files
 from common.errors import UserError
-from common.files import read_json, write_json
 
 # What may be called `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")
@@ -150,7 +150,7 @@ class BertConfig:
     Raises:
       UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
     """
-    return cls.from_dict(read_json(path), path)
+    return cls.from_dict(json_files.read(path), path)
 
   def to_dict(self) -> dict[str, object]:
     """The keys and values of `bert_config.json`, with those of `extra` at the end."""
@@ -167,7 +167,7 @@ class BertConfig:
     Raises:
       UserError: the file can't be written.
     """
-    write_json(path, self.to_dict())
+    json_files.write(path, self.to_dict())
 
 
 def _check_value(field: dataclasses.Field, value: object) -> None:

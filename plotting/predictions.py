@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from evaluation.calibration import draw_reliability, reliability
 from evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
@@ -26,14 +26,14 @@ def threshold(options: PlotOptions) -> list[Picture]:
   for path, name in zip(options.sources, names_of(options.sources), strict=True):
     if not files.exists(os.path.join(path, NULL_ODDS)):
       continue
-    flags = files.read_json_object(os.path.join(path, FLAGS_FILE)).get("flags", {})
+    flags = json_files.read_object(os.path.join(path, FLAGS_FILE)).get("flags", {})
     gold = options.predict_file or flags.get("predict_file")
     if not gold or not files.exists(gold):
       raise UserError(f"{path}: give --predict_file, the SQuAD file with the right answers"
                       f"{f' ({gold} does not exist)' if gold else ''}")
     suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
     values, f1 = _f1_by_threshold(path, gold)
-    chosen = files.read_json_object(os.path.join(path, TASK_FILE)).get("null_score_diff_threshold")
+    chosen = json_files.read_object(os.path.join(path, TASK_FILE)).get("null_score_diff_threshold")
     found.append(Picture(f"threshold{suffix}", functools.partial(_draw_threshold, values=values, f1=f1, chosen=chosen)))
   return found
 
@@ -42,8 +42,8 @@ def _f1_by_threshold(directory: str, gold: str) -> tuple[np.ndarray, np.ndarray]
   from data_gen.labelled.squad import read_squad
   from evaluation.squad_scores import f1_by_threshold
 
-  odds = files.read_json_object(os.path.join(directory, NULL_ODDS))
-  nbest = files.read_json_object(os.path.join(directory, NBEST_PREDICTIONS))
+  odds = json_files.read_object(os.path.join(directory, NULL_ODDS))
+  nbest = json_files.read_object(os.path.join(directory, NBEST_PREDICTIONS))
   data = read_squad(gold, "predict_file")
   missing = [question.id for question in data.questions if question.id not in odds or question.id not in nbest]
   if missing:
@@ -80,7 +80,7 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
           # A regression's.
           continue
       fields = {"label": str, "probabilities": dict[str, float], "true_label": str}
-      lines = files.read_json_objects(file, fields)
+      lines = json_files.read_objects(file, fields)
       confidence = np.array([line["probabilities"][line["label"]] for line in lines])
       correct = np.array([line["label"] == line["true_label"] for line in lines])
       suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl")

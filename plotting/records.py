@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.pretraining.records import read_examples, split_row
 from plotting.options import PlotOptions
@@ -31,7 +31,7 @@ def records(options: PlotOptions) -> list[Picture]:
   """
   paths = [path for path in options.sources if not files.is_directory(path) and not files.exists(f"{path}.index")]
   for directory in filter(files.is_directory, options.sources) if not paths else ():
-    flags = files.read_json_object(os.path.join(directory, "flags.json"))
+    flags = json_files.read_object(os.path.join(directory, "flags.json"))
     if flags.get("script") == "run_pretraining.py":
       paths = _there(flags.get("flags", {}).get("input_file") or "")
       break
@@ -43,7 +43,7 @@ def records(options: PlotOptions) -> list[Picture]:
     # Half a record file would be half a picture: what can't be read is an error.
     drawn = _read(readable, options.most_records)
     return [Picture("records", functools.partial(_draw, **drawn), (9, 6))]
-  return [Picture("records", functools.partial(_draw_means, content=files.read_json_object(path)), (9, 3.2))
+  return [Picture("records", functools.partial(_draw_means, content=json_files.read_object(path)), (9, 3.2))
           for path in statistics[:1]]
 
 
@@ -58,7 +58,7 @@ def _there(patterns: str) -> list[str]:
 
 def _shards(statistics: str) -> list[str]:
   """The record files beside their statistics."""
-  shards = files.read_json_object(statistics).get("shards", [])
+  shards = json_files.read_object(statistics).get("shards", [])
   return [os.path.join(os.path.dirname(statistics), shard["file"]) for shard in shards]
 
 

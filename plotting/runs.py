@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Sequence
 
-from common import charts, files
+from common import charts, files, json_files
 from common.errors import UserError
 from plotting.options import PlotOptions
 from plotting.picture import Picture, line_style, marker_style, names_of
@@ -24,7 +24,7 @@ def curves(options: PlotOptions) -> list[Picture]:
   runs = {}
   names = names_of(options.sources)
   for path, name in zip(options.sources, names, strict=True):
-    lines = files.read_json_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
+    lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
       runs[name] = lines
   if not runs:
@@ -86,7 +86,7 @@ def selection(options: PlotOptions) -> list[Picture]:
     file = os.path.join(path, SELECTION_FILE)
     if not files.exists(file):
       continue
-    content = files.read_json_object(file, {"main_metric": str, "best": dict, "runs": list[dict]})
+    content = json_files.read_object(file, {"main_metric": str, "best": dict, "runs": list[dict]})
     if content["runs"]:
       suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
       found.append(Picture(f"selection{suffix}", functools.partial(_draw_selection, content=content), (7, 4.5)))

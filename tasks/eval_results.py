@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from common import files
+from common import files, json_files
 
 EVAL_RESULTS = "eval_results.json"
 
@@ -13,15 +13,15 @@ def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) 
   results = {"global_step": step, **metrics}
   with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
     file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-  files.write_json(os.path.join(directory, EVAL_RESULTS), {name: results[name] for name in sorted(results)})
+  json_files.write(os.path.join(directory, EVAL_RESULTS), {name: results[name] for name in sorted(results)})
 
 
 def add_degenerate(directory: str, step: int, warning: str) -> None:
   """Adds "degenerate" to the `eval_results.json` of this step, where there is one."""
   path = os.path.join(directory, EVAL_RESULTS)
-  results = files.read_json_object(path)
+  results = json_files.read_object(path)
   if results.get("global_step") == step:
-    files.write_json(path, {**results, "degenerate": warning})
+    json_files.write(path, {**results, "degenerate": warning})
 
 
 def describe_evaluation(directory: str, num_examples: int, metrics: Mapping[str, float]) -> str:

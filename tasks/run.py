@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from common.options import flags_table
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
@@ -336,7 +336,7 @@ class Run:
 
   def _load_best(self) -> None:
     directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
-    record = files.read_json_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+    record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
     if not record:
       return
     if record["step"] != self.step:

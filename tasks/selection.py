@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from common import charts, files
+from common import charts, files, json_files
 from common.errors import UserError
 from tasks.task import Task
 from training import checkpoints, run_directory
@@ -124,7 +124,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     result_file = os.path.join(directory, _RESULT_FILE)
     if files.exists(result_file):
       fields = typing.get_type_hints(RunResult)
-      written = files.read_json_object(result_file, fields)
+      written = json_files.read_object(result_file, fields)
       result = RunResult(**{name: written[name] for name in fields})
       result = dataclasses.replace(result, metrics=one.complete_metrics(result.metrics))
       changes = run_directory.changed_flags(directory, one.options.values())
@@ -134,7 +134,7 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
       with run_directory.lock(directory) if devices.is_chief else contextlib.nullcontext():
         result = _measure(one, tuple(options.sweep), devices, log, run_once)
       if devices.is_chief:
-        files.write_json(result_file, dataclasses.asdict(result))
+        json_files.write(result_file, dataclasses.asdict(result))
       keras.backend.clear_session()
       gc.collect()
     results.append(result)
@@ -217,7 +217,7 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
         "best": _finite(best_run(setting.runs, main_metric).metrics[main_metric])})
-  files.write_json(os.path.join(directory, "selection.json"), {
+  json_files.write(os.path.join(directory, "selection.json"), {
       "main_metric": main_metric, "best": _as_dict(best), "settings": settings,
       "runs": [_as_dict(run) for run in results]})
 

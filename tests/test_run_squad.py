@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from common import files
+from common import json_files
 from tasks.question_answering.options import SquadOptions
 from tasks.question_answering.task import run
 from tests.processes import Script, curve, run_here, tensors
@@ -40,7 +40,7 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
     np.testing.assert_array_equal(stopped[key], value, err_msg=key)
   assert curve(tmp_path / "stopped") == curve(tmp_path / "whole")
   for name in ("task.json", "best/best.json", "predictions.json", "null_odds.json", "eval_results.json"):
-    assert files.read_json(f"{tmp_path}/stopped/{name}") == files.read_json(f"{tmp_path}/whole/{name}"), name
+    assert json_files.read(f"{tmp_path}/stopped/{name}") == json_files.read(f"{tmp_path}/whole/{name}"), name
 
 
 def test_two_devices_predict_as_one(tmp_path, project):
@@ -50,15 +50,15 @@ def test_two_devices_predict_as_one(tmp_path, project):
                         capture_output=True, text=True, timeout=400, cwd=tmp_path)
   assert done.returncode == 0, done.stderr
   assert "2 x CPU (MirroredStrategy)" in done.stdout
-  contents = files.read_json(str(tmp_path / "dev.json"))
+  contents = json_files.read(str(tmp_path / "dev.json"))
   ids = [question["id"] for paragraph in contents["data"][0]["paragraphs"] for question in paragraph["qas"]]
   assert len(ids) == 13
-  one, two = (files.read_json(f"{tmp_path}/{name}/nbest_predictions.json") for name in ("none", "mirrored"))
+  one, two = (json_files.read(f"{tmp_path}/{name}/nbest_predictions.json") for name in ("none", "mirrored"))
   assert list(two) == list(one) == ids
   for id in ids:
     assert two[id][0]["text"] == one[id][0]["text"]
     assert two[id][0]["start_logit"] == pytest.approx(one[id][0]["start_logit"], abs=0.01)
-  scores = [files.read_json(f"{tmp_path}/{name}/eval_results.json") for name in ("none", "mirrored")]
+  scores = [json_files.read(f"{tmp_path}/{name}/eval_results.json") for name in ("none", "mirrored")]
   assert scores[0] == scores[1]
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from common import files
+from common import json_files
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.weights import encoder_shapes, head_shapes
 from modeling.checkpoints.write import write_checkpoint
@@ -42,5 +42,5 @@ def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: boo
   vocab_file.write_text("\n".join(TOKENS) + "\n")
   write_checkpoint(output_format, str(directory), weights, config, str(vocab_file) if vocabulary else None, True)
   if task is not None:
-    files.write_json(str(directory / "task.json"), task)
+    json_files.write(str(directory / "task.json"), task)
   return str(directory)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from common import files, locks
+from common import files, json_files, locks
 from common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
 from modeling.checkpoints.lora import LoraWeights
@@ -177,7 +177,7 @@ class BestCheckpoint:
     self._lora = lora
     self._checkpoint = checkpoint_of({**_model_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
-    self._record = files.read_json_object(self._record_file, BEST_FIELDS) or None
+    self._record = json_files.read_object(self._record_file, BEST_FIELDS) or None
     there = saved_steps(self.directory)
     reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
     # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
@@ -213,7 +213,7 @@ class BestCheckpoint:
       _write(self._checkpoint, prefix)
       write_state(self.directory, [step])
     self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
-    files.write_json(self._record_file, self._record)
+    json_files.write(self._record_file, self._record)
     for old in saved_steps(self.directory):
       if old != step:
         _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))

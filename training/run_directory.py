@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from common import files, locks
+from common import files, json_files, locks
 from common.charts import METRICS_FILE
 from common.errors import UserError
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
@@ -79,7 +79,7 @@ def check_same_lora(directory: str, flags: Mapping[str, object]) -> None:
   Raises:
     UserError: names the first flag that differs.
   """
-  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags")
+  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags")
   if latest_checkpoint(directory) is None or earlier is None:
     return
   # Runs of earlier versions have none of these flags.
@@ -98,7 +98,7 @@ def _shown(value: object) -> str:
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
-  earlier = files.read_json_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
+  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
   return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
           if name in earlier and _plain(earlier[name]) != _plain(value)]
 
@@ -132,9 +132,9 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
       files.copy(vocab_file, target)
   write_tokenizer_config(directory, do_lower_case, vocab_sha256)
   if task is not None:
-    files.write_json(os.path.join(directory, TASK_FILE), dict(task))
+    json_files.write(os.path.join(directory, TASK_FILE), dict(task))
   versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
-  files.write_json(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
+  json_files.write(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
 
 
 class MetricsLog:
@@ -167,4 +167,4 @@ def read_metrics(directory: str) -> list[dict]:
   Raises:
     UserError: another line is no report.
   """
-  return files.read_json_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})
+  return json_files.read_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})

@@ -12,7 +12,7 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 import dataclasses
 import re
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 
 # Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
@@ -104,7 +104,7 @@ def read_squad(path: str, flag: str) -> SquadData:
     UserError: the file is missing, empty, not JSON (names line and column) or of another shape (names the key, e.g.
       data[3].paragraphs[0].qas[2].id), or a question has the id of another one, or there is none at all.
   """
-  contents = files.read_json(files.check_readable(path, flag))
+  contents = json_files.read(files.check_readable(path, flag))
   if not isinstance(contents, dict):
     raise UserError(f"--{flag}: {path} is no SQuAD file: it holds {kind_of(contents)}, not an object with the key "
                     "data")

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import re
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from common.progress import Progress
 from data_gen.labelled.squad import kind_of, read_field
@@ -69,7 +69,7 @@ def run(options: TriviaQaOptions) -> None:
     raise UserError(f"--evidence_dir: {options.evidence_dir} is no directory")
   files.prepare_output_file(options.output_file, "output_file", {"qa_file": [qa_file]})
   contents, counts = convert(qa_file, options.evidence_dir, options.max_tokens)
-  files.write_json(options.output_file, contents)
+  json_files.write(options.output_file, contents)
   print(counts.report())
 
 
@@ -88,7 +88,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Cou
     UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is not UTF-8, no article
       is there at all, or no example comes of it.
   """
-  contents = files.read_json(qa_file)
+  contents = json_files.read(qa_file)
   if not isinstance(contents, dict):
     raise UserError(f"{qa_file}: no TriviaQA file: it holds {kind_of(contents)}, not an object with the key Data")
   entries = read_field(contents, "Data", list, qa_file, "")

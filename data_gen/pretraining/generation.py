@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from common import files, parallel, terminal
+from common import files, json_files, parallel, terminal
 from common.errors import UserError
 from common.options import declared_options
 from common.progress import Progress
@@ -196,7 +196,7 @@ def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict)
   """The result of an earlier call with these arguments that came to its end, or None."""
   if not all(map(os.path.exists, [stats_file, *output_files])):
     return None
-  found = files.read_json_object(stats_file)
+  found = json_files.read_object(stats_file)
   same = all(found.get(name) == value for name, value in json.loads(json.dumps(identity)).items())
   return found if same else None
 

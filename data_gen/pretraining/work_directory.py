@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from common import files, locks
+from common import files, json_files, locks
 from common.errors import UserError
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
@@ -71,14 +71,14 @@ class WorkDirectory:
     manifest = os.path.join(self.path, "manifest.json")
     if os.path.exists(manifest):
       if self._resume:
-        self._compare(files.read_json_object(manifest))
+        self._compare(json_files.read_object(manifest))
         self.resumed = True
         return self
       if self._has_finished_work():
         raise UserError(f"an interrupted run has left finished work in {self.path}: give --resume to continue it, or "
                         "delete that directory to start again")
     self._clear()
-    files.write_json(manifest, self._identity)
+    json_files.write(manifest, self._identity)
     return self
 
   def __exit__(self, kind, error, trace) -> None:
@@ -215,7 +215,7 @@ class WorkDirectory:
       shard = self._shard_path(number)
       if os.path.exists(shard) or not self._shard_sizes.get(number):
         self._move(shard, path)
-    files.write_json(stats_file, stats)
+    json_files.write(stats_file, stats)
     self.discard()
 
   def discard(self) -> None:

@@ -6,7 +6,7 @@ Input: a directory. Output: what is known of the vocabulary in it, so that anoth
 
 import os
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.tokenization.vocabulary import Vocabulary
 
@@ -29,7 +29,7 @@ def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerpri
   known = {_CASING: do_lower_case, "tokenizer_class": "BertTokenizer", **more, _FINGERPRINT: fingerprint}
   if do_lower_case is not None or fingerprint is not None or more:
     optional = (_CASING, _FINGERPRINT)
-    files.write_json(os.path.join(directory, TOKENIZER_CONFIG_FILE),
+    json_files.write(os.path.join(directory, TOKENIZER_CONFIG_FILE),
                      {name: value for name, value in known.items() if value is not None or name not in optional})
 
 
@@ -96,5 +96,5 @@ def short(fingerprint: str) -> str:
 
 def _read(directory: str) -> dict:
   path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
-  value = files.read_json(path) if files.exists(path) else {}
+  value = json_files.read(path) if files.exists(path) else {}
   return value if isinstance(value, dict) else {}

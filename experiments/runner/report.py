@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from common import files
+from common import files, json_files
 from experiments.runner import pictures
 from experiments.runner.plans import settings
 from experiments.runner.results import Measured
@@ -52,7 +52,7 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   for path, content in zip(paths, (text, page), strict=False):
     with files.atomic_write(path) as file:
       file.write(content)
-  files.write_json(paths[2], _as_json(measured, scale, records, drawn))
+  json_files.write(paths[2], _as_json(measured, scale, records, drawn))
   return paths
 
 

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 
-from common import files
+from common import json_files
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
@@ -116,7 +116,7 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
 
 
 def _results_of(result: Result, plan: Plan) -> dict:
-  return files.read_json_object(os.path.join(plan.step_directory(result.step), plan.steps[result.step].result))
+  return json_files.read_object(os.path.join(plan.step_directory(result.step), plan.steps[result.step].result))
 
 
 def _value(row: Row, column: Column, found: dict) -> float:

@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 
-from common import files, parallel
+from common import files, json_files, parallel
 from common.errors import UserError
 from experiments.runner.steps import STEPS, Plan, Step
 
@@ -52,7 +52,7 @@ class State:
 
   def record(self, name: str) -> dict:
     """What was noted: status, digest, command, begun (UTC), seconds, machine; empty for a step that was never begun."""
-    return files.read_json_object(self._path(name))
+    return json_files.read_object(self._path(name))
 
   def log_file(self, step: Step) -> str:
     """Where the step's output goes."""
@@ -71,7 +71,7 @@ class State:
       if os.path.exists(self.log_file(step)):
         files.remove(self.log_file(step))
     files.make_output_directory(directory, "output_dir")
-    files.write_json(self._path(step.name), {
+    json_files.write(self._path(step.name), {
         "status": _BEGUN, "digest": self._digests[step.name], "script": step.script,
         "command": self._plan.command(step), "begun": found.get("begun", _now()),
         "starts": found.get("starts", 0) + 1, "machine": machine()})
@@ -82,18 +82,18 @@ class State:
     Args:
       seconds: since it was last begun.
     """
-    files.write_json(self._path(step.name), {**self.record(step.name), "status": _COMPLETE, "seconds": seconds})
+    json_files.write(self._path(step.name), {**self.record(step.name), "status": _COMPLETE, "seconds": seconds})
 
   def _path(self, name: str) -> str:
     return os.path.join(self._directory, STATE, f"{name}.json")
 
   def _check_scale(self, scale: str) -> None:
     path = os.path.join(self._directory, _KIND_FILE)
-    found = files.read_json_object(path).get("scale", scale)
+    found = json_files.read_object(path).get("scale", scale)
     if found != scale:
       raise UserError(f"--output_dir={self._directory} holds experiments of --scale={found}: choose another directory "
                       f"for --scale={scale}")
-    files.write_json(path, {"scale": scale})
+    json_files.write(path, {"scale": scale})
 
 
 class _Fingerprints:
@@ -104,7 +104,7 @@ class _Fingerprints:
 
   def __init__(self, path: str):
     self._path = path
-    self._known = files.read_json_object(path)
+    self._known = json_files.read_object(path)
 
   def __call__(self, patterns: str) -> str:
     paths = []
@@ -114,7 +114,7 @@ class _Fingerprints:
     before = len(self._known)
     digest = hashlib.sha256(repr([(os.path.basename(path), self._of_file(path)) for path in paths]).encode())
     if len(self._known) > before:
-      files.write_json(self._path, self._known)
+      json_files.write(self._path, self._known)
     return digest.hexdigest()
 
   def _of_file(self, path: str) -> str:

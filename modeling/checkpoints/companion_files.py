@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.tokenization.tokenizer_config import (
   TOKENIZER_CONFIG_FILE,
@@ -36,7 +36,7 @@ TASK_FILE = "task.json"
 # In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
-# What their readers need of them, see `files.read_json_object`.
+# What their readers need of them, see `json_files.read_object`.
 BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,
                "max_seq_length": int | None}
@@ -172,5 +172,5 @@ def _is_text(token: str) -> bool:
 
 def _json_object(path: str) -> dict:
   """The object in a file of another program; empty where there is none, or something else is in it."""
-  value = files.read_json(path) if files.exists(path) else {}
+  value = json_files.read(path) if files.exists(path) else {}
   return value if isinstance(value, dict) else {}

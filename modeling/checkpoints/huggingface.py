@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
@@ -142,7 +142,7 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
       re.sub(f"^{re.escape(_PREFIX)}", prefix, rows[name].huggingface):
           value.T if rows[name].huggingface_transposed else value
       for name, value in weights.items()})
-  files.write_json(os.path.join(directory, CONFIG_FILE), values)
+  json_files.write(os.path.join(directory, CONFIG_FILE), values)
 
 
 def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from common import json_files
 from common.errors import UserError
-from common.files import read_json
 from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 
@@ -45,7 +45,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   Raises:
     UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
   """
-  values = read_json(path)
+  values = json_files.read(path)
   if not isinstance(values, Mapping):
     raise UserError(f"{path}: a JSON object is expected")
   for key, required in _REQUIRED.items():
@@ -71,7 +71,7 @@ def read_either_config(path: str) -> BertConfig:
   Raises:
     UserError: as for `read_config` and `BertConfig.from_file`.
   """
-  values = read_json(path)
+  values = json_files.read(path)
   if isinstance(values, Mapping) and ("model_type" in values or "architectures" in values):
     return read_config(path)[0]
   return BertConfig.from_dict(values, path)

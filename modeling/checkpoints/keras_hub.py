@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.h5_files import H5File
@@ -144,7 +144,7 @@ def _read_config(path: str) -> BertConfig | None:
   """
   if not files.exists(path):
     return None
-  record = files.read_json_object(path)
+  record = json_files.read_object(path)
   if record.get("class_name") != "BertBackbone":
     raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
   values = record.get("config")
@@ -166,6 +166,6 @@ def _check_heads(config: BertConfig, places: Mapping[str, tuple], path: str) -> 
 
 
 def _casing(path: str) -> bool | None:
-  config = files.read_json_object(path).get("config")
+  config = json_files.read_object(path).get("config")
   lowercase = config.get("lowercase") if isinstance(config, dict) else None
   return lowercase if isinstance(lowercase, bool) else None

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
@@ -266,7 +266,7 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)
-  return files.read_json_object(path, TASK_FIELDS) if files.exists(path) else None
+  return json_files.read_object(path, TASK_FIELDS) if files.exists(path) else None
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
@@ -279,7 +279,7 @@ def step_of(checkpoint: Checkpoint) -> int:
   directory = checkpoint.directory
   if directory is None:
     return 0
-  record = files.read_json_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+  record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
   if record:
     return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]

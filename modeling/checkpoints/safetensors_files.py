@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import save, save_file
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 
 INDEX_SUFFIX = ".safetensors.index.json"
@@ -104,7 +104,7 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
   if not path.endswith(INDEX_SUFFIX):
     file = SafetensorsFile(path)
     return dict.fromkeys(file.shapes, file)
-  index = files.read_json(path)
+  index = json_files.read(path)
   weight_map = index.get("weight_map") if isinstance(index, dict) else None
   if not isinstance(weight_map, dict) or not weight_map:
     raise UserError(f"{path} is no index of safetensors: there is no \"weight_map\" in it")

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from common import files
-from common.json_objects import json_line
+from common import files, json_files
 from evaluation import glue_submission
 from tasks import eval_results
 from tasks.classification.data import ClassificationData, Split
@@ -137,7 +136,7 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
         record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
       if truth is not None:
         record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
-      file.write(json_line(record))
+      file.write(json_files.line_of(record))
 
 
 def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_label: bool) -> dict[str, object]:

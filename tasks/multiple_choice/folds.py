@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from tasks.multiple_choice.data import check_folds
 from tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
@@ -32,7 +32,7 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   check_folds(options)
   files.make_output_directory(options.output_dir, "output_dir")
   path = os.path.join(options.output_dir, FOLDS_FILE)
-  finished = {int(fold): scores for fold, scores in files.read_json_object(path).get("folds", {}).items()}
+  finished = {int(fold): scores for fold, scores in json_files.read_object(path).get("folds", {}).items()}
   expected = {name for name, is_expected in (("dev_accuracy", options.do_eval), ("test_accuracy", options.do_predict))
               if is_expected}
   for fold in range(NUM_FOLDS):
@@ -44,7 +44,7 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
     if not expected <= set(scores):
       return 0
     finished[fold] = dict(scores)
-    files.write_json(path, _summary(finished))
+    json_files.write(path, _summary(finished))
   print(f"\n{table(finished)}\n({path})")
   return 0
 

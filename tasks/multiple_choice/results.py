@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from common import files, markdown
-from common.json_objects import json_line
+from common import files, json_files, markdown
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from tasks import eval_results
 
@@ -51,7 +50,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
     table.writerow(["", "pred"])
     table.writerows([id, int(row.argmax())] for id, row in zip(questions.ids, rows, strict=True))
   with files.atomic_write(paths[2]) as file:
-    file.writelines(json_line(_record(questions, number, row)) for number, row in enumerate(rows))
+    file.writelines(json_files.line_of(_record(questions, number, row)) for number, row in enumerate(rows))
   return paths
 
 
@@ -73,7 +72,7 @@ def write_hardest(directory: str, questions: ChoiceQuestions, probabilities: np.
   with files.atomic_write(path) as file:
     for row in hardest(questions, probabilities, number):
       values = np.asarray(probabilities[row], np.float32)[:len(questions.choices[row])]
-      file.write(json_line({**_record(questions, row, values), "label": int(questions.labels[row])}))
+      file.write(json_files.line_of({**_record(questions, row, values), "label": int(questions.labels[row])}))
   return path
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.pretraining import records
 from data_gen.tokenization.tokenizer_config import short
@@ -117,7 +117,7 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
     found.setdefault(_stats_file(path), []).append(path)
   notes = []
   for stats_file, group in found.items():
-    facts = files.read_json_object(stats_file) if stats_file else {}
+    facts = json_files.read_object(stats_file) if stats_file else {}
     known = {name: facts.get(key) for name, key, kind in (
         ("fingerprint", "vocab_sha256", str), ("vocab_file", "vocab_file", str),
         ("do_lower_case", "do_lower_case", bool)) if isinstance(facts.get(key), kind)}
@@ -133,7 +133,7 @@ def _stats_file(path: str) -> str | None:
       return candidate
   # The second and further names of a list stand in the statistics of the first.
   for candidate in files.glob_files(f"{files.escape_pattern(files.parent_directory(path))}/*{_STATS_SUFFIX}"):
-    shards = files.read_json_object(candidate).get("shards")
+    shards = json_files.read_object(candidate).get("shards")
     if isinstance(shards, list) and any(
         isinstance(shard, dict) and shard.get("file") == os.path.basename(path) for shard in shards):
       return candidate

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import keras
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from evaluation.squad_answers import average_logits
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
@@ -95,11 +95,11 @@ class Ensemble:
 
   def keep_threshold(self, directory: str, settings: SquadSettings) -> None:
     """Notes in the output directory what was tuned, for later predictions of the same runs."""
-    files.write_json(os.path.join(directory, _ENSEMBLE_FILE), {"ensemble": self._names(), **settings.to_task()})
+    json_files.write(os.path.join(directory, _ENSEMBLE_FILE), {"ensemble": self._names(), **settings.to_task()})
 
   def with_kept_threshold(self, directory: str) -> "Ensemble":
     """The same with the threshold that was tuned for these runs in the output directory, where one was."""
-    kept = files.read_json_object(os.path.join(directory, _ENSEMBLE_FILE))
+    kept = json_files.read_object(os.path.join(directory, _ENSEMBLE_FILE))
     if kept.get("ensemble") != self._names() or self.settings.null_score_diff_threshold_is == GIVEN:
       return self
     threshold = choose_settings({}, kept, threshold_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import files, json_files
 from common.progress import Progress
 from data_gen.tokenization.tokenizer import Tokenizer
 from evaluation.squad_files import describe_choices, format_nbest
@@ -156,7 +156,7 @@ class SquadTask(FineTuningTask):
   def best_loaded(self, run: Run) -> None:
     """The threshold is the one that was tuned with the best weights."""
     best = os.path.join(self.options.output_dir, BEST_DIRECTORY, TASK_FILE)
-    self.settings = choose_settings({}, files.read_json_object(best))
+    self.settings = choose_settings({}, json_files.read_object(best))
     self._keep_threshold(run)
 
   def predict(self, run: Run) -> None:
@@ -184,7 +184,7 @@ class SquadTask(FineTuningTask):
       return
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
-        files.write_json(path, {**files.read_json_object(path), **self.settings.threshold()})
+        json_files.write(path, {**json_files.read_object(path), **self.settings.threshold()})
 
 
 def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:

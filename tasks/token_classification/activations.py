@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from common.progress import Progress
 from data_gen.labelled.word_windows import WordWindows
@@ -62,7 +62,7 @@ def stored_activations(directory: str, name: str, windows: WordWindows, encoder:
   path, record = os.path.join(directory, f"{name}.npy"), os.path.join(directory, f"{name}.json")
   shape = (windows.num_words, len(layers), encoder.config.hidden_size)
   what = {"of": _fingerprint(windows, weights), "layers": list(layers), "precision": precision, "shape": list(shape)}
-  state = files.read_json(record) if files.exists(record) and files.exists(path) else {}
+  state = json_files.read(record) if files.exists(record) and files.exists(path) else {}
   done = state.get("windows", 0) if {key: state.get(key) for key in what} == what else 0
   if done < len(windows):
     os.makedirs(directory, exist_ok=True)
@@ -87,7 +87,7 @@ def stored_activations(directory: str, name: str, windows: WordWindows, encoder:
         array.flush()
         progress.advance(last - done)
         done = last
-        files.write_json(record, {**what, "windows": done})
+        json_files.write(record, {**what, "windows": done})
     del array
   return np.load(path, mmap_mode="r")
 

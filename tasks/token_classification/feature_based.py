@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
 from modeling.checkpoints.load import load_weights
@@ -153,8 +153,8 @@ def _run_all(options: TokenClassificationOptions, task: TokenClassificationTask,
       if not files.exists(path):
         log(f"\n{choice.name}, seed {seed}: {directory}")
         files.make_output_directory(directory, "output_dir")
-        files.write_json(path, training(choice, seed).run(log, check_stop))
-      found.append(files.read_json(path))
+        json_files.write(path, training(choice, seed).run(log, check_stop))
+      found.append(json_files.read(path))
     rows.append((choice, found))
   log(f"\n{table(rows, metric, task.config.num_hidden_layers)}")
   best_choice, best = max(((choice, one) for choice, found in rows for one in found),
@@ -162,7 +162,7 @@ def _run_all(options: TokenClassificationOptions, task: TokenClassificationTask,
   log(f"best: {best_choice.name}, seed {best['seed']}")
   _keep_best(options.output_dir, task, encoder, training(best_choice, best["seed"]).best_tagger(), best_choice, {
       "step": best["epoch"], "metric": metric, "metrics": best["dev"]})
-  files.write_json(os.path.join(options.output_dir, FEATURE_BASED_FILE), {
+  json_files.write(os.path.join(options.output_dir, FEATURE_BASED_FILE), {
       "metric": metric, "rows": [{"name": choice.name, "layers": list(choice.layers), "combine": choice.combine,
                                   "paper_f1": choice.paper_f1, "runs": found} for choice, found in rows]})
 
@@ -174,7 +174,7 @@ def _keep_best(output_dir: str, task: TokenClassificationTask, encoder: BertEnco
   files.remove_tree(unfinished)
   directory = os.path.join(unfinished, BEST_DIRECTORY)
   write_tagger(directory, encoder, tagger, choice.layers, task.data.description, task.checkpoint)
-  files.write_json(os.path.join(directory, BEST_RECORD), record)
+  json_files.write(os.path.join(directory, BEST_RECORD), record)
   copy_best(unfinished, output_dir)
   files.remove_tree(unfinished)
 

@@ -10,7 +10,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import TASK_FILE
 from modeling.checkpoints.load import LoadedCheckpoint
@@ -47,7 +47,7 @@ def write_tagger(directory: str, encoder: BertEncoder, tagger: FeatureTagger, la
             for name, variable in tagger.named_weights.items()}
   write_checkpoint("native", directory, {**weight_values(encoder), **values}, opened.config, opened.vocab_file,
                    opened.tokenizer.do_lower_case)
-  files.write_json(os.path.join(directory, TASK_FILE), {
+  json_files.write(os.path.join(directory, TASK_FILE), {
       **description, "kind": KIND, _LAYERS: list(layers), _COMBINE: tagger.combine})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from evaluation import confusion, conlleval, entities
 from modeling.token_classification import (
   BertForTokenClassification,
@@ -140,7 +140,7 @@ class TokenClassificationTask(FineTuningTask):
     if tagged.is_scorable:
       metrics = score(tagged)
       path = os.path.join(directory, "test_results.json")
-      files.write_json(path, {"global_step": run.weights_step, **dict(sorted(metrics.items()))})
+      json_files.write(path, {"global_step": run.weights_step, **dict(sorted(metrics.items()))})
       run.log("\n".join([f"its labels are known ({path})",
                          *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))]))
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 
 _NUMBERS = itertools.count()
@@ -126,8 +126,8 @@ def test_the_directory_of_a_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", [
     lambda path: files.expand_patterns(path, "flag"), lambda path: files.check_readable(path, "flag"),
     lambda path: files.refuse_existing(path, "flag"), lambda path: files.make_output_directory(path, "flag"),
-    lambda path: files.new_directory(path, "flag").__enter__(), files.read_json, files.read_json_object,
-    lambda path: files.write_json(path, {})])
+    lambda path: files.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
+    lambda path: json_files.write(path, {})])
 def test_an_unknown_file_system_is_a_user_error(call):
   with pytest.raises(UserError, match="can't (read|write).* nowhere://x/y.*'nowhere' not implemented") as error:
     call("nowhere://x/y")
@@ -137,10 +137,10 @@ def test_an_unknown_file_system_is_a_user_error(call):
 def test_output_directories_and_files_on_any_file_system(place):
   path = files.make_output_directory(f"{place}/new/run", "output_dir")
   assert files.list_directory(path) == []
-  files.write_json(f"{path}/a.json", {"a": "é"})
-  files.write_json(f"{path}/a.json", {"b": 1})
-  assert files.read_json(f"{path}/a.json") == files.read_json_object(f"{path}/a.json") == {"b": 1}
-  assert files.read_json_object(f"{path}/none.json") == {}
+  json_files.write(f"{path}/a.json", {"a": "é"})
+  json_files.write(f"{path}/a.json", {"b": 1})
+  assert json_files.read(f"{path}/a.json") == json_files.read_object(f"{path}/a.json") == {"b": 1}
+  assert json_files.read_object(f"{path}/none.json") == {}
   assert files.check_readable(f"{path}/a.json", "flag") == f"{path}/a.json"
   assert not files.is_gzip(f"{path}/a.json")
   with pytest.raises(UserError, match="--flag: .*run is a directory"):
@@ -150,7 +150,7 @@ def test_output_directories_and_files_on_any_file_system(place):
   with pytest.raises(ValueError, match="half way"), files.atomic_write(f"{path}/a.json") as file:
     file.write("torn")
     raise ValueError("half way")
-  assert files.list_directory(path) == ["a.json"] and files.read_json(f"{path}/a.json") == {"b": 1}
+  assert files.list_directory(path) == ["a.json"] and json_files.read(f"{path}/a.json") == {"b": 1}
   with files.atomic_write(f"{path}/empty", "wb"):
     pass
   assert files.file_size(f"{path}/empty") == 0
@@ -161,9 +161,9 @@ def test_new_directories_on_any_file_system(place):
   for path in (f"{place}/parent/new", f"{place}/other/"):
     with files.new_directory(path, "output") as directory:
       os.makedirs(os.path.join(directory, "below"))
-      files.write_json(os.path.join(directory, "below/a.json"), 1)
+      json_files.write(os.path.join(directory, "below/a.json"), 1)
       assert not files.exists(path)
-    assert files.read_json(os.path.join(path, "below/a.json")) == 1
+    assert json_files.read(os.path.join(path, "below/a.json")) == 1
     with pytest.raises(UserError, match="--output: .*exists"), files.new_directory(path, "output"):
       pass
   with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
@@ -176,7 +176,7 @@ def test_a_remote_directory_that_is_copied_half_way_is_removed():
   path = f"ram://files/{next(_NUMBERS)}/new"
   with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \
       files.new_directory(path, "output") as directory:
-    files.write_json(os.path.join(directory, "a.json"), 1)
+    json_files.write(os.path.join(directory, "a.json"), 1)
     os.symlink("nothing", os.path.join(directory, "b.json"))
   assert not files.exists(path)
 
@@ -207,33 +207,9 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
 
 def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path):
   path = tmp_path / "new.json"
-  files.write_json(str(path), {"b": 1, "a": "é"})
-  assert files.read_json(str(path)) == {"b": 1, "a": "é"}
+  json_files.write(str(path), {"b": 1, "a": "é"})
+  assert json_files.read(str(path)) == {"b": 1, "a": "é"}
   assert path.stat().st_mode & 0o444 == 0o444
-
-
-def test_json_may_begin_with_a_byte_order_mark(tmp_path):
-  path = tmp_path / "windows.json"
-  path.write_text('{"a": "é"}', encoding="utf-8-sig")
-  assert files.read_json(str(path)) == {"a": "é"}
-
-
-@pytest.mark.parametrize("content, message", [
-  ('{\n"a": 1,\n "b" 2}', r"broken.json:3: not JSON: Expecting ':' delimiter at column 6"),
-  ("", "broken.json is empty"), (" \n", "broken.json is empty")])
-def test_broken_json_names_its_place(tmp_path, content, message):
-  path = tmp_path / "broken.json"
-  path.write_text(content)
-  with pytest.raises(UserError, match=message):
-    files.read_json(str(path))
-
-
-@pytest.mark.parametrize("content", ["[" * 200_000, "1" * 10_000], ids=["deep", "long"])
-def test_json_made_to_do_harm_is_refused(tmp_path, content):
-  path = tmp_path / "bomb.json"
-  path.write_text(content)
-  with pytest.raises(UserError, match="bomb.json: no JSON that can be read"):
-    files.read_json(str(path))
 
 
 def test_an_output_directory_below_a_file_is_refused(tmp_path):
@@ -245,7 +221,7 @@ def test_an_output_directory_below_a_file_is_refused(tmp_path):
 def test_a_new_directory_appears_when_it_is_complete(tmp_path):
   path = tmp_path / "parent/new"
   with files.new_directory(str(path), "output") as directory:
-    files.write_json(os.path.join(directory, "a.json"), 1)
+    json_files.write(os.path.join(directory, "a.json"), 1)
     assert not path.exists()
   assert os.listdir(path) == ["a.json"]
   assert path.stat().st_mode & 0o055 == 0o055
@@ -255,7 +231,7 @@ def test_a_new_directory_appears_when_it_is_complete(tmp_path):
 def test_a_directory_that_fails_half_way_leaves_nothing(tmp_path):
   with pytest.raises(UserError, match="--output: can't write .*new: No space left"), \
       files.new_directory(str(tmp_path / "new"), "output") as directory:
-    files.write_json(os.path.join(directory, "a.json"), 1)
+    json_files.write(os.path.join(directory, "a.json"), 1)
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
   assert os.listdir(tmp_path) == []
 
@@ -274,8 +250,8 @@ def test_a_file_keeps_its_permissions(tmp_path):
   path = tmp_path / "secret.json"
   path.touch()
   path.chmod(0o600)
-  files.write_json(str(path), [1])
-  assert path.stat().st_mode & 0o777 == 0o600 and files.read_json(str(path)) == [1]
+  json_files.write(str(path), [1])
+  assert path.stat().st_mode & 0o777 == 0o600 and json_files.read(str(path)) == [1]
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path):
@@ -330,42 +306,9 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
   path = str(tmp_path / "a.json")
   with files.atomic_write(path) as first:
     # Another process that writes the same file at the same time.
-    files.write_json(path, 2)
+    json_files.write(path, 2)
     first.write("1")
   with files.new_directory(str(tmp_path / "new"), "output"):
     pass
-  assert files.read_json(path) == 1
+  assert json_files.read(path) == 1
   assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])
-
-
-FIELDS = {"step": int, "metrics": dict[str, float], "labels": list[str] | None, "pair": bool | None}
-
-
-@pytest.mark.parametrize("text, message", [
-    ('[1]', "x.json: a JSON object is expected"), ('{}', "there is no 'step', a whole number is expected"),
-    ('{"step": "4", "metrics": {}}', "'step' is \"4\", a whole number is expected"),
-    ('{"step": true, "metrics": {}}', "'step' is true"), ('{"step": 4.5, "metrics": {}}', "'step' is 4.5"),
-    ('{"step": 4, "metrics": {"f1": "a"}}', "an object, each of them a number, is expected"),
-    ('{"step": 4, "metrics": {}, "labels": [1]}', "'labels' is \\[1\\]"),
-    ('{"step": 4, "metrics": {}, "pair": 0}', "'pair' is 0, true or false is expected")])
-def test_objects_of_another_shape_are_refused(tmp_path, text, message):
-  path = tmp_path / "x.json"
-  assert files.read_json_object(str(path), FIELDS) == {}
-  path.write_text(text)
-  with pytest.raises(UserError, match=message):
-    files.read_json_object(str(path), FIELDS)
-  path.write_text('{"step": 4, "metrics": {"f1": 1, "loss": 0.5}, "other": 1}')
-  assert files.read_json_object(str(path), FIELDS)["step"] == 4
-
-
-@pytest.mark.parametrize("damage", [
-    b'{"step": 2\n', b'{"step": "2"}\n', b"\xff\xfe\n", b"[2]\n", b"\n", b'{"step": 2}{\n'])
-def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_path, damage):
-  path = tmp_path / "x.jsonl"
-  assert files.read_json_objects(str(path)) == []
-  path.write_bytes(b'{"step": 1}\n{"step": 3}\n' + damage[:-1])
-  assert files.read_json_objects(str(path), {"step": int}) == [{"step": 1}, {"step": 3}]
-  path.write_bytes(b'{"step": 1}\n' + damage + b'{"step": 3}\n')
-  with pytest.raises(UserError, match="x.jsonl:2: ") as error:
-    files.read_json_objects(str(path), {"step": int})
-  assert "\n" not in str(error.value)

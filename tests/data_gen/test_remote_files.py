@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from data_gen.labelled.glue import find_task, has_split, read_split
 from data_gen.labelled.labelled_files import labels_of_file, read_labelled_file
@@ -54,7 +54,7 @@ def test_vocabulary(vocab_file):
   with pytest.raises(UserError, match="can't read the vocabulary ram://data_gen/none.txt: No such file"):
     Vocabulary.from_file(f"{ROOT}/none.txt")
   write_tokenizer_config(ROOT, True, None)
-  assert files.read_json(f"{ROOT}/tokenizer_config.json")["do_lower_case"] is True
+  assert json_files.read(f"{ROOT}/tokenizer_config.json")["do_lower_case"] is True
 
 
 def test_records_are_the_same_from_local_files(record_file, vocab_file, tmp_path):
@@ -65,7 +65,7 @@ def test_records_are_the_same_from_local_files(record_file, vocab_file, tmp_path
       input_file=str(tmp_path / "[ab].txt"), output_file=str(tmp_path / "out"), vocab_file=str(tmp_path / "vocab.txt"),
       max_seq_length=16, max_predictions_per_seq=3, dupe_factor=2, num_workers=1))
   assert (tmp_path / "out").read_bytes() == open(record_file, "rb").read()
-  remote = files.read_json(f"{record_file}.stats.json")
+  remote = json_files.read(f"{record_file}.stats.json")
   assert remote["counts"] == result["counts"] and remote["vocab_sha256"] == result["vocab_sha256"]
   assert remote["vocab_file"] == vocab_file
   assert [path for path, *_ in remote["input_file"]] == [f"{ROOT}/texts/a.txt", f"{ROOT}/texts/b.txt.gz"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -49,7 +49,7 @@ def checkpoint(folder, *heads, task=None, pooler=True, **changes):
   weights = {**random_weights(*heads, config=CONFIG, pooler=pooler), **changes}
   write_checkpoint("native", str(folder), weights, CONFIG, str(vocab), True)
   if task:
-    files.write_json(str(folder / "task.json"), task)
+    json_files.write(str(folder / "task.json"), task)
   return str(folder)
 
 
@@ -84,7 +84,7 @@ def test_the_report(exports):
   for task, (_, directory, done) in exports.items():
     assert done.max_difference < 1e-4
     assert [agreement.differences for agreement in done.agreements] == [[], []]
-    stored = files.read_json(os.path.join(directory, AGREEMENT_FILE))
+    stored = json_files.read(os.path.join(directory, AGREEMENT_FILE))
     assert [value["lines"] for value in stored.values()] == [done.agreements[0].lines, 3]
     text = done.describe()
     assert "gives the exact tokens for 3 of 3 lines (100.00 %)" in text and "signature token_ids" in text
@@ -127,7 +127,7 @@ def test_a_bilstm_between_encoder_and_head(tmp_path):
   model = BertForClassification(dataclasses.replace(CONFIG, bilstm_units=5), 3)
   (tmp_path / "words.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
   model.save_checkpoint(str(tmp_path / "a"), vocab_file=str(tmp_path / "words.txt"), do_lower_case=True)
-  files.write_json(str(tmp_path / "a" / "task.json"), {**PAIRS, "pair": False})
+  json_files.write(str(tmp_path / "a" / "task.json"), {**PAIRS, "pair": False})
   assert export_to(tmp_path / "b", str(tmp_path / "a")).max_difference < 1e-5
   found = ask(tf.saved_model.load(str(tmp_path / "b")), text_a=["the list", "the array is returned. who? " * 20])
   assert found["probabilities"].sum(1) == pytest.approx([1, 1], abs=1e-5)

@@ -6,7 +6,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from tasks import run as driver
 from tasks.classification.task import ClassificationTask
 from tasks.degenerate import Predicted, constant_sets, describe_degenerate
@@ -50,9 +50,9 @@ def test_the_results_of_the_same_step_are_marked(tmp_path):
   write_eval_results(str(tmp_path), 3, {"accuracy": 0.5})
   path = str(tmp_path / "eval_results.json")
   add_degenerate(str(tmp_path), 4, "all the same")
-  assert files.read_json(path) == {"accuracy": 0.5, "global_step": 3}
+  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3}
   add_degenerate(str(tmp_path), 3, "all the same")
-  assert files.read_json(path) == {"accuracy": 0.5, "global_step": 3, "degenerate": "all the same"}
+  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3, "degenerate": "all the same"}
 
 
 class Collapsed(ClassificationTask):
@@ -73,7 +73,7 @@ def test_a_run_says_so_loudly(tmp_path, capsys):
   said = "DEGENERATE: all 16 examples of dev are predicted as 'yes'"
   assert f"step 5: {said}" in captured.err
   assert captured.out.rstrip().splitlines()[-1].startswith(f"warning: {said}")
-  results = files.read_json(str(tmp_path / "run/eval_results.json"))
+  results = json_files.read(str(tmp_path / "run/eval_results.json"))
   assert results["degenerate"].startswith(said) and results["eval_accuracy"] <= 1
   assert "degenerate" not in (tmp_path / "run/eval_results.txt").read_text()
 

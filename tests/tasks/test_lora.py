@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from inference.export import export
 from inference.options import ExportOptions
@@ -108,9 +108,9 @@ def test_a_run_that_was_killed_ends_with_the_same_weights(folder, trained, tmp_p
   assert expected.keys() == found.keys() and any(name.startswith("optimizer/v/lora/") for name in found)
   for name, value in expected.items():
     np.testing.assert_array_equal(found[name], value, err_msg=name)
-  assert files.read_json(str(trained / "best/best.json"))["step"] == 10
-  assert files.read_json(f"{tmp_path}/run/best/best.json") == files.read_json(f"{trained}/best/best.json")
-  results = [files.read_json(f"{one}/eval_results.json") for one in (trained, tmp_path / "run")]
+  assert json_files.read(str(trained / "best/best.json"))["step"] == 10
+  assert json_files.read(f"{tmp_path}/run/best/best.json") == json_files.read(f"{trained}/best/best.json")
+  results = [json_files.read(f"{one}/eval_results.json") for one in (trained, tmp_path / "run")]
   for name in ("eval_loss", "eval_macro_f1", "global_step"):
     assert results[0][name] == results[1][name]
   evaluations = [[line for line in curve(one) if line["split"] == "eval"] for one in (trained, tmp_path / "run")]
@@ -119,11 +119,11 @@ def test_a_run_that_was_killed_ends_with_the_same_weights(folder, trained, tmp_p
 
 def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, tmp_path):
   """The run evaluated the model unmerged; what reads its directory computes the same."""
-  expected = files.read_json(str(trained / "eval_results.json"))
+  expected = json_files.read(str(trained / "eval_results.json"))
   options = classifier(folder, tmp_path / "again", init_checkpoint=str(trained), bert_config_file=None, do_train=False,
                        lora_rank=0)
   assert driver.run(ClassificationTask, options) == 0
-  found = files.read_json(str(tmp_path / "again" / "eval_results.json"))
+  found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
   assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
   assert found["eval_macro_f1"] == expected["eval_macro_f1"]
   source = read_checkpoint(str(trained))
@@ -153,11 +153,11 @@ def test_with_a_bilstm_on_top(folder, tmp_path):
   first = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer" not in name}
   slots = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer/m" in name}
   assert first and len(slots) == len(first)
-  expected = files.read_json(f"{tmp_path}/run/eval_results.json")
+  expected = json_files.read(f"{tmp_path}/run/eval_results.json")
   options = classifier(folder, tmp_path / "again", init_checkpoint=str(tmp_path / "run"), bert_config_file=None,
                        do_train=False, lora_rank=0)
   assert driver.run(ClassificationTask, options) == 0
-  found = files.read_json(str(tmp_path / "again" / "eval_results.json"))
+  found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
   assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
 
 

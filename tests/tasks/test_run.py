@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files, locks
+from common import files, json_files, locks
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling import (
@@ -148,14 +148,14 @@ def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_k
   # There is no checkpoint yet: the run begins again, below the step of its best weights.
   with pytest.raises(KeyboardInterrupt):
     driver.run(type("Killed", (Scripted,), {"killed_at": 4}), options)
-  assert files.read_json(str(tmp_path / "best" / "best.json"))["step"] == 2
+  assert json_files.read(str(tmp_path / "best" / "best.json"))["step"] == 2
   for what in ("trained to step 4", "training is finished: "):
     assert driver.run(Scripted, options) == 0
     output = capsys.readouterr().out
     assert what in output and "early stopping at step 4 of 5: accuracy was best at step 2" in output
   evaluations = [(line["step"], line["accuracy"]) for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
   assert evaluations == [(step, Scripted.scores[step]) for step in (1, 2, 3, 4)]
-  assert files.read_json(str(tmp_path / "best" / "best.json"))["step"] == 2
+  assert json_files.read(str(tmp_path / "best" / "best.json"))["step"] == 2
 
 
 def test_early_stopping_without_a_development_set(folder, tmp_path):
@@ -188,7 +188,7 @@ def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
 
   assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
   assert [step for step, *_ in seen] == [5, 10]
-  assert files.read_json(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
+  assert json_files.read(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
 
 
 def test_a_run_of_an_earlier_version_resumes(project, tmp_path):
@@ -216,13 +216,13 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
   assert question_answering.run(SquadOptions(
       output_dir=str(run), do_predict=True, predict_file=str(fixture / "dev.json"))) == 0
   for name in ("predictions.json", "eval_results.json"):
-    assert files.read_json(str(run / name)) == files.read_json(str(fixture / "run" / name)), name
+    assert json_files.read(str(run / name)) == json_files.read(str(fixture / "run" / name)), name
   fixture = project / "tests/fixtures/run_directories/classification"
   run = shutil.copytree(fixture / "run", tmp_path / "classifier")
   assert classification.run(ClassificationOptions(
       task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
       output_dir=str(run), do_eval=True, max_seq_length=12)) == 0
-  found, expected = (files.read_json(str(one / "eval_results.json")) for one in (run, fixture / "run"))
+  found, expected = (json_files.read(str(one / "eval_results.json")) for one in (run, fixture / "run"))
   # That it predicts one class for everything is told since.
   assert "all 8 examples of dev are predicted as" in found.pop("degenerate")
   assert found == pytest.approx(expected, abs=1e-6)

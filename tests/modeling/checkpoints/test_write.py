@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from common import files
+from common import files, json_files
 from common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_RECORD
 from modeling.checkpoints.convert import convert
@@ -62,7 +62,7 @@ def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
 def test_a_remote_run_directory_means_its_best_weights():
   write_checkpoint("native", "ram://run", random_weights(seed=1), SMALL)
   write_checkpoint("native", "ram://run/best", random_weights(seed=2), SMALL)
-  files.write_json(f"ram://run/best/{BEST_RECORD}", {"step": 7})
+  json_files.write(f"ram://run/best/{BEST_RECORD}", {"step": 7})
   assert_same(read_all("ram://run"), random_weights(seed=2))
   assert_same(read_all("ram://run/ckpt-0"), random_weights(seed=1))
 

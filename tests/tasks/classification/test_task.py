@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
@@ -54,13 +54,13 @@ def trained(folder, tmp_path_factory) -> pathlib.Path:
 
 
 def test_it_learns_and_keeps_its_best_weights(trained):
-  results = files.read_json(str(trained / "eval_results.json"))
+  results = json_files.read(str(trained / "eval_results.json"))
   assert {"eval_accuracy", "eval_macro_f1", "eval_loss", "loss", "global_step"} == set(results)
   assert results["eval_accuracy"] > 0.9
   evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
   # 203 examples are 26 batches, the last one of 3.
   assert [line["step"] for line in evaluations] == [26, 52, 78]
-  best = files.read_json(str(trained / "best" / "best.json"))
+  best = json_files.read(str(trained / "best" / "best.json"))
   assert best["step"] == results["global_step"]
   assert best["metrics"]["accuracy"] == max(line["accuracy"] for line in evaluations) == results["eval_accuracy"]
   reader = tf.train.load_checkpoint(str(trained / "best"))
@@ -175,15 +175,15 @@ def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys
 
 def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
   run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, do_predict=True))
-  results = files.read_json(str(tmp_path / "eval_results.json"))
+  results = json_files.read(str(tmp_path / "eval_results.json"))
   assert results["eval_f1_accuracy_mean"] == pytest.approx((results["eval_f1"] + results["eval_accuracy"]) / 2)
-  best = files.read_json(str(tmp_path / "best" / "best.json"))
+  best = json_files.read(str(tmp_path / "best" / "best.json"))
   assert best["metric"] == "f1_accuracy_mean"
   # A run that an earlier version began has no such metric in its record: it resumes all the same.
   earlier = {name: value for name, value in best["metrics"].items() if name != "f1_accuracy_mean"}
-  files.write_json(str(tmp_path / "best" / "best.json"), {**best, "metric": "f1", "metrics": earlier})
+  json_files.write(str(tmp_path / "best" / "best.json"), {**best, "metric": "f1", "metrics": earlier})
   run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, num_train_epochs=2))
-  again = files.read_json(str(tmp_path / "best" / "best.json"))["metrics"]
+  again = json_files.read(str(tmp_path / "best" / "best.json"))["metrics"]
   assert again.get("f1_accuracy_mean", 2) >= best["metrics"]["f1_accuracy_mean"]
   lines = (tmp_path / "MRPC.tsv").read_text().splitlines()
   assert [line.split("\t")[0] for line in lines] == ["index", *map(str, range(40))]
@@ -192,7 +192,7 @@ def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
 def test_scores_are_regressed(folder, tmp_path):
   run(glue_task("sts-b", folder, tmp_path, do_train=True, do_eval=True, do_predict=True, eval_steps=2,
                 learning_rate=0.05))
-  results = files.read_json(str(tmp_path / "eval_results.json"))
+  results = json_files.read(str(tmp_path / "eval_results.json"))
   assert {"eval_pearson", "eval_spearman", "eval_loss"} <= set(results)
   evaluations = [line["step"] for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
   assert evaluations == [2, 4, 5]
@@ -208,12 +208,12 @@ def test_the_selection_runs_what_is_missing_and_predicts_with_the_best(folder, t
                      sweep={"learning_rate": (1e-6, 0.003)})
   run(options)
   names = [f"lr{rate}_bs8_ep3_seed1" for rate in ("1e-06", "0.003")]
-  selection = files.read_json(str(tmp_path / "selection.json"))
+  selection = json_files.read(str(tmp_path / "selection.json"))
   assert [os.path.basename(one["directory"]) for one in selection["runs"]] == names
   best = selection["best"]
   assert best["learning_rate"] == 0.003
-  assert files.read_json(str(tmp_path / names[0] / "flags.json"))["flags"]["learning_rate"] == 1e-6
-  results = files.read_json(str(tmp_path / "eval_results.json"))
+  assert json_files.read(str(tmp_path / names[0] / "flags.json"))["flags"]["learning_rate"] == 1e-6
+  results = json_files.read(str(tmp_path / "eval_results.json"))
   assert results["eval_accuracy"] == best["metrics"]["accuracy"]
   np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read("output_weights"),
                                 read_checkpoint(best["directory"]).read("output_weights"))
@@ -237,8 +237,8 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
       (tmp_path / path.name).write_bytes(path.read_bytes())
   config.to_file(str(tmp_path / "bert_config.json"))
   run(own_task(folder, tmp_path / "out", init_checkpoint=str(tmp_path), bert_config_file=None, do_eval=True))
-  accuracy = files.read_json(str(tmp_path / "out" / "eval_results.json"))["eval_accuracy"]
-  assert accuracy == pytest.approx(1 - files.read_json(str(trained / "eval_results.json"))["eval_accuracy"])
+  accuracy = json_files.read(str(tmp_path / "out" / "eval_results.json"))["eval_accuracy"]
+  assert accuracy == pytest.approx(1 - json_files.read(str(trained / "eval_results.json"))["eval_accuracy"])
 
 
 def refused(options: ClassificationOptions, *parts: str) -> None:
@@ -309,9 +309,9 @@ def test_several_classes_in_windows_from_the_run_to_the_prediction(folder, tmp_p
       weight_decay=0.0, hidden_dropout_prob=0.0, classifier_dropout=0.0, learning_rate=0.01, max_eval_examples=30,
       max_predict_examples=12, do_train=True, do_eval=True, do_predict=True)
   assert run(options) == 0
-  results = files.read_json(str(tmp_path / "run" / "eval_results.json"))
+  results = json_files.read(str(tmp_path / "run" / "eval_results.json"))
   assert results["eval_micro_f1"] == results["eval_again_micro_f1"] > 0.7
-  config = files.read_json(str(tmp_path / "run" / "best" / "bert_config.json"))
+  config = json_files.read(str(tmp_path / "run" / "best" / "bert_config.json"))
   assert config["problem_type"] == "multi_label_classification" and config["hidden_dropout_prob"] == 0.0
   lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()]
   assert len(lines) == 12 and np.loadtxt(tmp_path / "run" / "test_results.tsv").shape == (12, 3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from inference.predictor import Predictor
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
@@ -56,12 +56,12 @@ def trained(folder, tmp_path_factory) -> pathlib.Path:
 
 
 def test_it_learns_and_keeps_its_best_weights(trained):
-  results = files.read_json(str(trained / "eval_results.json"))
+  results = json_files.read(str(trained / "eval_results.json"))
   assert set(results) == {"eval_accuracy", "eval_loss", "global_step"}
   assert results["eval_accuracy"] > 0.8
   evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
   assert [line["step"] for line in evaluations] == [13, 26]
-  assert files.read_json(str(trained / "best/best.json"))["metrics"]["accuracy"] == results["eval_accuracy"]
+  assert json_files.read(str(trained / "best/best.json"))["metrics"]["accuracy"] == results["eval_accuracy"]
   opened = open_checkpoint(str(trained))
   assert opened.heads == ["multiple_choice"]
   assert opened.task == {"kind": "multiple_choice", "task_name": "custom", "max_seq_length": 24, "truncate": "longer"}
@@ -88,7 +88,7 @@ def test_the_hardest_questions(trained):
   assert len(lines) == 20
   right = [line["probabilities"][line["label"]] for line in lines]
   assert right == sorted(right)
-  accuracy = files.read_json(str(trained / "eval_results.json"))["eval_accuracy"]
+  accuracy = json_files.read(str(trained / "eval_results.json"))["eval_accuracy"]
   # Those that are answered wrongly come first, as 40 are all there are.
   assert sum(line["prediction"] != line["label"] for line in lines) == round(40 * (1 - accuracy))
   (path,) = (trained / "eval").glob("events*")
@@ -152,11 +152,11 @@ def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, 
 def test_the_selection_predicts_with_the_best(folder, tmp_path, capsys):
   run(swag(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, max_train_examples=32,
            max_eval_examples=16, sweep={"seed": (1, 2)}))
-  selection = files.read_json(str(tmp_path / "selection.json"))
+  selection = json_files.read(str(tmp_path / "selection.json"))
   assert [one["seed"] for one in selection["runs"]] == [1, 2] and "± " in capsys.readouterr().out
   best = selection["best"]
   assert best["metrics"]["accuracy"] == max(one["metrics"]["accuracy"] for one in selection["runs"])
-  results = files.read_json(str(tmp_path / "eval_results.json"))
+  results = json_files.read(str(tmp_path / "eval_results.json"))
   assert results["eval_accuracy"] == best["metrics"]["accuracy"]
   name = "cls/multiple_choice/output_weights"
   np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read(name),
@@ -181,7 +181,7 @@ def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
   probabilities = np.loadtxt(tmp_path / "out/test_results.tsv", delimiter="\t")
   assert [int(one["pred"]) for one in predicted] == probabilities.argmax(1).tolist()
   right = np.mean([one["label"] == guess["pred"] for one, guess in zip(rows, predicted, strict=True)])
-  assert files.read_json(str(tmp_path / "out/eval_results.json"))["eval_accuracy"] == pytest.approx(right, abs=1e-6)
+  assert json_files.read(str(tmp_path / "out/eval_results.json"))["eval_accuracy"] == pytest.approx(right, abs=1e-6)
 
 
 def test_a_fold_of_codah(folder, tmp_path, capsys):
@@ -198,7 +198,7 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
   output = capsys.readouterr().out
   assert "sequences, of a question with one choice each, were truncated to 10 tokens" in output
   assert "30 questions with 4 choices" in output
-  results = files.read_json(str(tmp_path / "out/eval_results.json"))
+  results = json_files.read(str(tmp_path / "out/eval_results.json"))
   assert set(results) == {"eval_accuracy", "eval_loss", "eval_other_accuracy", "eval_other_loss", "global_step"}
   assert scores["dev_accuracy"] == results["eval_accuracy"]
   with open(data / "test.csv", newline="") as file:
@@ -229,7 +229,7 @@ def test_all_folds_and_their_mean(folder, tmp_path, capsys):
   assert "mean" not in capsys.readouterr().out
   run_folds(fold, options)
   assert asked[NUM_FOLDS:] == [(4, f"{tmp_path}/out/fold_4")]
-  found = files.read_json(str(tmp_path / "out/folds.json"))
+  found = json_files.read(str(tmp_path / "out/folds.json"))
   assert found["mean"]["test_accuracy"] == pytest.approx(0.2)
   assert found["standard_deviation"]["test_accuracy"] == pytest.approx(np.std([0, 0.1, 0.2, 0.3, 0.4], ddof=1))
   assert "mean  0.2000 ± 0.1581" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from data_gen.labelled.squad import read_squad
 from modeling.checkpoints.load import read_checkpoint
@@ -64,7 +64,7 @@ def copy_of(directory, path) -> pathlib.Path:
 
 
 def read(directory, name):
-  return files.read_json(os.path.join(directory, name))
+  return json_files.read(os.path.join(directory, name))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from inference.export import export
 from inference.options import ExportOptions
@@ -50,7 +50,7 @@ def trained(folder, tmp_path_factory):
 
 
 def test_it_learns_from_activations_that_are_kept(folder, trained):
-  (row,) = files.read_json(str(trained / "feature_based.json"))["rows"]
+  (row,) = json_files.read(str(trained / "feature_based.json"))["rows"]
   assert row["layers"] == [1, 2]
   assert row["runs"][0]["dev"]["f1"] > 0.5
   assert (trained / "weighted_sum_1_2_seed1" / "test_predictions.txt").exists()
@@ -73,10 +73,10 @@ def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
   run(options(folder, tmp_path, num_train_epochs=1, **changes))
   (tmp_path / "weighted_sum_1_2_seed1" / "result.json").unlink()
   record = tmp_path / "activations" / "train.json"
-  state = files.read_json(str(record))
-  files.write_json(str(record), {**state, "windows": state["windows"] // 2})
+  state = json_files.read(str(record))
+  json_files.write(str(record), {**state, "windows": state["windows"] // 2})
   run(options(folder, tmp_path, **changes))
-  results = [files.read_json(str(path / "weighted_sum_1_2_seed1" / "result.json")) for path in (trained, tmp_path)]
+  results = [json_files.read(str(path / "weighted_sum_1_2_seed1" / "result.json")) for path in (trained, tmp_path)]
   assert results[0]["dev"] == results[1]["dev"] and results[0]["epoch"] == results[1]["epoch"]
   np.testing.assert_array_equal(np.load(trained / "activations" / "train.npy"),
                                 np.load(tmp_path / "activations" / "train.npy"))
@@ -128,8 +128,8 @@ def test_an_export_gives_what_predictions_give(folder, of_sentences, tmp_path):
     ({"labels": ["O"]}, "must name . different labels")])
 def test_files_that_do_not_belong_together(of_sentences, tmp_path, change, message):
   shutil.copytree(of_sentences / "best", tmp_path / "best")
-  task = files.read_json(str(tmp_path / "best" / "task.json"))
-  files.write_json(str(tmp_path / "best" / "task.json"), {**task, **change})
+  task = json_files.read(str(tmp_path / "best" / "task.json"))
+  json_files.write(str(tmp_path / "best" / "task.json"), {**task, **change})
   with pytest.raises(UserError, match=message):
     Predictor.from_checkpoint(str(tmp_path / "best"))
 

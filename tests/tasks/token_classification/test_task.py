@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common import files
+from common import json_files
 from common.errors import UserError
 from evaluation import conlleval
 from inference.predictor import Predictor
@@ -45,17 +45,17 @@ def trained(folder, tmp_path_factory) -> pathlib.Path:
 
 
 def test_it_learns_and_tells_the_official_scores(trained):
-  results = files.read_json(str(trained / "eval_results.json"))
+  results = json_files.read(str(trained / "eval_results.json"))
   assert {"eval_f1", "eval_precision", "eval_recall", "eval_surface_f1", "eval_accuracy", "eval_loss",
           "global_step"} == set(results)
   assert results["eval_f1"] > 0.95
-  best = files.read_json(str(trained / "best" / "best.json"))
+  best = json_files.read(str(trained / "best" / "best.json"))
   assert best["metrics"]["f1"] == results["eval_f1"]
   with open(trained / "dev_predictions.txt") as file:
     counts = conlleval.count_chunks(conlleval.read_rows(file))
   assert counts.overall()[2] / 100 == results["eval_f1"]
   assert (trained / "eval_report.txt").read_text().startswith(conlleval.report(counts))
-  assert files.read_json(str(trained / "test_results.json"))["f1"] > 0.9
+  assert json_files.read(str(trained / "test_results.json"))["f1"] > 0.9
   assert [line["split"] for line in read_metrics(str(trained))].count("eval") == 4
 
 
@@ -69,10 +69,10 @@ def test_predictions_are_the_words_of_the_file_with_right_tags_in_iob2(folder, t
 
 
 def test_a_run_directory_tells_what_it_is_for(trained):
-  task = files.read_json(str(trained / "task.json"))
+  task = json_files.read(str(trained / "task.json"))
   assert task["kind"] == "token_classification"
   assert task["labels"] == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
-  assert files.read_json(str(trained / "bert_config.json"))["id2label"]["3"] == "B-PER"
+  assert json_files.read(str(trained / "bert_config.json"))["id2label"]["3"] == "B-PER"
 
 
 def test_texts_become_entities_with_offsets(trained):
@@ -96,7 +96,7 @@ def test_document_context_tells_what_a_sentence_alone_can_not(folder, trained, t
   for context, length in (("sentence", 40), ("vote", 24)):
     directory = tmp_path / context
     run(options(folder, directory, init_checkpoint=str(trained), do_eval=True, context=context, max_seq_length=length))
-    scores[context] = files.read_json(str(directory / "eval_results.json"))["eval_f1"]
+    scores[context] = json_files.read(str(directory / "eval_results.json"))["eval_f1"]
   assert scores["sentence"] < 0.85
   assert scores["vote"] > 0.95
 
@@ -168,7 +168,7 @@ def test_plain_tags(tmp_path):
   rows = (tmp_path / "run" / "test_predictions.txt").read_text().split("\n")
   assert [row.rsplit(" ", 1)[0] for row in rows] == ["the D", "array N", "", "is V", "", ""]
   right = sum(row.split()[1] == row.split()[2] for row in rows if row)
-  results = files.read_json(str(tmp_path / "run" / "eval_results.json"))
+  results = json_files.read(str(tmp_path / "run" / "eval_results.json"))
   assert {"eval_accuracy", "eval_loss", "global_step"} == set(results) - {"degenerate"}
   assert results["eval_accuracy"] == pytest.approx(right / 3)
   (result,) = Predictor.from_checkpoint(model)(["the lists."])
