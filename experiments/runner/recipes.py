@@ -7,6 +7,7 @@ import dataclasses
 import math
 
 from data_gen.labelled import glue
+from evaluation.glue_submission import submission_name
 from experiments.runner import columns, data
 from experiments.runner.columns import Column
 from experiments.runner.data import Missing, Source
@@ -73,8 +74,10 @@ class Recipes:
     if pretraining_seed is None:
       pretraining_seed = self._pretraining_seed(seed)
     run = self.pretrained(row.model, pretraining_seed)
-    start = Made(run.name, f"ckpt-{self._steps(row.model, row.at)}" if row.at else "")
-    suffix = f"{run.name.removeprefix('pretrain-')}{f'-at{self._steps(row.model, row.at)}' if row.at else ''}"
+    # The end of a curve is what other tables have measured.
+    at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
+    start = Made(run.name, f"ckpt-{at}" if at else "")
+    suffix = run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
     name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
@@ -86,22 +89,26 @@ class Recipes:
 
   def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Step | None:
     """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
-    seed, runs = self.seeds[0], {}
-    for column, source in sources.values():
-      if source.has_test and column.kind == columns.GLUE:
-        runs[column.task] = self.measured(row, column, source, seed)
+    runs = {column.task: (source, self.measured(row, column, source, self.seeds[0]))
+            for column, source in sources.values() if source.has_test and column.kind == columns.GLUE}
     if not runs:
       return None
+    predicted = [self._predicted(task, source.flags["data_dir"], run) for task, (source, run) in runs.items()]
     if "mnli" in runs and (data.has_diagnostics(self._options) or self._options.print_plan):
-      name = f"ax-{runs['mnli'].name.removeprefix('mnli-')}"
-      folder = f"{self._options.glue_dir or 'glue_dir'}/AX"
-      runs["ax"] = self._plan.add(Step(name, "run_classifier.py", {
-          "task_name": "ax", "data_dir": Given(folder), "init_checkpoint": Made(runs["mnli"].name),
-          "output_dir": Made(name), "do_predict": True}, result="AX.tsv", makes=("AX.tsv",)))
+      predicted.append(self._predicted("ax", Given(f"{self._options.glue_dir or 'glue_dir'}/AX"), runs["mnli"][1]))
     name = f"submission-{self._model_name(row.model)}"
     return self._plan.add(Step(name, "make_glue_submission.py", {
-        "input_dir": tuple(Made(step.name) for step in runs.values()), "output_file": Made(name, "glue.zip"),
+        "input_dir": tuple(Made(step.name) for step in predicted), "output_file": Made(name, "glue.zip"),
         "fill_missing": True}, result="glue.zip", resumes=False))
+
+  def _predicted(self, task: str, data_dir: object, run: Step) -> Step:
+    """A test set's predictions, which only a submission needs."""
+    glue_task = glue.find_task(task)
+    names = [submission_name(glue_task.folder, split) for split in glue.test_splits(glue_task)]
+    name = f"predict-{task}-of-{run.name}"
+    return self._plan.add(Step(name, "run_classifier.py", {
+        "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "output_dir": Made(name),
+        "do_predict": True}, result=names[0], makes=("", *names)))
 
   def pretrained(self, model: Model, seed: int) -> Step:
     """A pre-training with everything before it: its phases are one run under one schedule."""
@@ -153,8 +160,6 @@ class Recipes:
     flags |= self._data_flags(column, source)
     if column.kind == columns.GLUE:
       script, flags = "run_classifier.py", {"task_name": column.task, **flags, "do_eval": True}
-      if source.has_test:
-        flags["do_predict"] = True
     elif column.kind == columns.SQUAD:
       script, flags = "run_squad.py", {**flags, "do_predict": True}
     else:
@@ -165,7 +170,7 @@ class Recipes:
     examples = min(source.examples, settings.most_examples or source.examples)
     runs = math.prod(len(value) for name, value in flags.items()
                      if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
-    return self._plan.add(Step(name, script, flags, result=EVAL_RESULTS, makes=("", "*.tsv"), work=self._tuning_work(
+    return self._plan.add(Step(name, script, flags, result=EVAL_RESULTS, makes=("",), work=self._tuning_work(
         row.model, settings, runs * examples)))
 
   def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Step:
