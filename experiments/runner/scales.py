@@ -147,7 +147,7 @@ _SCALES = {
         fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
         fine_tuning={
             columns.GLUE: FineTuning(3e-4, 32, 3, 96, most_examples=3_000),
-            columns.SQUAD: FineTuning(3e-4, 32, 3, 128, most_examples=3_000, flags={"doc_stride": 64}),
+            columns.SQUAD: FineTuning(3e-4, 32, 3, 128, most_examples=3_000, flags={"doc_stride": 60}),
             columns.SWAG: FineTuning(3e-4, 16, 3, 64),
             columns.NER: FineTuning(3e-4, 32, 4, 128),
             columns.FEATURES: FineTuning(1e-3, 32, 6, 128, flags={"lstm_units": 128}),
