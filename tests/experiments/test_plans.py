@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from common import cli
 from common.errors import UserError
 from experiments import all as every
 from experiments.runner.experiment import Experiment, Model, Row
@@ -13,7 +14,7 @@ from experiments.runner.options import ExperimentOptions
 from experiments.runner.plans import describe
 from experiments.runner.run import make_plan
 from experiments.runner.scales import find_scale
-from experiments.runner.scripts import SCRIPTS
+from experiments.runner.scripts import SCRIPTS, options_class
 from experiments.runner.steps import Given, Made
 from tests.conftest import PROJECT
 
@@ -47,6 +48,16 @@ def test_every_command_of_every_experiment_parses(scale):
       for name in one.columns:
         points = [result.step for row in one.rows for result in one.results[row.name, name]]
         assert len(set(points)) == len(points) == 2 * len(one.rows)
+
+
+@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
+def test_windows_have_room_for_questions_and_contexts(scale):
+  """What only a run that has begun would say."""
+  plan, _, _ = planned(scale, every.EXPERIMENTS, seeds=(1,))
+  trained = [step for step in plan.steps.values() if step.script == "run_squad.py" and "train_file" in step.flags]
+  assert trained
+  for step in trained:
+    cli.parse(options_class(step.script), plan.command(step)).check_room()
 
 
 def test_the_settings_of_the_paper():
