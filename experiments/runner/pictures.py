@@ -44,7 +44,8 @@ def _bars(figure, measured: Measured, column: str, title: str) -> None:
               label="the paper")
     twin.set_xlabel(f"{title}, the paper")
     handles = [*axes.get_legend_handles_labels()[0], *twin.get_legend_handles_labels()[0]]
-    twin.legend(handles, ["here, ± standard deviation", "the paper"], loc="best")
+    # Below: a row's point may be anywhere inside.
+    figure.legend(handles, ["here, ± standard deviation", "the paper"], loc="outside lower center", ncols=2)
 
 
 def _curves(figure, measured: Measured, column: str, title: str) -> None:

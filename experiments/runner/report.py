@@ -69,8 +69,8 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
   lines += ["Mean ± standard deviation over the repetitions, on development sets; in brackets what is published.", ""]
   lines += [f"- {note}" for note in planned.notes]
   if measured.degenerate:
-    lines.append(f"-{_DEGENERATE} {sum(measured.degenerate.values())} runs have learnt nothing of their task: they "
-                 "predict the same for every example.")
+    lines.append(f"-{_DEGENERATE} In {sum(measured.degenerate.values())} of the runs every example is predicted the same: "
+                 "nothing was learnt of the task.")
   missing = sorted(planned.steps() - outcome.complete)
   if missing:
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again goes on.")
