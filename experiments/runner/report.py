@@ -69,7 +69,7 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
   lines += ["Mean ± standard deviation over the repetitions, on development sets; in brackets what is published.", ""]
   lines += [f"- {note}" for note in planned.notes]
   if measured.degenerate:
-    lines.append(f"-{_DEGENERATE} In {sum(measured.degenerate.values())} of the runs every example is predicted the same: "
+    lines.append(f"-{_DEGENERATE} {sum(measured.degenerate.values())} of the runs predict the same for every example: "
                  "nothing was learnt of the task.")
   missing = sorted(planned.steps() - outcome.complete)
   if missing:
