@@ -140,15 +140,17 @@ def _run_all(options: TokenClassificationOptions, task: TokenClassificationTask,
   log(f"activations took {time.monotonic() - started:.0f} s")
   metric, rows = "accuracy" if task.data.chunk_names is None else "f1", []
 
+  def directory_of(choice: Choice, seed: int) -> str:
+    return os.path.join(options.output_dir, f"{choice.folder}_seed{seed}")
+
   def training(choice: Choice, seed: int) -> TaggerTraining:
-    directory = os.path.join(options.output_dir, f"{choice.folder}_seed{seed}")
     return TaggerTraining(options, task.data, choice.combine, [layers.index(layer) for layer in choice.layers],
-                          activations, splits, seed, directory, metric)
+                          activations, splits, seed, directory_of(choice, seed), metric)
 
   for choice in choices:
     found = []
     for seed in options.sweep.get("seed", (options.seed,)):
-      directory = os.path.join(options.output_dir, f"{choice.folder}_seed{seed}")
+      directory = directory_of(choice, seed)
       path = os.path.join(directory, _RESULT_FILE)
       if not files.exists(path):
         log(f"\n{choice.name}, seed {seed}: {directory}")
