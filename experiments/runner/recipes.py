@@ -121,12 +121,14 @@ class Recipes:
       read = {"phases": tuple(Joined((f"{phase.length}:{phase.share}:", one))
                               for phase, one in zip(phases, records, strict=True))}
     name = f"pretrain-{self._model_name(model)}-seed{seed}"
+    # Ten for a curve; of a large model that trains for a few steps they would take longer than the steps.
+    every = max(steps // 10, scale.steps // 25) or steps
     return self._plan.add(Step(name, "run_pretraining.py", {
         "do_train": True, "do_eval": True, **read, "eval_file": held_out,
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
         "eval_batch_size": scale.eval_batch_size, "learning_rate": scale.learning_rate, "num_train_steps": steps,
-        "num_warmup_steps": max(1, round(scale.warmup_steps * model.length)), "eval_steps": steps // 10 or steps,
+        "num_warmup_steps": max(1, round(scale.warmup_steps * model.length)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
         "next_sentence_prediction": model.next_sentence}, result=EVAL_RESULTS, makes=_CHECKPOINTS,
