@@ -70,6 +70,8 @@ def _curves(figure, measured: Measured, column: str, title: str) -> None:
       axes.annotate(name, (flops, score), fontsize=7, xytext=(3, 3), textcoords="offset points")
   if experiment.x == BY_FLOPS:
     axes.set_xscale("log")
+    # The labels of Matplotlib are formulas, which pictures here show as they are written.
+    axes.xaxis.set_major_formatter(lambda value, place: f"{value:.0e}".replace("+", ""))
   axes.set_xlabel(_X_LABELS[experiment.x])
   axes.set_ylabel(title)
   axes.grid(alpha=0.3)
