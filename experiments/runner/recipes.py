@@ -108,7 +108,7 @@ class Recipes:
     name = f"predict-{task}-of-{run.name}"
     return self._plan.add(Step(name, "run_classifier.py", {
         "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "output_dir": Made(name),
-        "do_predict": True}, result=names[0], makes=("", *names)))
+        "do_predict": True, "max_seq_length": run.flags["max_seq_length"]}, result=names[0], makes=("", *names)))
 
   def pretrained(self, model: Model, seed: int) -> Step:
     """A pre-training with everything before it: its phases are one run under one schedule."""

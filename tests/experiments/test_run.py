@@ -158,7 +158,7 @@ def test_a_report_of_steps_that_were_run_elsewhere(results, data, tmp_path, caps
   assert run([TABLE], make_options(data, tmp_path, report_only=True), None) == 0
   text = (tmp_path / "table.md").read_text()
   assert "run elsewhere" in text and "| both ways     | - (86.7)" in text and "**Not complete**: mrpc-L1-H16" in text
-  assert "1 of 13 steps have no result: mrpc-L1-H16-A2-seed1-run1\n" in capsys.readouterr().out
+  assert "1 of 14 steps have no result: mrpc-L1-H16-A2-seed1-run1\n" in capsys.readouterr().out
   before, after = (json.loads((folder / "table.json").read_text())["rows"][1]["columns"]["mrpc"]["mean"]
                    for folder in (results, tmp_path))
   assert before == after
