@@ -124,16 +124,17 @@ def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, tr
   from tasks.token_classification import task
 
   directories = {name: os.path.join(options.output_dir, f"{name}_seed{seed}") for name in (context, trained)}
+  result = os.path.join(directories[context], "eval_results.json")
+  if files.exists(result):
+    return json_files.read_object(result)["eval_f1"]
   if context == trained:
     flags = {"do_train": True, "init_checkpoint": options.init_checkpoint, "seed": seed,
              "train_batch_size": _batch_size(options, paths, context), "num_train_epochs": options.num_train_epochs,
              "learning_rate": options.learning_rate}
   else:
     flags = {"init_checkpoint": directories[trained]}
-  result = os.path.join(directories[context], "eval_results.json")
-  if not files.exists(result):
-    task.run(_run_options(options, paths, output_dir=directories[context], context=context, do_eval=True,
-                          dev_file=paths["dev"], **flags))
+  task.run(_run_options(options, paths, output_dir=directories[context], context=context, do_eval=True,
+                        dev_file=paths["dev"], **flags))
   # A run that was interrupted has said so.
   return json_files.read_object(result)["eval_f1"] if files.exists(result) else sys.exit(0)
 

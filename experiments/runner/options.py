@@ -15,8 +15,8 @@ class ExperimentOptions(Options):
   """The experiment; docs/experiments.md says what it takes and what to expect."""
 
   scale: str = option(
-      LAPTOP, "laptop: small models, each table at most about 90 minutes on two cores. paper: the paper's own models "
-      "and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
+      LAPTOP, "laptop: small models, most tables within two hours of two cores. paper: the paper's own "
+      "models and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
   output_dir: str | None = option(
       None, "Where everything goes, reports and steps; several experiments in one directory share their steps. The "
       "same command again resumes.")

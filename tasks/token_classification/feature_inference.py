@@ -79,8 +79,8 @@ class FeatureTaggerInference(TokenInference):
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
 
   def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
-    bias = loaded.source.tensors.get(f"{FEATURE_TAGGER_PREFIX}output_bias")
-    if bias is None:
+    weights, bias = (loaded.source.tensors.get(f"{FEATURE_TAGGER_PREFIX}output_{name}") for name in ("weights", "bias"))
+    if weights is None or bias is None:
       raise UserError(f"{loaded.source.description} has no tagger on fixed activations, which its task.json tells of: "
                       "restore the files that belong together")
     return check_labels(loaded, list(map(str, (loaded.task or {}).get("labels", []))), bias[0])
