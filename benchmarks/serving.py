@@ -80,22 +80,19 @@ def _export(options: ServingOptions, directory: str) -> None:
   """Exports the model for every task that it has a head for, and converts it for the peers."""
   from inference.export import export
   from inference.options import ExportOptions
-  from inference.tasks import TASKS, task_class
+  from inference.tasks import possible_tasks
   from modeling.checkpoints.convert import convert
-  from modeling.checkpoints.load import read_checkpoint
-  from modeling.checkpoints.weights import heads_of
+  from modeling.checkpoints.load import open_checkpoint
 
   checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
   convert(checkpoint, "native", os.path.join(directory, "network"))
-  heads = heads_of(read_checkpoint(checkpoint).tensors)
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
-  for task in TASKS:
-    if task_class(task).head in [None, *heads]:
-      path = os.path.join(directory, task)
-      export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, task=task, max_query_length=32, doc_stride=32,
-                           max_seq_length=options.max_seq_length))
-      size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-      print(f"{task:12} {size / 1e6:7.1f} {os.path.getsize(os.path.join(path, 'saved_model.pb')) / 1e6:26.1f}")
+  for task in possible_tasks(open_checkpoint(checkpoint)):
+    path = os.path.join(directory, task)
+    export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, task=task, max_query_length=32, doc_stride=32,
+                         max_seq_length=options.max_seq_length))
+    size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+    print(f"{task:12} {size / 1e6:7.1f} {os.path.getsize(os.path.join(path, 'saved_model.pb')) / 1e6:26.1f}")
 
 
 def _random_model(options: ServingOptions, path: str) -> str:

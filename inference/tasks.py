@@ -35,6 +35,14 @@ def task_class(task: str) -> "type[TaskInference]":
   return getattr(importlib.import_module(module), name)
 
 
+def possible_tasks(loaded: "LoadedCheckpoint") -> list[str]:
+  """The names of `TASKS` that a checkpoint can be used for: those of its heads, and what every encoder can do."""
+  kind = (loaded.task or {}).get("kind")
+  # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
+  return [name for name, one in ((name, task_class(name)) for name in TASKS)
+          if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
+
+
 def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
   """What a checkpoint is used for.
 
@@ -50,15 +58,13 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
     near = difflib.get_close_matches(task, TASKS, 1)
     hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
     raise UserError(f"--task={task} is unknown: {hint}")
-  checkpoint = loaded.source.description
-  classes, kind = {name: task_class(name) for name in TASKS}, (loaded.task or {}).get("kind")
-  # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
-  possible = [name for name, one in classes.items() if (one.head in loaded.heads if one.head else kind in one.kinds)]
+  checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
+  usable = possible_tasks(loaded)
   if task is not None:
-    if task not in [*possible, _ENCODER_TASK]:
-      raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for "
-                      f"{', '.join([*possible, _ENCODER_TASK])}")
+    if task not in usable:
+      raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for {', '.join(usable)}")
     return task
+  classes, possible = {name: task_class(name) for name in TASKS}, [name for name in usable if name != _ENCODER_TASK]
   if loaded.config.causal:
     # Its masked-LM head predicts the next token.
     possible = [name for name in possible if classes[name].head != "masked_lm"]
