@@ -88,4 +88,6 @@ def test_ten_steps(tmp_path, parts):
   model.save_checkpoint(str(tmp_path / "after"), "huggingface")
   trained = transformers.BertForMultipleChoice.from_pretrained(tmp_path / "after")
   for name, value in trained.named_parameters():
-    np.testing.assert_allclose(value.detach(), weights[name].detach(), rtol=0, atol=5e-5, err_msg=name)
+    # The bias adds the same to all choices: its gradient is rounding, which Adam scales up.
+    tolerance = STEPS * RATE if name == "classifier.bias" else 5e-5
+    np.testing.assert_allclose(value.detach(), weights[name].detach(), rtol=0, atol=tolerance, err_msg=name)
