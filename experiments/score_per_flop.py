@@ -22,7 +22,7 @@ from experiments.runner.scales import SHORT
 # Name, size, length of the pre-training as a share of the scale's (larger models see less text), and at which shares of
 # it the model is measured.
 _MODELS = (("Tiny", "2-128", 1.0, (0.25, 0.5, 1.0)), ("Mini", "4-256", 0.4, (0.25, 1.0)),
-           ("Small", "4-512", 0.1, (1.0,)))
+           ("Small", "4-512", 0.2, (1.0,)))
 
 EXPERIMENT = Experiment(
     name="score_per_flop", title="Score per training FLOP",

@@ -79,6 +79,10 @@ def settings(scale: Scale) -> dict[str, object]:
       "held-out documents": f"{scale.held_out:.1%}",
       "repetitions": "each with a pre-training of its own" if scale.pretraining_seeds else
                      "of fine-tuning; all start from one pre-training"}
+  for size in sorted(set(scale.sizes.values()), key=lambda one: (one.hidden, one.layers)):
+    if size.learning_rate is not None:
+      found[f"pre-training, {size.name}"] = (f"peak rate {size.learning_rate:g}, initial weights with a standard "
+                                             f"deviation of {size.initializer_range:g}")
   for kind, one in scale.fine_tuning.items():
     rates = ", ".join(f"{rate:g}" for rate in one.grid or (one.learning_rate,))
     sizes = ", ".join(map(str, one.batch_size if isinstance(one.batch_size, tuple) else (one.batch_size,)))

@@ -127,8 +127,9 @@ class Recipes:
         "do_train": True, "do_eval": True, **read, "eval_file": held_out,
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
-        "eval_batch_size": scale.eval_batch_size, "learning_rate": scale.learning_rate, "num_train_steps": steps,
-        "num_warmup_steps": max(1, round(scale.warmup_steps * model.length)), "eval_steps": every,
+        "eval_batch_size": scale.eval_batch_size, "num_train_steps": steps,
+        "learning_rate": self._size(model).learning_rate or scale.learning_rate,
+        "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
         "next_sentence_prediction": model.next_sentence}, result=EVAL_RESULTS, makes=_CHECKPOINTS,
@@ -138,12 +139,15 @@ class Recipes:
     """The bert_config.json of a model."""
     size = self._size(model)
     name = f"config-{self._shape_name(model)}"
+    config = dict(self._scale.config)
+    if size.initializer_range is not None:
+      config["initializer_range"] = size.initializer_range
     longest = max(max(phase.length for phase in self._scale.phases),
                   *(one.length for one in self._scale.fine_tuning.values()))
     return self._plan.add(Step(name, "experiments/write_config.py", {
         "vocab_file": self._vocab_file(model), "output_dir": Made(name), "num_hidden_layers": size.layers,
         "hidden_size": size.hidden, "num_attention_heads": size.heads, "max_position_embeddings": longest,
-        "causal": model.left_to_right, **self._scale.config}, result="bert_config.json", resumes=False))
+        "causal": model.left_to_right, **config}, result="bert_config.json", resumes=False))
 
   def spent(self, model: Model, at: float | None) -> tuple[float, float]:
     """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""
