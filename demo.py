@@ -21,6 +21,7 @@ sys.path.insert(0, ROOT)
 from common import cli, files, json_files
 from common.errors import UserError
 from common.options import Options, option
+from tasks.eval_results import EVAL_RESULTS
 
 # Much text of one kind; documents long enough that the next segment is often a true one.
 PACKAGES, MIN_WORDS = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow"), 60
@@ -81,7 +82,7 @@ def main(options: DemoOptions) -> None:
        f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", f"--eval_steps={max(steps // 10, 1)}",
        f"--initializer_range={INITIALIZER_RANGE}", "--hidden_dropout_prob=0", "--attention_probs_dropout_prob=0",
        *sizes)
-  at_mask = json_files.read(f"{run}/eval_results.json")["masked_lm_accuracy_at_mask"]
+  at_mask = json_files.read(os.path.join(run, EVAL_RESULTS))["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
   step("7. Pictures of the records, of word embeddings, and of what every head attends to",

@@ -25,6 +25,7 @@ from common import cli, files, json_files
 from common.errors import UserError
 from common.options import LARGEST_INT64, Options, option
 from data_gen.tokenization.basic import basic_tokenize
+from tasks.eval_results import EVAL_RESULTS
 
 # The option --context → that of training; votes are for predictions.
 _CONTEXTS = {"sentence": "sentence", "document": "document", "vote": "document"}
@@ -124,7 +125,7 @@ def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, tr
   from tasks.token_classification import task
 
   directories = {name: os.path.join(options.output_dir, f"{name}_seed{seed}") for name in (context, trained)}
-  result = os.path.join(directories[context], "eval_results.json")
+  result = os.path.join(directories[context], EVAL_RESULTS)
   if files.exists(result):
     return json_files.read_object(result)["eval_f1"]
   if context == trained:

@@ -17,9 +17,9 @@ from experiments.runner.scales import FineTuning, Phase, Scale, Size
 from experiments.runner.steps import Given, Joined, Made, Plan, Step, Work
 from modeling.config import BertConfig
 from modeling.flops import training_flops
+from tasks.eval_results import EVAL_RESULTS
+from tasks.token_classification.options import FEATURE_BASED_FILE
 
-EVAL_RESULTS = "eval_results.json"
-FEATURE_RESULTS = "feature_based.json"
 _CHECKPOINTS = ("ckpt-*", "best", "vocab.txt")
 # The TriviaQA stage: its own settings are those of SQuAD.
 _TRIVIAQA = "triviaqa"
@@ -127,8 +127,8 @@ class Recipes:
         "do_train": True, "do_eval": True, **read, "eval_file": held_out,
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
-        "eval_batch_size": scale.eval_batch_size, "num_train_steps": steps,
-        "learning_rate": self._size(model).learning_rate or scale.learning_rate,
+        "eval_batch_size": scale.eval_batch_size,
+        "learning_rate": self._size(model).learning_rate or scale.learning_rate, "num_train_steps": steps,
         "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
@@ -187,7 +187,7 @@ class Recipes:
              **source.flags, **self._settings_flags(settings, seed, dropout=False), "num_train_epochs": settings.epochs}
     name = f"{name}-all" if row.layers else name
     flags["output_dir"] = Made(name)
-    return self._plan.add(Step(name, "run_ner.py", flags, result=FEATURE_RESULTS, work=Work(
+    return self._plan.add(Step(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
         round(settings.epochs * source.examples), source.examples / 3 * training_flops(
             self._bert_config(row.model), settings.length, 0))))
 

@@ -200,8 +200,8 @@ class Plan:
       return f"given:{fingerprint(value.path)}" if isinstance(value, Given) else f"value:{value}"
 
     for name, step in self.steps.items():
-      # The name too: directories and what is written in them follow from it.
-      told = json.dumps([name, step.script, step.result, step.arguments(identify)])
+      # The name too: directories and what is written in them follow from it. The order of flags means nothing.
+      told = json.dumps([name, step.script, step.result, sorted(step.arguments(identify))])
       found[name] = hashlib.sha256(told.encode()).hexdigest()
     return found
 

@@ -27,7 +27,7 @@ from tasks import run as driver
 from tasks.token_classification.activations import stored_activations
 from tasks.token_classification.data import Split
 from tasks.token_classification.feature_inference import write_tagger
-from tasks.token_classification.options import TokenClassificationOptions
+from tasks.token_classification.options import FEATURE_BASED_FILE, TokenClassificationOptions
 from tasks.token_classification.tagger_training import TaggerTraining
 from tasks.token_classification.task import TokenClassificationTask
 from training.checkpoints import copy_best
@@ -42,7 +42,6 @@ TABLE_7 = (
     ("weighted sum of the last four", ("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
     ("concatenation of the last four", ("-4", "-3", "-2", "-1"), "concat", 96.1),
     ("weighted sum of all layers", ("1:",), "weighted_sum", 95.5))
-FEATURE_BASED_FILE = "feature_based.json"
 _RESULT_FILE = "result.json"
 # Where the best tagger is put together before it takes its place.
 _UNFINISHED = "unfinished"

@@ -11,6 +11,8 @@ from tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutO
 AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
 COMBINATIONS = ("concat", "sum", "weighted_sum")
+# What --feature_based found, in --output_dir.
+FEATURE_BASED_FILE = "feature_based.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

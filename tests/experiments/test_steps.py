@@ -59,6 +59,12 @@ def test_a_change_is_seen_by_exactly_what_depends_on_it():
   assert changed(digests(content="other")) == {"a", "b", "c", "d"}
 
 
+def test_the_order_of_flags_means_nothing():
+  orders = [plan_of(step("a", **flags)).digests(str) for flags in (
+      {"input_file": Given("/t.txt"), "seed": 1}, {"seed": 1, "input_file": Given("/t.txt")})]
+  assert orders[0] == orders[1]
+
+
 def test_commands_are_checked_before_anything_runs():
   with pytest.raises(UserError, match="no_such_flag"):
     plan_of(step("a", input_file=Given("/t.txt"), no_such_flag=1)).check()
