@@ -131,7 +131,8 @@ def _check(options: PretrainingOptions, train_records: PretrainingRecords, eval_
                     f"of --{train_records.flag} holds: take at least {math.ceil(mean)}")
   changed = [one.name for one in declared_options(PretrainingOptions)
              if one.name in _MASKING_OPTIONS and getattr(options, one.name) != one.default]
-  for given in (train_records, eval_records):
-    if changed and given.schema.has_masks:
-      raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
+  # Masks of an evaluation may be those of its records, whatever training makes.
+  given = train_records if options.do_train else eval_records
+  if changed and given.schema.has_masks:
+    raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
                       "with --dynamic_masking")

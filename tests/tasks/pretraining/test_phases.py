@@ -62,6 +62,15 @@ def test_packed_records_are_found_out(options, data, capsys, name):
   assert 0 < results["masked_lm_loss"] < 10 and results["global_step"] == 8
 
 
+def test_training_masks_anew_what_is_evaluated_with_masks_of_its_own(options, data):
+  options = dataclasses.replace(options, input_file=f"{data}/open", eval_file=f"{data}/plain", masking="100,0,0")
+  (phase,) = find_phases(options, ONE_LAYER)
+  assert (phase.train_records.schema.has_masks, phase.eval_records.schema.has_masks) == (False, True)
+  assert run(options) == 0
+  with pytest.raises(UserError, match="--masking: the records of --eval_file are masked already"):
+    find_phases(dataclasses.replace(options, do_train=False), ONE_LAYER)
+
+
 def test_phases_follow_each_other(options, data):
   options = dataclasses.replace(options, input_file=None, phases=f"12x6:0.25:{data}/short, {LENGTH}:0.75:{data}/packed",
                                 eval_file=f"{data}/plain,{data}/short")
