@@ -47,9 +47,6 @@ class AdamWeightDecay:
     self.decayed = [not any(re.search(pattern, name) for pattern in exclude) for name in self.names]
     self.m = [_slot(variable) for variable in self.variables]
     self.v = [_slot(variable) for variable in self.variables]
-    # One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is compiled; compiled
-    # once for each shape, where one function of all weights would take many seconds.
-    self._change = tf.function(self._changed, jit_compile=True, autograph=False)
 
   def slots(self) -> dict[str, dict[str, tf.Variable]]:
     """Slot name ("m", "v") → original variable name → slot variable, for checkpoints."""
@@ -79,27 +76,12 @@ class AdamWeightDecay:
     for variable, m, v, gradient, decayed, factor in zip(
         self.variables, self.m, self.v, gradients, self.decayed, self.rate_factors, strict=True):
       rate = learning_rate if factor == 1.0 else learning_rate * factor
-      changed = self._change(tuple(map(tf.convert_to_tensor, (variable, m, v, gradient))),
-                             (scale, m_scale, v_scale, rate, finite), decayed, skip_non_finite)
+      changed = _changed(
+          tuple(map(tf.convert_to_tensor, (variable, m, v, gradient))), (scale, m_scale, v_scale, rate, finite),
+          self.beta_1, self.beta_2, self.epsilon, self.weight_decay_rate if decayed else 0.0, skip_non_finite)
       for one, value in zip((variable, m, v), changed, strict=True):
         one.assign(value)
     return norm
-
-  def _changed(self, values: tuple, rates: tuple, decayed: bool, skip_non_finite: bool) -> tuple:
-    """A weight and its slots after an update."""
-    variable, m, v, gradient = values
-    scale, m_scale, v_scale, rate, finite = rates
-    gradient = gradient * scale
-    new_m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
-    new_v = self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient)
-    change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + self.epsilon)
-    if decayed:
-      change += self.weight_decay_rate * variable
-    new_value = variable - rate * change
-    if skip_non_finite:
-      new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
-      new_value = tf.where(finite, new_value, variable)
-    return new_value, new_m, new_v
 
 
 def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
@@ -115,6 +97,27 @@ def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
   return [decay ** (count - layer) if layer is not None else
           decay ** (count + 1) if name.startswith("bert/embeddings/") else 1.0
           for name, layer in zip(names, layers, strict=True)]
+
+
+# One pass over a weight and its slots instead of a dozen, whether or not the rest of the step is compiled; compiled
+# once for each shape, where one function of all weights would take many seconds, and for all runs of a process.
+@tf.function(jit_compile=True, autograph=False)
+def _changed(values: tuple, rates: tuple, beta_1: float, beta_2: float, epsilon: float, decay: float,
+             skip_non_finite: bool) -> tuple:
+  """A weight and its slots after an update; all but `values` and `rates` are constants of the graph."""
+  variable, m, v, gradient = values
+  scale, m_scale, v_scale, rate, finite = rates
+  gradient = gradient * scale
+  new_m = beta_1 * m + (1.0 - beta_1) * gradient
+  new_v = beta_2 * v + (1.0 - beta_2) * tf.square(gradient)
+  change = new_m * m_scale / (tf.sqrt(new_v * v_scale) + epsilon)
+  if decay:
+    change += decay * variable
+  new_value = variable - rate * change
+  if skip_non_finite:
+    new_m, new_v = tf.where(finite, new_m, m), tf.where(finite, new_v, v)
+    new_value = tf.where(finite, new_value, variable)
+  return new_value, new_m, new_v
 
 
 def _slot(variable: tf.Variable) -> tf.Variable:

@@ -62,9 +62,9 @@ class TaggerTraining:
     self._optimizer.build(self._model.trainable_variables)
     vectors = tf.TensorSpec([None, None, len(columns), hidden], tf.float32)
     mask, labels = tf.TensorSpec([None, None], tf.bool), tf.TensorSpec([None, None], tf.int32)
-    self._step = tf.function(self._train_step, input_signature=[vectors, mask, labels])
+    self._step = tf.function(self._train_step, input_signature=[vectors, mask, labels], autograph=False)
     self._probabilities = tf.function(lambda vectors, mask: tf.nn.softmax(self._model(vectors, mask)),
-                                      input_signature=[vectors, mask])
+                                      input_signature=[vectors, mask], autograph=False)
 
   def run(self, log: Callable[[str], None], check_stop: Callable[[], None]) -> dict:
     """Trains to the end; returns the result of the best epoch."""

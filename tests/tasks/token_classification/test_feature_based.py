@@ -36,8 +36,8 @@ def folder(tmp_path_factory):
 
 def options(folder, output_dir, **changes) -> TokenClassificationOptions:
   given = dict(data_dir=str(folder), output_dir=str(output_dir), init_checkpoint=f"{folder}/model", do_train=True,
-               do_predict=True, feature_based=True, lstm_units=12, max_seq_length=40, num_train_epochs=20,
-               learning_rate=0.02, train_batch_size=16, seed=1)
+               do_predict=True, feature_based=True, lstm_units=12, lstm_layers=1, max_seq_length=40,
+               num_train_epochs=10, learning_rate=0.02, train_batch_size=16, seed=1)
   given |= changes
   return TokenClassificationOptions(**given, given=frozenset(given))
 
@@ -86,7 +86,7 @@ def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
 def of_sentences(folder, tmp_path_factory):
   """A run whose sentences are read alone, as those of predictions are."""
   directory = tmp_path_factory.mktemp("of_sentences")
-  run(options(folder, directory, context="sentence", num_train_epochs=10, layers=("0", "-1"), combine="concat",
+  run(options(folder, directory, context="sentence", lstm_layers=2, layers=("0", "-1"), combine="concat",
               activation_precision="float32"))
   return directory
 
