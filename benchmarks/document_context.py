@@ -23,12 +23,13 @@ import numpy as np
 
 from common import cli, files, json_files
 from common.errors import UserError
-from common.options import LARGEST_INT64, Options, option
+from common.options import LARGEST_INT64, Options, declared_options, option
 from data_gen.tokenization.basic import basic_tokenize
 from tasks.eval_results import EVAL_RESULTS
 
 # The option --context → that of training; votes are for predictions.
 _CONTEXTS = {"sentence": "sentence", "document": "document", "vote": "document"}
+_SETTINGS_FILE = "settings.json"
 # A word behind these may have a capital letter without being a name.
 _OPENING = frozenset(".!?:;\"'“”‘’()[]—-–*_")
 
@@ -105,6 +106,7 @@ def write_tagged(path: str, text_file: str, flag: str, most: int, of_document: i
 
 def main(options: DocumentContextOptions) -> None:
   files.make_output_directory(options.output_dir, "output_dir")
+  _check(options)
   paths = {name: os.path.join(options.output_dir, f"{name}.conll") for name in ("train", "dev")}
   counts = [write_tagged(path, getattr(options, f"{name}_file"), f"{name}_file", getattr(options, f"{name}_sentences"),
                          options.document_sentences) for name, path in paths.items()]
@@ -118,6 +120,24 @@ def main(options: DocumentContextOptions) -> None:
   for context, scores in found.items():
     gain = np.array(scores) - base
     print(f"{context:10} f1 {_mean(scores)}{f'  gain {_mean(gain)}' if context != 'sentence' else ''}")
+
+
+def _check(options: DocumentContextOptions) -> None:
+  """Refuses a model that sees the capital letters, and runs with other settings than those in --output_dir."""
+  from modeling.checkpoints.load import read_checkpoint
+
+  if read_checkpoint(options.init_checkpoint).do_lower_case is False:
+    raise UserError(f"--init_checkpoint={options.init_checkpoint} is cased, and would see the capital letters that "
+                    "names are told by: take an uncased model")
+  path = os.path.join(options.output_dir, _SETTINGS_FILE)
+  settings = {one.name: getattr(options, one.name) for one in declared_options(DocumentContextOptions)
+              if one.name not in ("output_dir", "seed")}
+  found = json_files.read_object(path)
+  changed = [name for name, value in settings.items() if found and found.get(name) != value]
+  if changed:
+    raise UserError(f"--output_dir={options.output_dir} has runs with {changed[0]}={found.get(changed[0])}, not "
+                    f"{settings[changed[0]]}: choose another directory")
+  json_files.write(path, settings)
 
 
 def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, trained: str, seed: int) -> float:

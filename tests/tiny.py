@@ -26,7 +26,7 @@ HEADS = {
 
 
 def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: bool = True,
-               output_format: str = "native", config: BertConfig = CONFIG) -> str:
+               output_format: str = "native", config: BertConfig = CONFIG, do_lower_case: bool = True) -> str:
   """Writes a checkpoint into an existing directory and returns its path.
 
   Args:
@@ -40,7 +40,8 @@ def write_tiny(directory, *heads: str, task: dict | None = None, vocabulary: boo
   weights = {name: rng.normal(0, 0.8, shape).astype(np.float32) for name, shape in shapes.items()}
   vocab_file = directory.parent / f"{directory.name}_words.txt"
   vocab_file.write_text("\n".join(TOKENS) + "\n")
-  write_checkpoint(output_format, str(directory), weights, config, str(vocab_file) if vocabulary else None, True)
+  write_checkpoint(output_format, str(directory), weights, config, str(vocab_file) if vocabulary else None,
+                   do_lower_case)
   if task is not None:
     json_files.write(str(directory / "task.json"), task)
   return str(directory)

@@ -52,3 +52,13 @@ def test_all_contexts_are_compared(tmp_path, capsys):
   main(options)
   assert re.findall(r"^seed 1, .*$", capsys.readouterr().out, re.MULTILINE) == re.findall(
       r"^seed 1, .*$", printed, re.MULTILINE)
+  with pytest.raises(UserError, match="has runs with num_train_epochs=1.0, not 2.0: choose another directory"):
+    main(options.replace(num_train_epochs=2.0))
+
+
+def test_a_cased_model_is_refused(tmp_path):
+  (tmp_path / "model").mkdir()
+  write_tiny(tmp_path / "model", do_lower_case=False)
+  with pytest.raises(UserError, match="is cased, and would see the capital letters"):
+    main(DocumentContextOptions(train_file="train.txt", dev_file="dev.txt", init_checkpoint=str(tmp_path / "model"),
+                                output_dir=str(tmp_path / "out")))
