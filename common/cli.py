@@ -46,7 +46,10 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   for one in declared_options(options):
     _define(one, flags.FLAGS)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
-    print(help_text(options))
+    try:
+      print(help_text(options), flush=True)
+    except BrokenPipeError:
+      _drop_output()
     raise SystemExit(0)
   app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
 
@@ -144,9 +147,13 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     print("interrupted", file=sys.stderr)
     return 130
   except BrokenPipeError:
-    # The reader of our output has gone (`… | head`); the interpreter must not complain about it at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return 0
+
+
+def _drop_output() -> None:
+  """The reader of our output has gone (`… | head`); the interpreter must not complain about it at exit."""
+  os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse_flags(argv: list[str]) -> list[str]:

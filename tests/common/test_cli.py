@@ -143,6 +143,15 @@ def test_other_ends(script, name, status, error):
   assert ("Traceback" in done.stderr) == (name == "bug")
 
 
+def test_help_whose_reader_has_gone(script):
+  reader, writer = os.pipe()
+  os.close(reader)
+  command = [*script("--name=status").args[:2], "--help"]
+  done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+  os.close(writer)
+  assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("flag", ["--help", "-h", "--helpshort"])
 def test_help(script, flag):
   done = script("--name=x", flag, "--wrong")
