@@ -151,7 +151,7 @@ def pytorch(config, batch: dict, precision: str) -> Callable[[], None]:
   labels = np.full(batch["input_ids"].shape, _IGNORED)
   np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
   inputs = {**peers.torch_features(batch), "labels": torch.tensor(labels),
-            "next_sentence_label": torch.tensor(batch["next_sentence_labels"].ravel())}
+            "next_sentence_label": torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)}
   return _pytorch(config, precision, lambda model: model(**inputs).loss)
 
 
@@ -161,9 +161,9 @@ def pytorch_gathered(config, batch: dict, precision: str, compiled: bool = False
   from torch.nn.functional import cross_entropy
 
   inputs = peers.torch_features(batch)
-  positions = torch.tensor(batch["masked_lm_positions"])[:, :, None]
-  labels = torch.tensor(masked_labels(batch)).flatten()
-  next_sentence = torch.tensor(batch["next_sentence_labels"].ravel())
+  positions = torch.tensor(batch["masked_lm_positions"], dtype=torch.long)[:, :, None]
+  labels = torch.tensor(masked_labels(batch), dtype=torch.long).flatten()
+  next_sentence = torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)
 
   def loss_of(model):
     outputs = model.bert(**inputs)

@@ -1,14 +1,23 @@
 """The benchmark of packing runs small: both kinds of records are made, trained on and compared."""
 
+import importlib.util
+
+import pytest
+
 from benchmarks import packing
 
 
 def test_it_runs(golden, capsys):
+  peers = ("pytorch_gathered",) if importlib.util.find_spec("transformers") else ()
   packing.main(packing.PackingOptions(
       input_file=str(golden / "pretraining_data" / "sample_corpus.txt"),
       vocab_file=str(golden / "bert" / "uncased_vocab.txt"), sizes=("L2-H128",), lengths=("64",), tokens=128,
-      repetitions=2, seconds=0.01, one_process=True))
-  heading, _, line = capsys.readouterr().out.splitlines()[-3:]
+      repetitions=2, seconds=0.01, one_process=True, programs=("packed", "unpacked", *peers)))
+  printed = capsys.readouterr().out
+  heading, _, line, *others = printed[printed.index("size "):].splitlines()
   assert heading.split()[:2] == ["size", "length"] and line.split()[:2] == ["L2-H128", "64"]
   unpacked, packed, ratio = (float(text.strip("%x")) for text in line.split()[2:5])
   assert 0 <= packed < unpacked < 50 and ratio > 0
+  assert [other.split()[4:6] for other in others] == [["than", peer] for peer in peers], printed
+  if not peers:
+    pytest.skip("transformers is not installed (requirements-peers.txt); our own programs ran")
