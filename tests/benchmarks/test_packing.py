@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 
 from benchmarks import packing
+from common.errors import UserError
 
 
 def test_it_runs(golden, capsys):
@@ -21,3 +22,9 @@ def test_it_runs(golden, capsys):
   assert [other.split()[4:6] for other in others] == [["than", peer] for peer in peers], printed
   if not peers:
     pytest.skip("transformers is not installed (requirements-peers.txt); our own programs ran")
+
+
+def test_there_is_something_to_compare_with(tmp_path):
+  with pytest.raises(UserError, match="packed must be among them"):
+    packing.main(packing.PackingOptions(
+        input_file=str(tmp_path), vocab_file=str(tmp_path), programs=("unpacked", "keras_hub")))
