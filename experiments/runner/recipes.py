@@ -139,15 +139,13 @@ class Recipes:
     """The bert_config.json of a model."""
     size = self._size(model)
     name = f"config-{self._shape_name(model)}"
-    config = dict(self._scale.config)
-    if size.initializer_range is not None:
-      config["initializer_range"] = size.initializer_range
+    own = {} if size.initializer_range is None else {"initializer_range": size.initializer_range}
     longest = max(max(phase.length for phase in self._scale.phases),
                   *(one.length for one in self._scale.fine_tuning.values()))
     return self._plan.add(Step(name, "experiments/write_config.py", {
         "vocab_file": self._vocab_file(model), "output_dir": Made(name), "num_hidden_layers": size.layers,
         "hidden_size": size.hidden, "num_attention_heads": size.heads, "max_position_embeddings": longest,
-        "causal": model.left_to_right, **config}, result="bert_config.json", resumes=False))
+        "causal": model.left_to_right, **self._scale.config, **own}, result="bert_config.json", resumes=False))
 
   def spent(self, model: Model, at: float | None) -> tuple[float, float]:
     """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""

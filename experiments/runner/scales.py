@@ -77,7 +77,8 @@ class Scale:
 
   Attributes:
     sizes: name of a size in the experiments → what it is here.
-    steps, batch_size, learning_rate, warmup_steps: of pre-training; of one that is a quarter warm-up at most.
+    steps, batch_size, learning_rate: of pre-training.
+    warmup_steps: of pre-training, at most a quarter of its steps.
     phases: of pre-training.
     dupe_factor: passes over the text in which it is masked differently.
     held_out: share of the documents that perplexities are measured on.

@@ -135,4 +135,4 @@ def _check(options: PretrainingOptions, train_records: PretrainingRecords, eval_
   given = train_records if options.do_train else eval_records
   if changed and given.schema.has_masks:
     raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
-                      "with --dynamic_masking")
+                    "with --dynamic_masking")
