@@ -29,6 +29,9 @@ _WIDTH = 100
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Of a wrong flag in a message.
 _LONGEST_MESSAGE = 500
+# Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
+# TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
+_OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
 
 
 def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
@@ -139,7 +142,7 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
     if isinstance(target, str):
       module, _, function = target.partition(":")
-      target = getattr(importlib.import_module(module), function)
+      target = getattr(_imported(module), function)
     return target(parsed) or 0
   except UserError as error:
     return fail(error)
@@ -149,6 +152,18 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   except BrokenPipeError:
     _drop_output()
     return 0
+
+
+def _imported(name: str):
+  """The module, imported without what Keras can do without."""
+  absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
+  # Python's own way to say that there is no such package.
+  sys.modules.update(dict.fromkeys(absent))
+  try:
+    return importlib.import_module(name)
+  finally:
+    for package in absent:
+      del sys.modules[package]
 
 
 def _drop_output() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -141,6 +142,23 @@ def test_other_ends(script, name, status, error):
   assert done.returncode == status and done.stdout == ""
   assert done.stderr.endswith(error) and (error or not done.stderr)
   assert ("Traceback" in done.stderr) == (name == "bug")
+
+
+def test_tensorflow_starts_without_what_keras_can_do_without(script):
+  directory = pathlib.Path(script("--name=status").args[1]).parent
+  (directory / "work.py").write_text("""import sys
+import tensorflow
+EARLY = [name for name in ("cv2", "matplotlib", "pandas", "sklearn") if sys.modules.get(name)]
+
+def main(options):
+  import matplotlib.figure
+  import sklearn.metrics
+  print(EARLY, sklearn.metrics.f1_score([0, 1], [0, 1]))
+""")
+  text = (directory / "script.py").read_text()
+  (directory / "work_script.py").write_text(text.replace("MyOptions, main,", "MyOptions, 'work:main',"))
+  done = script("--name=x", name="work_script.py")
+  assert (done.returncode, done.stdout) == (0, "[] 1.0\n"), done.stderr
 
 
 def test_help_whose_reader_has_gone(script):
