@@ -20,7 +20,6 @@ from common.errors import UserError
 from common.remote_files import RemoteFile, gfile_of
 
 # What every gzip file begins with.
-GZIP_MAGIC = b"\x1f\x8b"
 _COPY_BYTES = 1 << 20
 # Names of the files that this process has open already.
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
@@ -214,12 +213,6 @@ def check_readable(path: str, flag: str) -> str:
   if not is_remote(path) and not os.access(path, os.R_OK):
     raise UserError(f"--{flag}: {path} can't be read: check its permissions")
   return path
-
-
-def is_gzip(path: str) -> bool:
-  """Whether the file's content, not its name, says that it is gzipped. Raises `OSError` if it can't be read."""
-  with open_file(path, "rb") as file:
-    return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def make_output_directory(path: str, flag: str) -> str:

@@ -3,14 +3,12 @@
 Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named with file and line.
 """
 
-import gzip
 import json
 import types
 import typing
-import zlib
 from collections.abc import Mapping
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
 
 _TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object",
@@ -30,19 +28,10 @@ def read(path: str) -> object:
   Raises:
     UserError: missing, empty, not UTF-8, or not JSON (names line and column).
   """
+  # Editors of Windows begin a file with a byte order mark.
+  text = gzipped.read_text(path).removeprefix("\ufeff")
   try:
-    with files.open_file(path, "rb") as file:
-      data = file.read()
-    if data.startswith(files.GZIP_MAGIC):
-      data = gzip.decompress(data)
-    # Editors of Windows begin a file with a byte order mark.
-    return json.loads(data.decode("utf-8-sig"))
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+    return json.loads(text)
   except json.JSONDecodeError as error:
     if not error.doc.strip():
       raise UserError(f"{path} is empty") from None

@@ -16,9 +16,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from common import files, json_files
+from common import files, gzipped, json_files
 from common.errors import UserError
-from data_gen.text.lines import read_text
 from inference.agreement import Agreement, compare
 from inference.options import ExportOptions
 from inference.tasks import choose_task, load_task
@@ -150,7 +149,7 @@ def _concrete(function, specifications: dict):
 
 
 def _read_lines(path: str) -> list[str]:
-  text = read_text(files.check_readable(path, "check_file"))
+  text = gzipped.read_text(files.check_readable(path, "check_file"))
   if not text:
     raise UserError(f"--check_file: {path} is empty")
   # Lines end with "\n" only: other separators are for the tokenizer.

@@ -19,10 +19,10 @@ from typing import IO, Protocol
 
 import numpy as np
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
 from common.parallel import portions
-from data_gen.text.lines import input_lines, open_unzipped
+from data_gen.text.lines import input_lines
 from data_gen.tokenization.vocabulary import Vocabulary
 
 # Lines read and sorted by length together; fewer where they are long.
@@ -45,7 +45,7 @@ def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
     try:
       # A pipe has no size.
       size = files.file_size(path) or None
-      stored, file = stack.enter_context(open_unzipped(path))
+      stored, file = stack.enter_context(gzipped.open_unzipped(path))
     except OSError as error:
       raise UserError(f"--input_file: can't read {path}: {error.strerror}") from None
     yield file, size if file is stored else None

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
-from data_gen.text.lines import looks_like_json, open_unzipped
+from data_gen.text.lines import looks_like_json
 from inference.options import InferenceSettings, PredictOptions
 from inference.tasks import choose_task, load_task
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
@@ -215,7 +215,7 @@ def run(options: PredictOptions) -> None:
   _log(f"ready: {predictor.task}")
   with contextlib.ExitStack() as stack:
     from_file, to_file = options.input_file != "-", options.output_file != "-"
-    source = stack.enter_context(open_unzipped(options.input_file))[1] if from_file else sys.stdin.buffer
+    source = stack.enter_context(gzipped.open_unzipped(options.input_file))[1] if from_file else sys.stdin.buffer
     write = stack.enter_context(files.atomic_write(options.output_file, "wb")).write if to_file else _write_at_once
     done = serve(predictor, source, write)
   if truncated := predictor.inference.truncated:

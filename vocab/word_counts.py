@@ -6,12 +6,10 @@ makes of the text, so a vocabulary learnt from them fits the tokenizer.
 
 import collections
 import dataclasses
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 
-from common import files, parallel
+from common import files, gzipped, parallel
 from common.errors import UserError
-from data_gen.text.lines import open_unzipped
 from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
@@ -123,20 +121,15 @@ def _portions(
     paths: Sequence[str], do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, counts: CorpusCounts,
     progress: Callable[[int], None]) -> Iterator[Portion]:
   for path in paths:
-    try:
-      with open_unzipped(path) as (raw, file):
-        offset = position = 0
-        while lines := file.readlines(_PORTION_BYTES):
-          data = b"".join(lines)
-          counts.num_bytes += len(data)
-          yield Portion(path, offset, data, do_lower_case, held_out_fraction, on_bad_utf8)
-          offset += len(data)
-          progress(raw.tell() - position)
-          position = raw.tell()
-    except OSError as error:
-      raise UserError(f"can't read {path}: {error.strerror or error}") from None
-    except (EOFError, zlib.error) as error:
-      raise UserError(f"{path}: the gzip file is damaged or cut short ({error}): copy it again") from None
+    with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+      offset = position = 0
+      while lines := file.readlines(_PORTION_BYTES):
+        data = b"".join(lines)
+        counts.num_bytes += len(data)
+        yield Portion(path, offset, data, do_lower_case, held_out_fraction, on_bad_utf8)
+        offset += len(data)
+        progress(raw.tell() - position)
+        position = raw.tell()
 
 
 def total_size(paths: Sequence[str]) -> int:

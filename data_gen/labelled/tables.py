@@ -6,17 +6,14 @@ columns mean.
 
 import csv
 import dataclasses
-import gzip
 import json
 import os
-import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
-from data_gen.text.lines import open_unzipped
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
@@ -215,25 +212,20 @@ def numbered_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
     UserError: the file can't be read or is not UTF-8.
   """
   files.check_readable(path, flag)
-  try:
-    with open_unzipped(path) as (_, file):
-      for number, line in enumerate(iter(lambda: file.readline(_LONGEST_FIELD + 1), b""), 1):
-        if len(line) > _LONGEST_FIELD:
-          raise UserError(f"{path}:{number}: longer than {_LONGEST_FIELD >> 20} MiB: rows of examples are expected")
-        if number == 1:
-          if line.startswith(_UTF16_BOMS):
-            raise UserError(f"{path} is UTF-16: convert it first, e.g. iconv -f UTF-16 -t UTF-8")
-          line = line.removeprefix(_BOM)
-        try:
-          text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-          raise UserError(f"{path}:{number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not "
-                          "UTF-8: save the file as UTF-8") from None
-        yield number, text
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
+  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (_, file):
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_FIELD + 1), b""), 1):
+      if len(line) > _LONGEST_FIELD:
+        raise UserError(f"{path}:{number}: longer than {_LONGEST_FIELD >> 20} MiB: rows of examples are expected")
+      if number == 1:
+        if line.startswith(_UTF16_BOMS):
+          raise UserError(f"{path} is UTF-16: convert it first, e.g. iconv -f UTF-16 -t UTF-8")
+        line = line.removeprefix(_BOM)
+      try:
+        text = line.decode("utf-8")
+      except UnicodeDecodeError as error:
+        raise UserError(f"{path}:{number}: byte {error.start + 1} of the line (0x{line[error.start]:02x}) is not "
+                        "UTF-8: save the file as UTF-8") from None
+      yield number, text
 
 
 def json_object(text: str, where: str) -> dict:

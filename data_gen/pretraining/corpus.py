@@ -7,17 +7,14 @@ of work; `load` tokenizes one portion. The cuts depend on the text alone, never 
 """
 
 import dataclasses
-import gzip
 import re
 import shutil
-import zlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
-from data_gen.text.lines import open_unzipped
 from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
@@ -105,13 +102,11 @@ def plain_file(path: str, target: str) -> str:
     UserError: damaged or cut off; the disk is full.
   """
   try:
-    with open_unzipped(path) as (raw, source):
+    with gzipped.damage_named(path), gzipped.open_unzipped(path) as (raw, source):
       if source is raw and not files.is_remote(path):
         return path
       with open(target, "wb") as copy:
         shutil.copyfileobj(source, copy, 1 << 20)
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
   except OSError as error:
     raise UserError(f"can't copy {path} to {target}: {error.strerror}") from None
   return target

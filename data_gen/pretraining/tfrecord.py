@@ -16,9 +16,8 @@ from typing import IO
 import google_crc32c
 import numpy as np
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
-from data_gen.text.lines import open_unzipped
 
 LENGTH = struct.Struct("<Q")
 CRC = struct.Struct("<I")
@@ -127,9 +126,9 @@ def count_records(path: str) -> int:
 
 @contextlib.contextmanager
 def _open(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-  """`open_unzipped` that says what can't be read."""
+  """`gzipped.open_unzipped` that says what can't be read."""
   try:
-    with open_unzipped(path) as opened:
+    with gzipped.open_unzipped(path) as opened:
       yield opened
   except OSError as error:
     raise UserError(f"can't read {path}: {error.strerror}") from None

@@ -14,12 +14,12 @@ import contextlib
 import dataclasses
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator
 
+from common import gzipped
 from common.errors import UserError
 from data_gen.options import CorpusOptions
-from data_gen.text.lines import Lines, ReadingNotes, looks_like_json, open_unzipped
+from data_gen.text.lines import Lines, ReadingNotes, looks_like_json
 
 # A longer paragraph of joined lines is cut: perhaps the file has no blank lines.
 _MAX_PARAGRAPH_CHARACTERS = 4 << 20
@@ -68,32 +68,27 @@ def read_documents(
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);
       a `<doc>` is not closed.
   """
-  try:
-    with open_unzipped(path) as (raw, file):
-      lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
-      sample = lines.sample()
-      if not sample:
-        notes.empty_files.append(path)
-        return
-      kind = options.input_format if options.input_format != "auto" else detect_format(sample)
-      if kind == "json":
-        hard_wrapped = detect_layout(_strings_in(sample, options.text_field), options).hard_wrapped
-        described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
-        documents = _json_documents(lines, options.text_field, hard_wrapped)
-      elif kind == "wiki":
-        described = "WikiExtractor"
-        documents = _wiki_documents(lines)
-      else:
-        layout = detect_layout(sample, options)
-        described = f"plain text: {layout}"
-        documents = _text_documents(lines, layout)
-      notes.layouts[described] = notes.layouts.get(described, 0) + 1
-      yield from documents
-      lines.report_progress()
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror or error}") from None
-  except (EOFError, zlib.error) as error:
-    raise UserError(f"{path}: the gzip file is damaged or cut short ({error}): copy it again") from None
+  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+    lines = Lines(path, raw, file, options.on_bad_utf8, notes, progress)
+    sample = lines.sample()
+    if not sample:
+      notes.empty_files.append(path)
+      return
+    kind = options.input_format if options.input_format != "auto" else detect_format(sample)
+    if kind == "json":
+      hard_wrapped = detect_layout(_strings_in(sample, options.text_field), options).hard_wrapped
+      described = "JSON lines" + (", hard-wrapped paragraphs" if hard_wrapped else "")
+      documents = _json_documents(lines, options.text_field, hard_wrapped)
+    elif kind == "wiki":
+      described = "WikiExtractor"
+      documents = _wiki_documents(lines)
+    else:
+      layout = detect_layout(sample, options)
+      described = f"plain text: {layout}"
+      documents = _text_documents(lines, layout)
+    notes.layouts[described] = notes.layouts.get(described, 0) + 1
+    yield from documents
+    lines.report_progress()
 
 
 def detect_format(sample: list[str]) -> str:

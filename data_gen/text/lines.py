@@ -1,18 +1,14 @@
-"""The lines of a text file, whatever its compression, line ends and faults of encoding.
+"""The lines of a text file, whatever its line ends and faults of encoding.
 
-Input: a file on any file system. Output: (line number, text), for `corpus_readers.py`; or the open file itself, for all
-that reads plain and gzipped files alike.
+Input: an open file. Output: (line number, text), for `corpus_readers.py`; or texts, one input of a model each.
 """
 
-import contextlib
 import dataclasses
-import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from common import files
+from common import gzipped
 from common.errors import UserError
 
 # Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
@@ -51,62 +47,25 @@ def looks_like_json(line: str) -> bool:
   return bool(_JSON_OPEN.match(line))
 
 
-@contextlib.contextmanager
-def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-  """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
-  with files.open_file(path, "rb") as raw:
-    if raw.peek(2)[:2] != files.GZIP_MAGIC:
-      yield raw, raw
-    else:
-      with gzip.GzipFile(fileobj=raw) as unpacked:
-        yield raw, unpacked
-
-
 def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
   """The lines of a file of inputs, without their line ends.
 
   Args:
-    file: that of `open_unzipped`, or standard input.
+    file: that of `gzipped.open_unzipped`, or standard input.
     where: its name, for errors.
 
   Raises:
     UserError: it can't be read, or a line is not UTF-8, or has more than 16 MiB.
   """
-  number = 0
-  while True:
-    try:
-      line = file.readline(_LONGEST_INPUT_BYTES + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-      raise UserError(f"{where}: damaged or cut off (gzip): copy it again") from None
-    except OSError as error:
-      raise UserError(f"can't read {where}: {error.strerror}") from None
-    if not line:
-      return
-    number += 1
-    if len(line) > _LONGEST_INPUT_BYTES:
-      raise UserError(f"{where}:{number}: longer than {_LONGEST_INPUT_BYTES >> 20} MiB: a line an input is expected")
-    try:
-      yield line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-      raise UserError(f"{where}:{number}: not UTF-8 at byte {error.start + 1} of the line (0x{line[error.start]:02x}): "
-                      "convert the file first") from None
-
-
-def read_text(path: str) -> str:
-  """A whole file, gzipped or not, every character as it is.
-
-  Raises:
-    UserError: it can't be read, or is not UTF-8.
-  """
-  try:
-    with open_unzipped(path) as (_, file):
-      return file.read().decode("utf-8")
-  except (EOFError, zlib.error, gzip.BadGzipFile):
-    raise UserError(f"{path}: damaged or cut off (gzip): copy it again") from None
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+  with gzipped.faults_named(where):
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_INPUT_BYTES + 1), b""), 1):
+      if len(line) > _LONGEST_INPUT_BYTES:
+        raise UserError(f"{where}:{number}: longer than {_LONGEST_INPUT_BYTES >> 20} MiB: a line an input is expected")
+      try:
+        yield line.decode("utf-8").rstrip("\r\n")
+      except UnicodeDecodeError as error:
+        raise UserError(f"{where}:{number}: not UTF-8 at byte {error.start + 1} of the line "
+                        f"(0x{line[error.start]:02x}): convert the file first") from None
 
 
 class Lines:

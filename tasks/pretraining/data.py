@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
 from common.parallel import portions
 from data_gen.pretraining import records, tfrecord
@@ -86,7 +86,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
                       "Garden's): read them in two runs")
   record_files = RecordFiles(
       paths=tuple(paths), counts=tuple(records.count_records(path) for path in paths),
-      gzipped=tuple(files.is_gzip(path) for path in paths))
+      gzipped=tuple(gzipped.is_gzip(path) for path in paths))
   return PretrainingRecords(record_files, schema, flag, _count_sequences(paths) if schema.is_packed else (1, 1))
 
 

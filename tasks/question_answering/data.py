@@ -8,11 +8,10 @@ import time
 
 import numpy as np
 
-from common import files
+from common import files, gzipped
 from common.errors import UserError
 from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
-from data_gen.text.lines import read_text
 from data_gen.tokenization.tokenizer import Tokenizer
 from tasks.question_answering.settings import SquadSettings
 from training.examples import Examples
@@ -84,7 +83,7 @@ def read_context(path: str) -> str:
   Raises:
     UserError: missing or not UTF-8.
   """
-  return read_text(files.check_readable(path, "context_file"))
+  return gzipped.read_text(files.check_readable(path, "context_file"))
 
 
 def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from common import files, json_files
+from common import files, gzipped, json_files
 from common.errors import UserError
 
 _NUMBERS = itertools.count()
@@ -96,7 +96,7 @@ def test_files_are_renamed_and_removed(place):
 
 
 @pytest.mark.parametrize("call", [
-    files.open_file, files.file_size, files.list_directory, files.remove, files.is_gzip,
+    files.open_file, files.file_size, files.list_directory, files.remove, gzipped.is_gzip,
     lambda path: files.rename(path, f"{path}.new"), lambda path: files.copy_tree(path, f"{path}.new")])
 def test_a_missing_file_is_the_same_error_everywhere(place, call):
   with pytest.raises(FileNotFoundError) as error:
@@ -142,7 +142,7 @@ def test_output_directories_and_files_on_any_file_system(place):
   assert json_files.read(f"{path}/a.json") == json_files.read_object(f"{path}/a.json") == {"b": 1}
   assert json_files.read_object(f"{path}/none.json") == {}
   assert files.check_readable(f"{path}/a.json", "flag") == f"{path}/a.json"
-  assert not files.is_gzip(f"{path}/a.json")
+  assert not gzipped.is_gzip(f"{path}/a.json")
   with pytest.raises(UserError, match="--flag: .*run is a directory"):
     files.check_readable(path, "flag")
   with pytest.raises(UserError, match="--flag: .*none.json does not exist"):

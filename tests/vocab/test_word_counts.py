@@ -46,7 +46,7 @@ def test_gzip(tmp_path):
   (tmp_path / "text").write_bytes(gzip.compress(b"one two one\n"))
   assert _count(tmp_path / "text").words == {"one": 2, "two": 1}
   (tmp_path / "text").write_bytes(gzip.compress(b"one two one\n")[:-4])
-  with pytest.raises(UserError, match="damaged or cut short"):
+  with pytest.raises(UserError, match="damaged or cut off"):
     _count(tmp_path / "text")
 
 

@@ -180,7 +180,7 @@ class TestBytes:
 
   def test_gzip_cut_short(self, file):
     packed = gzip.compress("".join(f"{number} sentences.\n" for number in range(9999)).encode())
-    with pytest.raises(UserError, match="damaged or cut short"):
+    with pytest.raises(UserError, match="damaged or cut off"):
       _read(file(packed[:-100]))
 
   def test_not_utf8_names_line_and_byte(self, file):

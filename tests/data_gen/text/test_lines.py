@@ -5,7 +5,7 @@ import pytest
 
 from common.errors import UserError
 from data_gen.text import lines
-from data_gen.text.lines import input_lines, read_text
+from data_gen.text.lines import input_lines
 
 
 def test_lines_of_inputs():
@@ -22,14 +22,3 @@ def test_lines_that_can_not_be_inputs(monkeypatch, data, message):
   file = io.BytesIO(data)
   with pytest.raises(UserError, match=message):
     list(input_lines(gzip.GzipFile(fileobj=file) if data.startswith(b"\x1f\x8b") else file, "x"))
-
-
-def test_a_text_as_a_whole(tmp_path):
-  path = tmp_path / "text"
-  for data in ("ü\r\n".encode(), gzip.compress("ü\r\n".encode())):
-    path.write_bytes(data)
-    assert read_text(str(path)) == "ü\r\n"
-  for data, message in ((b"a\xff", "is not UTF-8 .byte 1."), (gzip.compress(b"abc")[:-3], "damaged or cut off")):
-    path.write_bytes(data)
-    with pytest.raises(UserError, match=message):
-      read_text(str(path))
