@@ -40,6 +40,7 @@ SENTENCES = (
     "The [MASK] of the array is returned.",
     "Returns a new [MASK] with the same shape as the input.",
     "If [MASK] is true, the result is a list of strings.",
+    "The default [MASK] is None.",
 )
 # Whose neighbours in the embedding table are shown.
 WORDS = ("array", "true", "float", "rows", "returns")
