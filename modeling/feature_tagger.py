@@ -41,7 +41,11 @@ class FeatureTagger(keras.Model):
 
   def build_weights(self, hidden_size: int) -> None:
     """Creates all variables for activations of H units."""
-    self(ops.zeros((1, 1, self.num_layers, hidden_size)), ops.ones((1, 1), "bool"))
+    width = hidden_size * (self.num_layers if self.combine == "concat" else 1)
+    for lstm in self.lstms:
+      lstm.build((None, None, width))
+      width = 2 * lstm.forward_layer.units
+    self.logits.build((None, None, width))
 
   @property
   def named_weights(self) -> dict[str, keras.Variable]:
