@@ -11,6 +11,7 @@ Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user err
 save, 1 a bug (with its traceback).
 """
 
+import gc
 import importlib
 import io
 import os
@@ -155,13 +156,17 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
 
 
 def _imported(name: str):
-  """The module, imported without what Keras can do without."""
+  """The module, imported without what Keras can do without, and without collecting garbage."""
   absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
   # Python's own way to say that there is no such package.
   sys.modules.update(dict.fromkeys(absent))
+  # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
+  gc.disable()
   try:
     return importlib.import_module(name)
   finally:
+    gc.freeze()
+    gc.enable()
     for package in absent:
       del sys.modules[package]
 

@@ -1,5 +1,6 @@
 """Fixtures of all tests. TensorFlow is imported once for the whole run, by the first test that needs it."""
 
+import gc
 import os
 import pathlib
 import signal
@@ -35,6 +36,11 @@ def pytest_collection_modifyitems(items):
   for item in items:
     if {"golden", "full_golden", "golden_set"} & set(getattr(item, "fixturenames", ())):
       item.add_marker(pytest.mark.golden)
+
+
+def pytest_collection_finish():
+  # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
+  gc.freeze()
 
 
 @pytest.fixture(scope="session")
