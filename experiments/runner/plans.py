@@ -67,8 +67,10 @@ def describe(plan: Plan, planned: Sequence[Planned], options: ExperimentOptions,
   return _makefile(plan) if options.plan_format == MAKE else _text(plan, planned, scale)
 
 
-def settings(scale: Scale) -> dict[str, object]:
-  """Settings of a scale, for people: name → value."""
+def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
+  """Settings of a scale that these experiments use, for people: name → value."""
+  sizes = {row.model.size for one in planned for row in one.rows}
+  recipes = {row.recipe or column.kind for one in planned for row in one.rows for column, _ in one.columns.values()}
   phases = "; ".join(f"{phase.share:.0%} of the steps with {phase.length} tokens and at most {phase.predictions} "
                      "predictions" for phase in scale.phases)
   found = {
@@ -79,15 +81,18 @@ def settings(scale: Scale) -> dict[str, object]:
       "held-out documents": f"{scale.held_out:.1%}",
       "repetitions": "each with a pre-training of its own" if scale.pretraining_seeds else
                      "of fine-tuning; all start from one pre-training"}
-  for size in sorted(set(scale.sizes.values()), key=lambda one: (one.hidden, one.layers)):
-    if size.learning_rate is not None:
-      found[f"pre-training, {size.name}"] = (f"peak rate {size.learning_rate:g}, initial weights with a standard "
-                                             f"deviation of {size.initializer_range:g}")
+  for name, size in scale.sizes.items():
+    if name in sizes:
+      own = "" if size.learning_rate is None else (
+          f"; peak rate {size.learning_rate:g}, initial weights with a deviation of {size.initializer_range:g}")
+      found[f"model {name}"] = f"{size.layers} layers, {size.hidden} hidden units, {size.heads} attention heads{own}"
   for kind, one in scale.fine_tuning.items():
+    if kind not in recipes:
+      continue
     rates = ", ".join(f"{rate:g}" for rate in one.grid or (one.learning_rate,))
-    sizes = ", ".join(map(str, one.batch_size if isinstance(one.batch_size, tuple) else (one.batch_size,)))
+    batches = ", ".join(map(str, one.batch_size if isinstance(one.batch_size, tuple) else (one.batch_size,)))
     limit = "" if one.most_examples is None else f", at most {one.most_examples:,} examples"
-    found[f"fine-tuning, {kind}"] = (f"{one.epochs:g} epochs, batches of {sizes}, learning rate {rates}"
+    found[f"fine-tuning, {kind}"] = (f"{one.epochs:g} epochs, batches of {batches}, learning rate {rates}"
                                      f"{', the best on the development set' if len(one.grid) > 1 else ''}, "
                                      f"{one.length} tokens{limit}")
   return found
@@ -101,7 +106,7 @@ def _text(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
       lines.append(f"  expect: {one.experiment.expect[scale.name]}")
     lines += [f"  {len(one.rows)} rows × {', '.join(column.title for column, _ in one.columns.values())}"]
     lines += [f"  note: {note}" for note in one.notes]
-  lines += ["", *(f"{name:46} {value}" for name, value in settings(scale).items()), ""]
+  lines += ["", *(f"{name:46} {value}" for name, value in settings(scale, planned).items()), ""]
   for step in plan.steps.values():
     lines += [f"# {step.name}: {_amount(step)}", _command(plan, step), ""]
   flops = sum(step.work.flops for step in plan.steps.values())
@@ -141,7 +146,7 @@ def _command(plan: Plan, step: Step) -> str:
 
 def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
   return {
-      "scale": settings(scale), "output_dir": plan.directory,
+      "scale": settings(scale, planned), "output_dir": plan.directory,
       "devices": [dataclasses.asdict(device) for device in DEVICES],
       "experiments": [{
           "name": one.experiment.name, "title": one.experiment.title, "notes": list(one.notes),

@@ -69,8 +69,9 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
   lines += ["Mean ± standard deviation over the repetitions, on development sets; in brackets what is published.", ""]
   lines += [f"- {note}" for note in planned.notes]
   if measured.degenerate:
-    lines.append(f"-{_DEGENERATE} {sum(measured.degenerate.values())} of the runs predict the same for every example: "
-                 "nothing was learnt of the task.")
+    number = sum(measured.degenerate.values())
+    lines.append(f"-{_DEGENERATE} {number} of the runs {'predicts' if number == 1 else 'predict'} the same for every "
+                 "example: nothing was learnt of the task.")
   missing = sorted(planned.steps() - outcome.complete)
   if missing:
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again goes on.")
@@ -82,7 +83,7 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
     lines.append("- What chance is here: other seeds. Another text, other settings, larger models are not in it.")
   for name in drawn:
     lines += ["", f"![{name}]({name})"]
-  lines += ["", "## Settings", "", *_table(("", ""), settings(scale).items())]
+  lines += ["", "## Settings", "", *_table(("", ""), settings(scale, [planned]).items())]
   seeds = sorted({one.seed for found in planned.results.values() for one in found})
   lines += ["", f"Seeds: {', '.join(map(str, seeds))}."]
   for title, step in planned.extras.items():
@@ -146,4 +147,4 @@ def _as_json(measured: Measured, scale: Scale, records: Mapping[str, dict], draw
   return {
       "name": planned.experiment.name, "title": planned.experiment.title, "columns": measured.titles(), "rows": rows,
       "orders": orders, "published": [list(point) for point in planned.experiment.published],
-      "notes": list(planned.notes), "settings": settings(scale), "pictures": list(drawn), "steps": records}
+      "notes": list(planned.notes), "settings": settings(scale, [planned]), "pictures": list(drawn), "steps": records}

@@ -85,6 +85,10 @@ def test_a_plan_for_people():
   assert "python run_pretraining.py \\\n    --do_train" in text and "hours, of training alone" in text
   # A million steps of BERT-Base are the four days of the paper.
   assert "16 TPU v2 chips                     96" in text
+  # Settings are those that it uses: of one size, and of no fine-tuning.
+  told = text.partition("\n#")[0]
+  assert "12 layers, 768 hidden units, 12 attention heads" in told
+  assert told.count("\nmodel ") == 1 and "\nfine-tuning" not in told
 
 
 def test_json_and_shell():
