@@ -29,7 +29,6 @@ from tasks.eval_results import EVAL_RESULTS
 
 # The option --context → that of training; votes are for predictions.
 _CONTEXTS = {"sentence": "sentence", "document": "document", "vote": "document"}
-_SETTINGS_FILE = "settings.json"
 # A word behind these may have a capital letter without being a name.
 _OPENING = frozenset(".!?:;\"'“”‘’()[]—-–*_")
 
@@ -125,19 +124,18 @@ def main(options: DocumentContextOptions) -> None:
 def _check(options: DocumentContextOptions) -> None:
   """Refuses a model that sees the capital letters, and runs with other settings than those in --output_dir."""
   from modeling.checkpoints.load import read_checkpoint
+  from training.run_directory import FLAGS_FILE, changed_flags
 
   if read_checkpoint(options.init_checkpoint).do_lower_case is False:
     raise UserError(f"--init_checkpoint={options.init_checkpoint} is cased, and would see the capital letters that "
                     "names are told by: take an uncased model")
-  path = os.path.join(options.output_dir, _SETTINGS_FILE)
   settings = {one.name: getattr(options, one.name) for one in declared_options(DocumentContextOptions)
               if one.name not in ("output_dir", "seed")}
-  found = json_files.read_object(path)
-  changed = [name for name, value in settings.items() if found and found.get(name) != value]
+  changed = changed_flags(options.output_dir, settings)
   if changed:
-    raise UserError(f"--output_dir={options.output_dir} has runs with {changed[0]}={found.get(changed[0])}, not "
-                    f"{settings[changed[0]]}: choose another directory")
-  json_files.write(path, settings)
+    raise UserError(f"--output_dir={options.output_dir} has runs with other settings ({'; '.join(changed)}): choose "
+                    "another directory")
+  json_files.write(os.path.join(options.output_dir, FLAGS_FILE), {"flags": settings})
 
 
 def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, trained: str, seed: int) -> float:

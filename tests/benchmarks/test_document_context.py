@@ -52,7 +52,7 @@ def test_all_contexts_are_compared(tmp_path, capsys):
   main(options)
   assert re.findall(r"^seed 1, .*$", capsys.readouterr().out, re.MULTILINE) == re.findall(
       r"^seed 1, .*$", printed, re.MULTILINE)
-  with pytest.raises(UserError, match="has runs with num_train_epochs=1.0, not 2.0: choose another directory"):
+  with pytest.raises(UserError, match="has runs with other settings .num_train_epochs: 1.0 → 2.0"):
     main(options.replace(num_train_epochs=2.0))
 
 
