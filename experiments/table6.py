@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
+from experiments.runner.options import LAPTOP, ExperimentOptions
 from experiments.runner.run import run
 
 _COLUMNS = ("perplexity", "mnli", "mrpc", "sst-2")
@@ -36,7 +36,9 @@ EXPERIMENT = Experiment(
     ),
     columns=_COLUMNS,
     about="Rows are named by layers, hidden units and heads of the paper's models; which models stand for them is in "
-          "the commands. Perplexities are comparable within a text and a vocabulary only.")
+          "the commands. Perplexities are comparable within a text and a vocabulary only.",
+    expect={LAPTOP: "59 MB of novels: 70 minutes of steps a seed, half as long on two cores. Perplexity 175 to 290; "
+                    "all tasks but SST-2 (51 to 68) little above the majority class."})
 
 
 if __name__ == "__main__":

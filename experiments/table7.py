@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
+from experiments.runner.options import LAPTOP, ExperimentOptions
 from experiments.runner.run import run
 
 _MODEL = Model("12-768-12", cased=True)
@@ -34,7 +34,8 @@ EXPERIMENT = Experiment(
         _row("weighted sum of all layers", 95.5),
     ),
     columns=("ner_features",),
-    about="Six choices of what a two-layer BiLSTM reads. Scores are entity F1 on the development set.")
+    about="Six choices of what a two-layer BiLSTM reads. Scores are entity F1 on the development set.",
+    expect={LAPTOP: "59 MB of novels, WNUT-17: 20 minutes of steps a seed. F1 1 to 6."})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
+from experiments.runner.options import LAPTOP, ExperimentOptions
 from experiments.runner.run import run
 
 _COLUMNS = ("mnli", "ner", "ner_features")
@@ -38,7 +38,9 @@ EXPERIMENT = Experiment(
     ),
     columns=_COLUMNS,
     about="Features are the concatenation of the last four layers (of all, where a model has fewer). The paper's "
-          "differences are of a few tenths of a point, so few repetitions rarely tell anything.")
+          "differences are of a few tenths of a point, so few repetitions rarely tell anything.",
+    expect={LAPTOP: "59 MB of novels, WNUT-17: 80 minutes of steps a seed, half as long on two cores. MNLI 34 to 41; "
+                    "F1 of named entities 0 to 2."})
 
 
 if __name__ == "__main__":

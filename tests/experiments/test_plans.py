@@ -1,5 +1,6 @@
 """The plans of all experiments at all scales: every command parses, every file is made before it is read."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -88,7 +89,9 @@ def test_a_plan_for_people():
   # Settings are those that it uses: of one size, and of no fine-tuning.
   told = text.partition("\n#")[0]
   assert "12 layers, 768 hidden units, 12 attention heads" in told
-  assert told.count("\nmodel ") == 1 and "\nfine-tuning" not in told
+  assert told.count("\nmodel ") == 1 and "\nfine-tuning" not in told and "\n  expect: " not in told
+  measured = dataclasses.replace(SMALL, expect={"paper": "Little."})
+  assert "\n  expect: Little.\n" in describe(*planned("paper", [measured]), find_scale("paper"))
 
 
 def test_json_and_shell():
