@@ -19,7 +19,6 @@ from common import locks
 from common.errors import UserError
 from common.remote_files import RemoteFile, gfile_of
 
-# What every gzip file begins with.
 _COPY_BYTES = 1 << 20
 # Names of the files that this process has open already.
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")

@@ -9,6 +9,7 @@ from typing import IO
 from common import files
 from common.errors import UserError
 
+# What every gzip file begins with.
 _MAGIC = b"\x1f\x8b"
 
 
