@@ -7,7 +7,6 @@
 Files may be gzipped, and on any file system TensorFlow knows. `records.py` says which features there are.
 """
 
-import contextlib
 import struct
 import zlib
 from collections.abc import Iterator
@@ -71,7 +70,7 @@ def read_records(path: str) -> Iterator[bytes]:
   Raises:
     UserError: names the file and the number of the record (from 1) that is truncated, damaged, or not a TFRecord.
   """
-  with _open(path) as (_, file):
+  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (_, file):
     number = 0
     while header := _read(file, HEADER_BYTES, path, number + 1):
       number += 1
@@ -106,7 +105,7 @@ def count_records(path: str) -> int:
     UserError: names the record inside which the file ends, or which is damaged.
   """
   number = 0
-  with _open(path) as (raw, file):
+  with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
     size = files.file_size(path) if file is raw else None
     end = 0
     while header := _read(file, HEADER_BYTES, path, number + 1):
@@ -122,16 +121,6 @@ def count_records(path: str) -> int:
       if size is not None:
         file.seek(end)
   return number
-
-
-@contextlib.contextmanager
-def _open(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-  """`gzipped.open_unzipped` that says what can't be read."""
-  try:
-    with gzipped.open_unzipped(path) as opened:
-      yield opened
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
 
 
 def _read(file: IO[bytes], size: int, path: str, number: int) -> bytes:
