@@ -18,10 +18,10 @@ import time
 ROOT = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, ROOT)
 
-from common import cli, files, json_files
-from common.errors import UserError
-from common.options import Options, option
-from tasks.eval_results import EVAL_RESULTS
+from bert_tf.common import cli, files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
+from bert_tf.tasks.eval_results import EVAL_RESULTS
 
 # Much text of one kind; documents long enough that the next segment is often a true one.
 PACKAGES, MIN_WORDS = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow"), 60
@@ -118,9 +118,9 @@ def step(title: str, script: str, *arguments: str) -> None:
 
 def affordable_steps(config_file: str) -> int:
   """Training steps that take about `TRAINING_SECONDS` on this machine, a multiple of 100."""
+  from bert_tf.training.throughput import matmul_rate
   from modeling.config import BertConfig
   from modeling.flops import training_flops
-  from training.throughput import matmul_rate
 
   flops = BATCH_SIZE * training_flops(BertConfig.from_file(config_file), SEQUENCE_LENGTH, PREDICTIONS)
   steps = TRAINING_SECONDS * UTILISATION * matmul_rate(seconds=1.0) / flops
@@ -129,11 +129,11 @@ def affordable_steps(config_file: str) -> int:
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
   """Prints what was done and reached, and draws the curves."""
+  from bert_tf.tasks.pretraining.baselines import measure_baselines
+  from bert_tf.training.run_directory import read_metrics
   from data_gen.pretraining.records import read_examples
   from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.checkpoints.tensorflow_files import latest_checkpoint
-  from tasks.pretraining.baselines import measure_baselines
-  from training.run_directory import read_metrics
 
   counts = json_files.read(f"{text}/corpus.tfrecord.stats.json")["counts"]
   lines = read_metrics(run)
@@ -173,8 +173,8 @@ def print_learnt(run: str) -> None:
   """Prints masks filled by the model and by the same one before training, and neighbours of words in its embeddings."""
   import numpy as np
 
-  from inference.fill_mask import load_mask_filler
-  from inference.options import FillMaskOptions
+  from bert_tf.inference.fill_mask import load_mask_filler
+  from bert_tf.inference.options import FillMaskOptions
   from modeling.config import BertConfig
   from modeling.pretraining import BertForPreTraining
 

@@ -13,8 +13,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from inference.options import ExportOptions
+from bert_tf.common import cli
+from bert_tf.inference.options import ExportOptions
 
 if __name__ == "__main__":
-  cli.run(ExportOptions, "inference.export:run")
+  cli.run(ExportOptions, "bert_tf.inference.export:run")

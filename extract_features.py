@@ -14,8 +14,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from inference.options import ExtractOptions
+from bert_tf.common import cli
+from bert_tf.inference.options import ExtractOptions
 
 if __name__ == "__main__":
-  cli.run(ExtractOptions, "inference.features:run")
+  cli.run(ExtractOptions, "bert_tf.inference.features:run")

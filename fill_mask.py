@@ -13,8 +13,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from inference.options import FillMaskOptions
+from bert_tf.common import cli
+from bert_tf.inference.options import FillMaskOptions
 
 if __name__ == "__main__":
-  cli.run(FillMaskOptions, "inference.fill_mask:run", positional="sentences")
+  cli.run(FillMaskOptions, "bert_tf.inference.fill_mask:run", positional="sentences")

@@ -13,8 +13,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from evaluation.glue_submission import SubmissionOptions
+from bert_tf.common import cli
+from bert_tf.evaluation.glue_submission import SubmissionOptions
 
 if __name__ == "__main__":
-  cli.run(SubmissionOptions, "evaluation.glue_submission:run")
+  cli.run(SubmissionOptions, "bert_tf.evaluation.glue_submission:run")

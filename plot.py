@@ -15,8 +15,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from plotting.options import PlotOptions
+from bert_tf.common import cli
+from bert_tf.plotting.options import PlotOptions
 
 if __name__ == "__main__":
-  cli.run(PlotOptions, "plotting.plot:run", positional="sources")
+  cli.run(PlotOptions, "bert_tf.plotting.plot:run", positional="sources")

@@ -12,8 +12,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from inference.options import PredictOptions
+from bert_tf.common import cli
+from bert_tf.inference.options import PredictOptions
 
 if __name__ == "__main__":
-  cli.run(PredictOptions, "inference.predictor:run")
+  cli.run(PredictOptions, "bert_tf.inference.predictor:run")

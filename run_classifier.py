@@ -20,8 +20,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from tasks.classification.options import ClassificationOptions
+from bert_tf.common import cli
+from bert_tf.tasks.classification.options import ClassificationOptions
 
 if __name__ == "__main__":
-  cli.run(ClassificationOptions, "tasks.classification.task:run")
+  cli.run(ClassificationOptions, "bert_tf.tasks.classification.task:run")

@@ -20,8 +20,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from tasks.token_classification.options import TokenClassificationOptions
+from bert_tf.common import cli
+from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 
 if __name__ == "__main__":
-  cli.run(TokenClassificationOptions, "tasks.token_classification.task:run")
+  cli.run(TokenClassificationOptions, "bert_tf.tasks.token_classification.task:run")

@@ -16,8 +16,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from tasks.pretraining.options import PretrainingOptions
+from bert_tf.common import cli
+from bert_tf.tasks.pretraining.options import PretrainingOptions
 
 if __name__ == "__main__":
-  cli.run(PretrainingOptions, "tasks.pretraining.task:run")
+  cli.run(PretrainingOptions, "bert_tf.tasks.pretraining.task:run")

@@ -21,8 +21,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from tasks.question_answering.options import SquadOptions
+from bert_tf.common import cli
+from bert_tf.tasks.question_answering.options import SquadOptions
 
 if __name__ == "__main__":
-  cli.run(SquadOptions, "tasks.question_answering.task:run")
+  cli.run(SquadOptions, "bert_tf.tasks.question_answering.task:run")

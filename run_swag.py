@@ -23,8 +23,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from common import cli
-from tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.common import cli
+from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 
 if __name__ == "__main__":
-  cli.run(MultipleChoiceOptions, "tasks.multiple_choice.task:run")
+  cli.run(MultipleChoiceOptions, "bert_tf.tasks.multiple_choice.task:run")

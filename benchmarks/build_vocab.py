@@ -19,9 +19,9 @@ import time
 PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
-from common import cli, files, parallel
-from common.options import Options, option
-from vocab import word_counts, wordpiece_learner
+from bert_tf.common import cli, files, parallel
+from bert_tf.common.options import Options, option
+from bert_tf.vocabulary import word_counts, wordpiece_learner
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 
 from benchmarks import peers, torch_scores
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,9 @@ def main(options: ClassificationScoresOptions) -> None:
   peers.check_torch()
   import transformers
 
-  from evaluation.classification import score
-  from tasks.classification.options import ClassificationOptions
-  from tasks.classification.task import ClassificationTask
+  from bert_tf.evaluation.classification import score
+  from bert_tf.tasks.classification.options import ClassificationOptions
+  from bert_tf.tasks.classification.task import ClassificationTask
 
   limit = options.max_seq_length
   data = ClassificationTask(ClassificationOptions(

@@ -31,8 +31,8 @@ sys.path.insert(0, PROJECT)
 from benchmarks import texts
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from common import cli, files, parallel
-from common.options import Options, option
+from bert_tf.common import cli, files, parallel
+from bert_tf.common.options import Options, option
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.workers import load_tokenizer

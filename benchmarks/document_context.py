@@ -21,11 +21,11 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
-from common import cli, files, json_files
-from common.errors import UserError
-from common.options import LARGEST_INT64, Options, declared_options, option
+from bert_tf.common import cli, files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import LARGEST_INT64, Options, declared_options, option
+from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.tokenization.basic import basic_tokenize
-from tasks.eval_results import EVAL_RESULTS
 
 # The option --context → that of training; votes are for predictions.
 _CONTEXTS = {"sentence": "sentence", "document": "document", "vote": "document"}
@@ -123,8 +123,8 @@ def main(options: DocumentContextOptions) -> None:
 
 def _check(options: DocumentContextOptions) -> None:
   """Refuses a model that sees the capital letters, and runs with other settings than those in --output_dir."""
+  from bert_tf.training.run_directory import FLAGS_FILE, changed_flags
   from modeling.checkpoints.load import read_checkpoint
-  from training.run_directory import FLAGS_FILE, changed_flags
 
   if read_checkpoint(options.init_checkpoint).do_lower_case is False:
     raise UserError(f"--init_checkpoint={options.init_checkpoint} is cased, and would see the capital letters that "
@@ -140,7 +140,7 @@ def _check(options: DocumentContextOptions) -> None:
 
 def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, trained: str, seed: int) -> float:
   """Of one run, from its directory where it is finished."""
-  from tasks.token_classification import task
+  from bert_tf.tasks.token_classification import task
 
   directories = {name: os.path.join(options.output_dir, f"{name}_seed{seed}") for name in (context, trained)}
   result = os.path.join(directories[context], EVAL_RESULTS)
@@ -160,7 +160,7 @@ def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, tr
 
 def _batch_size(options: DocumentContextOptions, paths: dict[str, str], context: str) -> int:
   """With documents an example is a window of several sentences: so many that an epoch has as many updates."""
-  from tasks.token_classification.task import TokenClassificationTask
+  from bert_tf.tasks.token_classification.task import TokenClassificationTask
 
   train = TokenClassificationTask(_run_options(
       options, paths, init_checkpoint=options.init_checkpoint, output_dir=options.output_dir, context=context,
@@ -169,7 +169,7 @@ def _batch_size(options: DocumentContextOptions, paths: dict[str, str], context:
 
 
 def _run_options(options: DocumentContextOptions, paths: dict[str, str], **flags):
-  from tasks.token_classification.options import TokenClassificationOptions
+  from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 
   given = {"train_file": paths["train"], "max_seq_length": options.max_seq_length, **flags}
   return TokenClassificationOptions(**given, given=frozenset(given))

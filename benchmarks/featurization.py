@@ -33,8 +33,8 @@ import numpy as np
 
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from common import cli, files, parallel
-from common.options import Options, option
+from bert_tf.common import cli, files, parallel
+from bert_tf.common.options import Options, option
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer

@@ -24,8 +24,8 @@ sys.path.insert(0, PROJECT)
 import numpy as np
 
 from benchmarks import interleaved, texts
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 _PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_dynamic", "pytorch_grouped")
 
@@ -104,10 +104,10 @@ def _read_examples(options: FinetuningOptions):
     from benchmarks.finetuning_examples import synthetic_examples
 
     return synthetic_examples(options.max_seq_length)
+  from bert_tf.training.examples import Examples
   from data_gen.labelled.glue import find_task, read_split
   from data_gen.labelled.pair_features import encode_pairs
   from data_gen.tokenization.tokenizer import Tokenizer
-  from training.examples import Examples
 
   split = read_split(find_task("mrpc"), options.data_dir, "train")
   features = encode_pairs(Tokenizer.from_file(options.vocab_file, True), split.text_a, split.text_b,

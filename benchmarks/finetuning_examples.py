@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from training.examples import Examples
+from bert_tf.training.examples import Examples
 
 VOCAB_SIZE = 30522
 # Of MRPC's training set, with the published uncased vocabulary.

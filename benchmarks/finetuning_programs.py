@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import peers
-from training.examples import Examples, assemble, epoch_batches, lengths_for, padded_lengths, training_dataset
+from bert_tf.training.examples import Examples, assemble, epoch_batches, lengths_for, padded_lengths, training_dataset
 
 _WARM_UP_STEPS = 2
 _BATCHES_AHEAD = 2
@@ -30,8 +30,8 @@ def ours_padded(config, examples: Examples, batch_size: int, limit: int, steps: 
 
 
 def _ours(config, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+  from bert_tf.tasks.classification.task import make_objective
   from modeling.classification import BertForClassification
-  from tasks.classification.task import make_objective
 
   model = BertForClassification(config, 2)
   return train_ours(model, make_objective(model), examples, batch_size, lengths)
@@ -41,10 +41,10 @@ def train_ours(model, objective, examples: Examples, batch_size: int, lengths: n
   """This project's training of any model, after one batch of every length there is."""
   import tensorflow as tf
 
+  from bert_tf.training.optimization import AdamWeightDecay
+  from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
   from modeling.checkpoints.weights import raw_variables
   from modeling.optimizer import WarmupDecay
-  from training.optimization import AdamWeightDecay
-  from training.step import StepOptions, TrainingState, TrainingStep
 
   model.build_weights()
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))

@@ -20,9 +20,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 
 from benchmarks import peers
-from common import cli, files
-from common.errors import UserError
-from common.options import Options, option
+from bert_tf.common import cli, files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
 
 ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
 
@@ -98,9 +98,9 @@ def _models(options: AgreementOptions, source) -> tuple:
 def _batches(options: AgreementOptions, tokenizer, config) -> Iterator[dict[str, np.ndarray]]:
   """Batches of one input, int32 [1, S] each, or [1, K, S] of K choices."""
   if options.task == MULTIPLE_CHOICE:
+    from bert_tf.tasks.multiple_choice.data import encode
+    from bert_tf.training.examples import assemble
     from data_gen.labelled.multiple_choice import read_swag
-    from tasks.multiple_choice.data import encode
-    from training.examples import assemble
 
     questions = read_swag(options.input_file, "input_file", needs_labels=False).first(options.count)
     examples, _ = encode(tokenizer, questions, options.max_seq_length, False)

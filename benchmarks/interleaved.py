@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from common.options import Options, option
+from bert_tf.common.options import Options, option
 
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

@@ -20,8 +20,8 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 from benchmarks import finetuning, interleaved, texts
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 _PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
 
@@ -56,9 +56,9 @@ def _read_examples(options: MultipleChoiceBenchmarkOptions):
     from benchmarks.multiple_choice_programs import synthetic_questions
 
     return synthetic_questions(options.max_seq_length)
+  from bert_tf.tasks.multiple_choice.data import encode
   from data_gen.labelled.multiple_choice import read_swag
   from data_gen.tokenization.tokenizer import Tokenizer
-  from tasks.multiple_choice.data import encode
 
   return encode(Tokenizer.from_file(options.vocab_file, True), read_swag(options.train_file, "train_file"),
                 options.max_seq_length, False)[0]

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.finetuning_examples import VOCAB_SIZE
 from benchmarks.finetuning_programs import Runner, model_garden_step, pytorch_step, random_epoch, train_ours
-from tasks.multiple_choice.examples import ChoiceExamples
-from training.examples import epoch_batches, lengths_for
+from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.training.examples import epoch_batches, lengths_for
 
 # Of CODAH's first training set, with the published uncased vocabulary: tokens of a choice's sequence, their standard
 # deviation over the questions and within a question.
@@ -45,8 +45,8 @@ def full_batches(examples: ChoiceExamples, batch_size: int) -> ChoiceExamples:
 
 def ours(config, examples: ChoiceExamples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's training, as `run_swag.py` runs it."""
+  from bert_tf.tasks.multiple_choice.task import make_objective
   from modeling.multiple_choice import BertForMultipleChoice
-  from tasks.multiple_choice.task import make_objective
 
   model = BertForMultipleChoice(config)
   return train_ours(model, make_objective(model), examples, batch_size, lengths_for(limit, jit_compile=False))

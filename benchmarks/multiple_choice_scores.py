@@ -16,8 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 
 from benchmarks import peers, torch_scores
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ def main(options: MultipleChoiceScoresOptions) -> None:
   peers.check_torch()
   import transformers
 
+  from bert_tf.tasks.multiple_choice.data import encode
   from data_gen.labelled.multiple_choice import read_swag
   from data_gen.tokenization.tokenizer import Tokenizer
-  from tasks.multiple_choice.data import encode
 
   tokenizer, limit = Tokenizer.from_file(os.path.join(options.model, "vocab.txt"), True), options.max_seq_length
   train, dev, test = (encode(tokenizer, read_swag(getattr(options, name), name), limit, False)[0]

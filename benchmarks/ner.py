@@ -22,8 +22,8 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 from benchmarks import finetuning, interleaved, texts
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 _TRAINING = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
 _PREDICTION = ("ours_predict", "model_garden_predict", "model_garden_grouped_predict", "pytorch_predict")
@@ -62,10 +62,10 @@ def _read_examples(options: NerBenchmarkOptions):
 
   if options.train_file is None:
     return synthetic_sentences(options.max_seq_length)
+  from bert_tf.tasks.token_classification.data import window_examples
   from data_gen.labelled.tagged_files import read_tagged_file
   from data_gen.labelled.word_windows import encode_words, make_windows
   from data_gen.tokenization.tokenizer import Tokenizer
-  from tasks.token_classification.data import window_examples
 
   tokenizer = Tokenizer.from_file(options.vocab_file, True)
   sentences = read_tagged_file(options.train_file, "train_file")

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import peers
 from benchmarks.finetuning_examples import VOCAB_SIZE
 from benchmarks.finetuning_programs import Runner, model_garden_step, pytorch_step, random_epoch, train_ours
-from training.examples import Examples, epoch_batches, lengths_for
+from bert_tf.training.examples import Examples, epoch_batches, lengths_for
 
 CLASSES = 9
 # Of WNUT-17's training set, with the published uncased vocabulary: a logarithmic normal distribution of tokens.
@@ -35,8 +35,8 @@ def synthetic_sentences(limit: int) -> Examples:
 
 def ours(config, examples: Examples, batch_size: int, limit: int, steps: int) -> Callable[[int], None]:
   """This project's training, as `run_ner.py` runs it."""
+  from bert_tf.tasks.token_classification.task import make_objective
   from modeling.token_classification import BertForTokenClassification
-  from tasks.token_classification.task import make_objective
 
   model = BertForTokenClassification(config, CLASSES)
   return train_ours(model, make_objective(model), examples, batch_size, lengths_for(limit, jit_compile=False))
@@ -46,8 +46,8 @@ def ours_predict(config, examples: Examples, batch_size: int, limit: int, steps:
   """This project's evaluation: the probabilities of a turn's sentences, the longest first."""
   import tensorflow as tf
 
+  from bert_tf.training.prediction import Prediction
   from modeling.token_classification import BertForTokenClassification
-  from training.prediction import Prediction
 
   model = BertForTokenClassification(config, CLASSES)
   lengths = lengths_for(limit, jit_compile=False)

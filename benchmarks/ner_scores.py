@@ -16,8 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 
 from benchmarks import peers, torch_scores
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 # What PyTorch's loss leaves out.
 _IGNORED = -100
@@ -38,10 +38,10 @@ def main(options: NerScoresOptions) -> None:
   peers.check_torch()
   import transformers
 
-  from evaluation.classification import softmax
-  from tasks.token_classification.options import TokenClassificationOptions
-  from tasks.token_classification.results import score, tag_split
-  from tasks.token_classification.task import TokenClassificationTask
+  from bert_tf.evaluation.classification import softmax
+  from bert_tf.tasks.token_classification.options import TokenClassificationOptions
+  from bert_tf.tasks.token_classification.results import score, tag_split
+  from bert_tf.tasks.token_classification.task import TokenClassificationTask
 
   limit = options.max_seq_length
   data = TokenClassificationTask(TokenClassificationOptions(

@@ -19,9 +19,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved
 from benchmarks.pretraining_step import find_config
-from common import cli
-from common.errors import UserError
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
 
 # Program → whether its records are packed.
 _KINDS = {"packed": True, "unpacked": False, "model_garden": False, "keras_hub": False, "pytorch_gathered": False}
@@ -146,9 +146,9 @@ def _batch(options: PackingOptions, kind: str, config, rows: int) -> dict:
   """The first records as training parses them, numpy arrays [rows, ...]."""
   import itertools
 
+  from bert_tf.tasks.pretraining.data import parser
   from data_gen.pretraining.records import inspect_first_record
   from data_gen.pretraining.tfrecord import read_records
-  from tasks.pretraining.data import parser
 
   path = _records(options.directory, kind, options.length)
   parse = parser(inspect_first_record(path).schema, config)

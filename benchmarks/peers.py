@@ -8,7 +8,7 @@ it was no faster, and takes minutes. The Model Garden and KerasHub: graphs, with
 import importlib.util
 import os
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
 

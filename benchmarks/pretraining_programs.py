@@ -29,12 +29,12 @@ def ours(config, batch: dict, precision: str, jit_compile: bool = False, recompu
   """This project's training step, as `run_pretraining.py` runs it."""
   import tensorflow as tf
 
+  from bert_tf.tasks.pretraining.task import make_objective
+  from bert_tf.training.optimization import AdamWeightDecay
+  from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
   from modeling.checkpoints.weights import raw_variables
   from modeling.optimizer import WarmupDecay
   from modeling.pretraining import BertForPreTraining
-  from tasks.pretraining.task import make_objective
-  from training.optimization import AdamWeightDecay
-  from training.step import StepOptions, TrainingState, TrainingStep
 
   model = BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
   model.build_weights()

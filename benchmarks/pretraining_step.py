@@ -20,9 +20,9 @@ from collections.abc import Callable
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved
-from common import cli
-from common.errors import UserError
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
 
 _MATMUL_SIZE, _MATMULS = 2048, 20
 _MATMUL = "matmul"

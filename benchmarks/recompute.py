@@ -22,8 +22,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.interleaved import TurnsOptions, worker_commands
 from benchmarks.pretraining_step import find_config, random_batch
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 _PROGRAMS = ("kept", "recomputed")
 _WARM_UP_STEPS = 2

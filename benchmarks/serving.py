@@ -24,8 +24,8 @@ from collections.abc import Callable
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved, texts
-from common import cli
-from common.options import option
+from bert_tf.common import cli
+from bert_tf.common.options import option
 
 _WARM_UP = 10
 _PROGRAMS = ("export", "python", "transformers")
@@ -78,9 +78,9 @@ def main(options: ServingOptions) -> None:
 
 def _export(options: ServingOptions, directory: str) -> None:
   """Exports the model for every task that it has a head for, and converts it for the peers."""
-  from inference.export import export
-  from inference.options import ExportOptions
-  from inference.tasks import possible_tasks
+  from bert_tf.inference.export import export
+  from bert_tf.inference.options import ExportOptions
+  from bert_tf.inference.tasks import possible_tasks
   from modeling.checkpoints.convert import convert
   from modeling.checkpoints.load import open_checkpoint
 

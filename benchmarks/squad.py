@@ -23,9 +23,9 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PROJECT)
 
 from benchmarks import interleaved, texts
-from common import cli, json_files
-from common.errors import UserError
-from common.options import option
+from bert_tf.common import cli, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
 from data_gen.labelled.squad import read_squad
 
 _QUESTIONS = "questions.json"

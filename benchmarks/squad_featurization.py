@@ -27,8 +27,8 @@ import numpy as np
 from benchmarks import texts
 from benchmarks.reference_squad import reference_features
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from common import cli
-from common.options import Options, option
+from bert_tf.common import cli
+from bert_tf.common.options import Options, option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer

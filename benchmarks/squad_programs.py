@@ -17,16 +17,16 @@ LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 
 def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: int) -> Callable[[], int]:
   """This project's way, as `run_squad.py --do_predict` goes."""
-  from common.progress import Progress
+  from bert_tf.common.progress import Progress
+  from bert_tf.tasks.question_answering.data import read_predicted
+  from bert_tf.tasks.question_answering.results import answer_questions, write
+  from bert_tf.tasks.question_answering.settings import SquadSettings
+  from bert_tf.tasks.question_answering.task import OUTPUTS
+  from bert_tf.training.devices import set_up
+  from bert_tf.training.examples import lengths_for
+  from bert_tf.training.prediction import Prediction
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.question_answering import BertForQuestionAnswering
-  from tasks.question_answering.data import read_predicted
-  from tasks.question_answering.results import answer_questions, write
-  from tasks.question_answering.settings import SquadSettings
-  from tasks.question_answering.task import OUTPUTS
-  from training.devices import set_up
-  from training.examples import lengths_for
-  from training.prediction import Prediction
 
   settings = SquadSettings(**LENGTHS)
   model = BertForQuestionAnswering(config)

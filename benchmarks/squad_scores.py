@@ -16,9 +16,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 
 from benchmarks import peers, torch_scores
-from common import cli
-from common.options import option
-from tasks.question_answering.settings import SquadSettings
+from bert_tf.common import cli
+from bert_tf.common.options import option
+from bert_tf.tasks.question_answering.settings import SquadSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,10 +33,10 @@ def main(options: SquadScoresOptions) -> None:
   peers.check_torch()
   import transformers
 
-  from tasks.question_answering.options import SquadOptions
-  from tasks.question_answering.results import answer_questions, main_metric
-  from tasks.question_answering.settings import SETTINGS
-  from tasks.question_answering.task import OUTPUTS, SquadTask
+  from bert_tf.tasks.question_answering.options import SquadOptions
+  from bert_tf.tasks.question_answering.results import answer_questions, main_metric
+  from bert_tf.tasks.question_answering.settings import SETTINGS
+  from bert_tf.tasks.question_answering.task import OUTPUTS, SquadTask
 
   task = SquadTask(SquadOptions(
       **{name: getattr(options, name) for name in SETTINGS}, train_file=options.train_file,

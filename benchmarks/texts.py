@@ -6,8 +6,8 @@ import random
 import string
 from collections.abc import Iterator
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
 # The project's own vocabulary, for benchmarks that were given none.

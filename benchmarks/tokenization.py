@@ -30,8 +30,8 @@ import numpy as np
 
 from benchmarks import texts
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from common import cli
-from common.options import Options, option
+from bert_tf.common import cli
+from bert_tf.common.options import Options, option
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 

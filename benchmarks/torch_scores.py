@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import peers
-from common.options import Options, option
+from bert_tf.common.options import Options, option
 
 if TYPE_CHECKING:
-  from training.examples import Examples
+  from bert_tf.training.examples import Examples
 
 _PREDICTED_TOGETHER = 32
 
@@ -74,7 +74,7 @@ def fine_tune(options: ScoresOptions, seed: int, make_model: Callable[[], object
   import torch
   import transformers
 
-  from training.examples import assemble, epoch_batches
+  from bert_tf.training.examples import assemble, epoch_batches
 
   torch.manual_seed(seed)
   model = make_model()
@@ -99,7 +99,7 @@ def outputs_of(model, examples: "Examples", limit: int) -> Iterator[tuple[np.nda
   """(rows, what the model returns for them) of all examples, sorted by length, without dropout."""
   import torch
 
-  from training.examples import assemble, sorted_batches
+  from bert_tf.training.examples import assemble, sorted_batches
 
   model.eval()
   with torch.no_grad():

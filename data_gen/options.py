@@ -1,4 +1,5 @@
-"""The options of the scripts of `data_gen/`, each declared once (`common/options.py`); nothing slow is imported here.
+"""The options of the scripts of `data_gen/`, each declared once (`bert_tf/common/options.py`); nothing slow is imported
+here.
 
     CorpusOptions           prepare_corpus.py
     PretrainingDataOptions  create_pretraining_data.py
@@ -14,9 +15,9 @@ import re
 
 import numpy as np
 
-from common import files, parallel
-from common.errors import UserError
-from common.options import LARGEST_INT64, Options, option
+from bert_tf.common import files, parallel
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import LARGEST_INT64, Options, option
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.schema import Schema
 

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from common import cli
+from bert_tf.common import cli
 from experiments.runner.dev_sets import SplitOptions
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from common import cli
+from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.run import run

@@ -23,7 +23,7 @@ its outputs under any of them; exact dropout, checkpoints and tokenizing layers 
 import importlib
 import os
 
-import common  # noqa: F401  (tells TensorFlow to be quiet)
+import bert_tf.common  # noqa: F401  (tells TensorFlow to be quiet)
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 

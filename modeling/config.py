@@ -4,8 +4,8 @@ import dataclasses
 import json
 from collections.abc import Mapping
 
-from common import json_files
-from common.errors import UserError
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
 
 # What may be called `hidden_act`; `modeling/layers.py` computes them.
 ACTIVATION_NAMES = ("gelu", "gelu_new", "gelu_erf", "relu", "tanh", "linear")

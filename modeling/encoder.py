@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream

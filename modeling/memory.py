@@ -8,7 +8,7 @@ import dataclasses
 import math
 import os
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.weights import encoder_shapes
 from modeling.config import BertConfig
 

@@ -1,6 +1,6 @@
 """The learning rates of every training, and AdamW for Keras' `fit` as fine-tuning BERT needs it (paper, section A.3).
 
-Our own training loop has the original's optimizer, `training/optimization.py`, which has no bias correction.
+Our own training loop has the original's optimizer, `bert_tf/training/optimization.py`, which has no bias correction.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.config import DECAYS
 from modeling.saving import register
 

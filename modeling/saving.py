@@ -8,8 +8,8 @@ import warnings
 
 import keras
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
 register = keras.saving.register_keras_serializable(package="bert")

@@ -19,9 +19,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A minute or more each: they come first, so that at the end neither of two processes waits for the other.
 _LONGEST = (
-    "tests/test_run_pretraining.py", "tests/experiments/test_run.py", "tests/training/test_devices.py",
-    "tests/test_run_classifier.py", "tests/test_run_squad.py", "tests/training/test_packed.py",
-    "tests/tasks/test_run.py", "tests/data_gen/pretraining/test_generation.py")
+    "tests/test_run_pretraining.py", "tests/experiments/test_run.py", "tests/bert_tf/training/test_devices.py",
+    "tests/test_run_classifier.py", "tests/test_run_squad.py", "tests/bert_tf/training/test_packed.py",
+    "tests/bert_tf/tasks/test_run.py", "tests/data_gen/pretraining/test_generation.py")
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 

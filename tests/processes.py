@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from common import cli
-from common.options import Options
-from training.run_directory import read_metrics
+from bert_tf.common import cli
+from bert_tf.common.options import Options
+from bert_tf.training.run_directory import read_metrics
 
 SECONDS_TO_WAIT = 400
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent

@@ -6,11 +6,12 @@ import re
 import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
-_PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")})
+_PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")} | {"vocab"})
 _PAGES = sorted(path for folder in (".", "docs", *_PACKAGES) for path in (_PROJECT / folder).glob("*.md"))
 _MODULES = sorted(path for folder in (".", *(f"{package}/**" for package in _PACKAGES))
                   for path in _PROJECT.glob(f"{folder}/*.py"))
-# data_gen/text/lines.py wherever it is written; in backticks also `common/`, or a module as `tasks/run`.
+# data_gen/text/lines.py wherever it is written; in backticks also `bert_tf/common/`, or a module as
+# `bert_tf/tasks/run`.
 _NAMED = re.compile(rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
                     rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`")
 _COMMANDS = re.compile(r"python ((?:[\w-]+/)*[\w-]+\.py)\b")

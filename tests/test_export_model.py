@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.inference.test_export import checkpoint
+from tests.bert_tf.inference.test_export import checkpoint
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from evaluation.glue_submission import write_submission_file
+from bert_tf.evaluation.glue_submission import write_submission_file
 
 
 @pytest.fixture

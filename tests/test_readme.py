@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from common import cli
+from bert_tf.common import cli
 from tests.page_commands import PROJECT, blocks, commands, run_page
 from tests.tiny import CONFIG, write_tiny
 

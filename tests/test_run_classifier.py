@@ -7,10 +7,10 @@ import socket
 import numpy as np
 import pytest
 
-from tasks.classification.options import ClassificationOptions
-from tasks.classification.task import run as classify
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import run as classify
+from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 from tests.processes import Script, curve, run_here, tensors
-from tests.tasks.classification.toy_task import write_csv, write_model
 
 STEPS = 5 * 38
 

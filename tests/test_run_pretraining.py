@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.task import run as pretrain
 from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
-from tasks.pretraining.options import PretrainingOptions
-from tasks.pretraining.task import run as pretrain
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, write_records
+from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.processes import Script, curve, run_here, tensors
-from tests.training.common import LENGTH, ONE_LAYER, write_records
-from tests.training.packed import pack_features, sequences_of
 
 STEPS = 300
 # Tokens of the records of the first phase.

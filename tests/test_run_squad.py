@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from common import json_files
-from tasks.question_answering.options import SquadOptions
-from tasks.question_answering.task import run
+from bert_tf.common import json_files
+from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.tasks.question_answering.task import run
+from tests.bert_tf.tasks.question_answering.toy_squad import LENGTHS, write_files
 from tests.processes import Script, curve, run_here, tensors
-from tests.tasks.question_answering.toy_squad import LENGTHS, write_files
 
 EPOCHS = 8
 
@@ -44,8 +44,8 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, capsys):
 
 
 def test_two_devices_predict_as_one(tmp_path, project):
-  """With an untrained model; that they train as one is in `tests/training/test_devices.py`."""
-  script = project / "tests/tasks/question_answering/squad_on_two_cpus.py"
+  """With an untrained model; that they train as one is in `tests/bert_tf/training/test_devices.py`."""
+  script = project / "tests/bert_tf/tasks/question_answering/squad_on_two_cpus.py"
   done = subprocess.run([sys.executable, str(script), str(tmp_path)],
                         capture_output=True, text=True, timeout=400, cwd=tmp_path)
   assert done.returncode == 0, done.stderr

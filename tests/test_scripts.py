@@ -10,9 +10,8 @@ import tomllib
 import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
-_PACKAGES = ("common", "data_gen", "modeling", "training", "evaluation", "tasks", "inference", "vocab", "plotting",
-             "benchmarks", "experiments")
-# Scripts with our options; evaluation/conlleval.py takes those of the program that it stands in for.
+_PACKAGES = ("bert_tf", "data_gen", "modeling", "vocab", "benchmarks", "experiments")
+# Scripts with our options; bert_tf/evaluation/conlleval.py takes those of the program that it stands in for.
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
     if '\nif __name__ == "__main__":\n  cli.run(' in path.read_text("utf-8"))
@@ -75,12 +74,12 @@ def test_a_wrong_flag(run, script):
 
 
 def test_modules_that_scripts_need_for_their_options(run):
-  """All of common/ and data_gen/, all modules of options, the shape of a model and its presets."""
+  """All of bert_tf/common/ and data_gen/, all modules of options, the shape of a model and its presets."""
   modules = {"modeling.config", "modeling.presets"}
   for package in _PACKAGES:
     for path in (_PROJECT / package).rglob("*.py"):
-      if package in ("common", "data_gen") or path.stem.endswith("options"):
-        parts = path.relative_to(_PROJECT).with_suffix("").parts
+      parts = path.relative_to(_PROJECT).with_suffix("").parts
+      if package == "data_gen" or parts[:2] == ("bert_tf", "common") or path.stem.endswith("options"):
         modules.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
   assert len(modules) > 30
   done = run("-c", """
@@ -97,4 +96,5 @@ for name in sys.argv[1:]:
 def test_every_task_is_in_the_contract_of_independent_tasks():
   contracts = tomllib.loads((_PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
   (independent,) = [contract["modules"] for contract in contracts if contract["type"] == "independence"]
-  assert set(independent) == {f"tasks.{path.parent.name}" for path in (_PROJECT / "tasks").glob("*/__init__.py")}
+  assert set(independent) == {
+      f"bert_tf.tasks.{path.parent.name}" for path in (_PROJECT / "bert_tf/tasks").glob("*/__init__.py")}

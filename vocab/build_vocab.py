@@ -14,8 +14,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from common import cli
-from vocab.building import VocabularyOptions
+from bert_tf.common import cli
+from bert_tf.vocabulary.building import VocabularyOptions
 
 if __name__ == "__main__":
-  cli.run(VocabularyOptions, "vocab.building:run")
+  cli.run(VocabularyOptions, "bert_tf.vocabulary.building:run")

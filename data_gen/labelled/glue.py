@@ -17,8 +17,8 @@ import difflib
 import os
 from collections.abc import Callable, Mapping
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
 from data_gen.labelled.tables import Table, read_table, shown
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled.tables import Table, format_of, no_column, read_json_lines, read_table, shown
 
 _SHOWN_LABELS = 20

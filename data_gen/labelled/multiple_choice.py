@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled.labelled_files import read_named_columns
 from data_gen.labelled.tables import Table, no_column, read_json_lines, read_table, shown
 

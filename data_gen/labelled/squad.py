@@ -12,8 +12,8 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 import dataclasses
 import re
 
-from common import files, json_files
-from common.errors import UserError
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
 
 # Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
 # characters and edited paragraphs make small errors; far away the same text is probably about something else.

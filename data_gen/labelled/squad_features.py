@@ -17,7 +17,7 @@ space delimits), from these to all their tokens, and then the tokens of the answ
     # words:     John Smith (1895-1943).  → (1895-1943).  → ( 1895 - 1943 ) .  → 1895
 
 Input: `squad.SquadData`. Output: `ContextTokens` and `Windows`, flat arrays, for batches;
-`evaluation/squad_answers.py` makes answers of what the model says about the windows.
+`bert_tf/evaluation/squad_answers.py` makes answers of what the model says about the windows.
 
 Letters: Q questions, W windows, T tokens.
 """
@@ -27,9 +27,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from common.errors import UserError
-from common.options import Options, option
-from common.parallel import portions
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
+from bert_tf.common.parallel import portions
 from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 

@@ -12,8 +12,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
-from common import files, gzipped
-from common.errors import UserError
+from bert_tf.common import files, gzipped
+from bert_tf.common.errors import UserError
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")

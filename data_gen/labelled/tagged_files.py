@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled.tables import json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
 from data_gen.tokenization.basic import basic_tokenize_with_offsets

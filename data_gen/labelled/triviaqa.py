@@ -10,9 +10,9 @@ import dataclasses
 import os
 import re
 
-from common import files, json_files
-from common.errors import UserError
-from common.progress import Progress
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.progress import Progress
 from data_gen.labelled.squad import kind_of, read_field
 from data_gen.options import TriviaQaOptions
 

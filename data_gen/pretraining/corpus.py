@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from common import files, gzipped
-from common.errors import UserError
+from bert_tf.common import files, gzipped
+from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")

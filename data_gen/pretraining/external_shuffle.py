@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import google_crc32c
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
 _BUCKETS_AIMED_AT = 32

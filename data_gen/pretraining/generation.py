@@ -31,10 +31,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from common import files, json_files, parallel, terminal
-from common.errors import UserError
-from common.options import declared_options
-from common.progress import Progress
+from bert_tf.common import files, json_files, parallel, terminal
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import declared_options
+from bert_tf.common.progress import Progress
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished

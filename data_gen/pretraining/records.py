@@ -1,7 +1,7 @@
 """Reads pre-training records without TensorFlow: to look at them, to check them, to count them.
 
 Input: TFRecord files in one of the schemas of `schema.py`. Output: their features as arrays. Training parses them in a
-graph, see `tasks/pretraining/data.py`.
+graph, see `bert_tf/tasks/pretraining/data.py`.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.pretraining import tfrecord
 from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 

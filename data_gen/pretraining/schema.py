@@ -2,7 +2,7 @@
 
 A record is a `tf.train.Example`. The original's holds one sequence with its masks. Ours may be packed, with several
 sequences in a row of tokens, and may come without masks, which training then chooses. `record_writer.py` writes them,
-`records.py` reads them, and `tasks/pretraining/data.py` parses them for training.
+`records.py` reads them, and `bert_tf/tasks/pretraining/data.py` parses them for training.
 """
 
 import dataclasses

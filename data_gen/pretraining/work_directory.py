@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from common import files, json_files, locks
-from common.errors import UserError
+from bert_tf.common import files, json_files, locks
+from bert_tf.common.errors import UserError
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20

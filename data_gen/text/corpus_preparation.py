@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
-from common import files, parallel
-from common.errors import UserError
-from common.progress import Progress
+from bert_tf.common import files, parallel
+from bert_tf.common.errors import UserError
+from bert_tf.common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.text.corpus_readers import read_documents
 from data_gen.text.lines import ReadingNotes

@@ -16,8 +16,8 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
-from common import gzipped
-from common.errors import UserError
+from bert_tf.common import gzipped
+from bert_tf.common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text.lines import Lines, ReadingNotes, looks_like_json
 

@@ -19,9 +19,9 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from common import files, parallel
-from common.errors import UserError
-from common.progress import Progress
+from bert_tf.common import files, parallel
+from bert_tf.common.errors import UserError
+from bert_tf.common.progress import Progress
 from data_gen.options import DocstringOptions
 
 STANDARD_LIBRARY = "stdlib"

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from common import gzipped
-from common.errors import UserError
+from bert_tf.common import gzipped
+from bert_tf.common.errors import UserError
 
 # Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
 _MAX_TEXT_LINE_BYTES = 4 << 20

@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections.abc import Mapping
 
-from common import files
+from bert_tf.common import files
 from data_gen.labelled import glue
 from experiments.runner import columns
 from experiments.runner.columns import Column

@@ -9,9 +9,9 @@ import os
 
 import numpy as np
 
-from common import files
-from common.errors import UserError
-from common.options import LARGEST_INT64, Options, option
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import LARGEST_INT64, Options, option
 from data_gen.labelled import glue
 
 

@@ -3,8 +3,8 @@
 import dataclasses
 import re
 
-from common.errors import UserError
-from common.options import LARGEST_INT64, Options, option
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import LARGEST_INT64, Options, option
 
 LAPTOP, PAPER, TOY = "laptop", "paper", "toy"
 TEXT, JSON, SHELL, MAKE = "text", "json", "shell", "make"

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
 from experiments.runner.results import Planned
 from experiments.runner.scales import PAPER_SIZES, Scale

@@ -6,8 +6,10 @@ Every command is one that a user could type; `--print_plan` shows them.
 import dataclasses
 import math
 
+from bert_tf.evaluation.glue_submission import submission_name
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.token_classification.options import FEATURE_BASED_FILE
 from data_gen.labelled import glue
-from evaluation.glue_submission import submission_name
 from experiments.runner import columns, data
 from experiments.runner.columns import Column
 from experiments.runner.data import Missing, Source
@@ -17,8 +19,6 @@ from experiments.runner.scales import FineTuning, Phase, Scale, Size
 from experiments.runner.steps import Given, Joined, Made, Plan, Step, Work
 from modeling.config import BertConfig
 from modeling.flops import training_flops
-from tasks.eval_results import EVAL_RESULTS
-from tasks.token_classification.options import FEATURE_BASED_FILE
 
 _CHECKPOINTS = ("ckpt-*", "best", "vocab.txt")
 # The TriviaQA stage: its own settings are those of SQuAD.

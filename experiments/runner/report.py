@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from common import files, json_files
+from bert_tf.common import files, json_files
 from experiments.runner import pictures
 from experiments.runner.plans import settings
 from experiments.runner.results import Measured

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 
-from common import json_files
+from bert_tf.common import json_files
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source

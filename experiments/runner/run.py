@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from common import files, locks, parallel
-from common.errors import UserError
+from bert_tf.common import files, locks, parallel
+from bert_tf.common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.experiment import Experiment
 from experiments.runner.options import ExperimentOptions

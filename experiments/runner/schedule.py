@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from common import parallel
-from common.progress import Progress
+from bert_tf.common import parallel
+from bert_tf.common.progress import Progress
 from experiments.runner.state import State
 from experiments.runner.steps import Plan, Step
 

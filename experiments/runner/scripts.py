@@ -6,7 +6,7 @@ What stands in the last line of each script; a test compares.
 import importlib
 from collections.abc import Callable
 
-from common.options import Options
+from bert_tf.common.options import Options
 
 # Script → module:class of its options, module:function of its work.
 SCRIPTS = {
@@ -15,14 +15,25 @@ SCRIPTS = {
     "data_gen/convert_triviaqa.py": ("data_gen.options:TriviaQaOptions", "data_gen.labelled.triviaqa:run"),
     "data_gen/create_pretraining_data.py": (
         "data_gen.options:PretrainingDataOptions", "data_gen.pretraining.generation:run"),
-    "vocab/build_vocab.py": ("vocab.building:VocabularyOptions", "vocab.building:run"),
-    "run_pretraining.py": ("tasks.pretraining.options:PretrainingOptions", "tasks.pretraining.task:run"),
-    "run_classifier.py": ("tasks.classification.options:ClassificationOptions", "tasks.classification.task:run"),
-    "run_squad.py": ("tasks.question_answering.options:SquadOptions", "tasks.question_answering.task:run"),
-    "run_swag.py": ("tasks.multiple_choice.options:MultipleChoiceOptions", "tasks.multiple_choice.task:run"),
+    "vocab/build_vocab.py": ("bert_tf.vocabulary.building:VocabularyOptions", "bert_tf.vocabulary.building:run"),
+    "run_pretraining.py": (
+        "bert_tf.tasks.pretraining.options:PretrainingOptions",
+        "bert_tf.tasks.pretraining.task:run"),
+    "run_classifier.py": (
+        "bert_tf.tasks.classification.options:ClassificationOptions",
+        "bert_tf.tasks.classification.task:run"),
+    "run_squad.py": (
+        "bert_tf.tasks.question_answering.options:SquadOptions",
+        "bert_tf.tasks.question_answering.task:run"),
+    "run_swag.py": (
+        "bert_tf.tasks.multiple_choice.options:MultipleChoiceOptions",
+        "bert_tf.tasks.multiple_choice.task:run"),
     "run_ner.py": (
-        "tasks.token_classification.options:TokenClassificationOptions", "tasks.token_classification.task:run"),
-    "make_glue_submission.py": ("evaluation.glue_submission:SubmissionOptions", "evaluation.glue_submission:run"),
+        "bert_tf.tasks.token_classification.options:TokenClassificationOptions",
+        "bert_tf.tasks.token_classification.task:run"),
+    "make_glue_submission.py": (
+        "bert_tf.evaluation.glue_submission:SubmissionOptions",
+        "bert_tf.evaluation.glue_submission:run"),
     "experiments/write_config.py": (
         "experiments.runner.model_files:ConfigOptions", "experiments.runner.model_files:write_config"),
     "experiments/split_dev_set.py": (

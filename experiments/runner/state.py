@@ -10,8 +10,8 @@ import os
 import platform
 import shutil
 
-from common import files, json_files, parallel
-from common.errors import UserError
+from bert_tf.common import files, json_files, parallel
+from bert_tf.common.errors import UserError
 from experiments.runner.steps import STEPS, Plan, Step
 
 STATE = "state"

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from common import cli
+from bert_tf.common import cli
 from experiments.runner import scripts
 
 STEPS = "steps"

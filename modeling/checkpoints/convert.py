@@ -7,9 +7,9 @@ import dataclasses
 
 import numpy as np
 
-from common import files
-from common.errors import UserError
-from common.options import Options, option
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 
 # What h5py raises for files that are damaged.
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)

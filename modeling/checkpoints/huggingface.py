@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from common import files, json_files
-from common.errors import UserError
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from common import json_files
-from common.errors import UserError
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.weights import HEADS, heads_of
 from modeling.config import BertConfig
 

@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from common import files, json_files
-from common.errors import UserError
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.model_garden import from_garden, original_shape

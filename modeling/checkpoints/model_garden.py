@@ -16,8 +16,8 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (

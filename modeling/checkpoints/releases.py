@@ -3,7 +3,7 @@
 import os
 import re
 
-from common import files
+from bert_tf.common import files
 
 _GOOGLE = "https://storage.googleapis.com/bert_models"
 _HUB = "https://huggingface.co"

@@ -12,8 +12,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import save, save_file
 
-from common import files, json_files
-from common.errors import UserError
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
 
 INDEX_SUFFIX = ".safetensors.index.json"
 # Kinds of numbers that are exact in float32.

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 
 # Of our own checkpoints, `ckpt-<step>`.
 CHECKPOINT_NAME = "ckpt"

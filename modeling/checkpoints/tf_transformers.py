@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.weights import show_shape
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
 # The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from common import files
-from common.errors import UserError
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import write_companion_files
 from modeling.checkpoints.weights import HEADS, heads_of, pooled_weights
 from modeling.config import BertConfig

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from benchmarks.document_context import DocumentContextOptions, main, tag_names, write_tagged
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from tests.tiny import write_tiny
 
 STORY = ["Mr. Darcy saw Rose Hill.", "He and Darcy, and I, went on.", "Darcy stopped.", "The rose was red.",

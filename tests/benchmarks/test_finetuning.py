@@ -9,7 +9,7 @@ import pytest
 from benchmarks.finetuning import FinetuningOptions, main
 from benchmarks.finetuning_examples import full_batches, synthetic_examples, turn_steps
 from benchmarks.finetuning_programs import Runner, random_epoch
-from training.examples import assemble, epoch_batches
+from bert_tf.training.examples import assemble, epoch_batches
 
 SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
          "one_process": True}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from benchmarks import interleaved
-from common.options import option
+from bert_tf.common.options import option
 
 # Speaks as `serve` does. The program "loud" fills more than a pipe, "weak" breaks off in its second turn, "absent"
 # never starts.

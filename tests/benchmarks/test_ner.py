@@ -9,7 +9,7 @@ import pytest
 from benchmarks.finetuning_examples import full_batches
 from benchmarks.ner import NerBenchmarkOptions, main
 from benchmarks.ner_programs import CLASSES, known_labels, synthetic_sentences
-from training.examples import assemble, epoch_batches, lengths_for
+from bert_tf.training.examples import assemble, epoch_batches, lengths_for
 
 
 def test_synthetic_sentences_are_as_long_as_those_of_wnut17():

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from benchmarks import packing
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 
 
 def test_it_runs(golden, capsys):

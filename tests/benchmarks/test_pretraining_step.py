@@ -9,7 +9,7 @@ import pytest
 from benchmarks import pretraining_step
 from benchmarks.pretraining_programs import masked_labels
 from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
 CONFIG = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,

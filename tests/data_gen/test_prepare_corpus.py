@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import CorpusStatistics

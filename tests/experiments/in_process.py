@@ -5,8 +5,8 @@ import dataclasses
 import gc
 import traceback
 
-from common import cli
-from common.errors import UserError
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
 from experiments.runner import scripts
 
 

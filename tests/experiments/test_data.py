@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from common import cli
-from common.errors import UserError
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
 from experiments.runner import data
 from experiments.runner.columns import COLUMNS
 from experiments.runner.data import Missing, Source

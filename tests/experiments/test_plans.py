@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from common import cli
-from common.errors import UserError
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
 from experiments import all as every
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.state import State
 from experiments.runner.steps import Given, Made, Plan, Step, Work

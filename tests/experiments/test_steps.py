@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from experiments.runner.steps import Given, Made, Plan, Step
 
 

@@ -193,7 +193,7 @@ def _write_words(folder: pathlib.Path) -> None:
 
 
 def _write_records(folder: pathlib.Path) -> None:
-  from tests.training.common import ONE_LAYER, write_records
+  from tests.bert_tf.training.common import ONE_LAYER, write_records
 
   write_records(folder / "train.tfrecord", 300)
   write_records(folder / "dev.tfrecord", 30, 300)
@@ -201,7 +201,7 @@ def _write_records(folder: pathlib.Path) -> None:
 
 
 def _write_examples(folder: pathlib.Path) -> None:
-  from tests.tasks.classification.toy_task import write_csv, write_model
+  from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
   write_model(folder)
   for name, count, seed in (("train", 300, 1), ("dev", 30, 2), ("test", 30, 3)):

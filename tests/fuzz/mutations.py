@@ -8,7 +8,7 @@ import pathlib
 import random
 from collections.abc import Callable
 
-from common.options import DeclaredOption, declared_options
+from bert_tf.common.options import DeclaredOption, declared_options
 from data_gen.pretraining import tfrecord
 from tests.fuzz.workspace import Command
 

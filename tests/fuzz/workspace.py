@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from common.options import Options
+from bert_tf.common.options import Options
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.pretraining.task import make_objective
 from modeling import causal_lm
 from modeling.causal_lm import BertForCausalLm, causal_lm_counts, next_tokens, restore_tokens
 from modeling.checkpoints.load import read_checkpoint
@@ -20,9 +21,8 @@ from modeling.encoder import BertEncoder
 from modeling.losses import weighted_sums
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining, pretraining_metrics
-from tasks.pretraining.task import make_objective
+from tests.bert_tf.training.common import TINY, batches, make_trainer, train
 from tests.modeling.common import SMALL, random_features
-from tests.training.common import TINY, batches, make_trainer, train
 
 CAUSAL = dataclasses.replace(SMALL, causal=True)
 LENGTH = 10

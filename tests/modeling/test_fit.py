@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.classification import BertForClassification, classification_sums, regression_sums
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
 from modeling.losses import Accuracy, CrossEntropy

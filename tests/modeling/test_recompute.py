@@ -10,8 +10,8 @@ from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder, freeze_layers
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import BertForPreTraining
+from tests.bert_tf.training.common import TINY, batches, instances, make_trainer, train, weights
 from tests.modeling.common import random_features
-from tests.training.common import TINY, batches, instances, make_trainer, train, weights
 
 
 def test_training_is_the_same():

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.write import FORMATS
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reference_squad import reference_features
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import WindowOptions, find_token_words, make_windows

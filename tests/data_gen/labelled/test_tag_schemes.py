@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
+from bert_tf.evaluation.conlleval import count_chunks
 from data_gen.labelled import tag_schemes
 from data_gen.labelled.tag_schemes import (
   IOB1,
@@ -18,7 +19,6 @@ from data_gen.labelled.tag_schemes import (
   find_scheme,
   write_tags,
 )
-from evaluation.conlleval import count_chunks
 
 TAGS = [*(f"{prefix}-{kind}" for prefix in "BIES" for kind in ("X", "Y-Z")), "O"]
 IOB_TAGS = [tag for tag in TAGS if tag[0] in "BIO"]

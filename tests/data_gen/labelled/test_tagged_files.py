@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.reference_data_generation import ReferenceGenerator
 from benchmarks.reference_tokenizer import ReferenceTokenizer
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from common import terminal
+from bert_tf.common import terminal
 from data_gen.pretraining import statistics
 
 COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 10, "one_sentence_documents": 1,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from modeling.checkpoints.load import (
   Checkpoint,
   load_weights,

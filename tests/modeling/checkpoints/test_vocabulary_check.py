@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint

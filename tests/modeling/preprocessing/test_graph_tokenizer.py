@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 from hypothesis import example, given, settings
 
+from bert_tf.inference.export import read_sample
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from inference.export import read_sample
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from tests.data_gen.tokenization.common import LOWER, TEXTS, TOKENIZERS, VOCABULARY
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from common.errors import UserError
+from bert_tf.common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder

@@ -1,0 +1,207 @@
+"""How every script of the project starts and ends.
+
+    if __name__ == "__main__":
+      cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
+
+makes flags of the options (`bert_tf/common/options.py`), answers `--help` and wrong flags before anything slow is
+imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work that is in the script itself is given as
+a function: `cli.run(MyOptions, main)`.
+
+Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
+save, 1 a bug (with its traceback).
+"""
+
+import gc
+import importlib
+import io
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+
+from absl import app, flags, logging
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import DeclaredOption, Options, declared_options, from_texts
+
+_WIDTH = 100
+# What a terminal, or a reader of lines, would take for something else than a character, in names of files say.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of a wrong flag in a message.
+_LONGEST_MESSAGE = 500
+# Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
+# TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
+_OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
+
+
+def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
+  """Makes the flags, parses them, and calls the target with the checked options.
+
+  Args:
+    options: the script's options.
+    target: "module:function", whose module is imported when the options are checked; or a function of the script. It
+      takes the options and returns an exit status or None.
+    positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
+  """
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
+  for one in declared_options(options):
+    _define(one, flags.FLAGS)
+  if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
+    try:
+      print(help_text(options), flush=True)
+    except BrokenPipeError:
+      _drop_output()
+    raise SystemExit(0)
+  app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
+
+
+def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
+  """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
+
+  Args:
+    options: the script's options.
+    arguments: the words of the command line, its first one the script's name.
+    positional: as for `run`.
+
+  Raises:
+    UserError: a flag that does not exist, or a value that can't be.
+  """
+  values = flags.FlagValues()
+  for one in declared_options(options):
+    _define(one, values)
+  return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
+
+
+def help_text(options: type[Options]) -> str:
+  """What `--help` prints: the script's docstring, then its options with defaults and ranges, class by class."""
+  lines = [(sys.modules["__main__"].__doc__ or "").strip()]
+  group = None
+  for one in declared_options(options):
+    if one.group != group:
+      group = one.group
+      lines += ["", group]
+    facts = [*([f"default: {one.default_text()}"] if one.default_text() else []),
+             *([one.range_text()] if one.range_text() else []),
+             *(["required"] if one.declaration.required else []),
+             *(f"also --{alias}" for alias in one.declaration.aliases)]
+    name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
+    choices = "|".join(one.declaration.choices)
+    if choices and len(choices) <= _WIDTH - len(name) - len("=<>"):
+      name += f"=<{choices}>"
+    elif choices:
+      facts.insert(0, f"one of {', '.join(one.declaration.choices)}")
+    text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
+    lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
+                                   break_long_words=False, break_on_hyphens=False)]
+  return "\n".join([*lines, "", "--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file."])
+
+
+def fail(error: UserError) -> int:
+  """Prints the error as the user sees it, on one line, and returns the exit status."""
+  line = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], " ".join(str(error).split("\n")))
+  print(f"error: {line}", file=sys.stderr, flush=True)
+  return 2
+
+
+def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
+  """The flag of an option, as one of the running script's own."""
+  is_text = one.is_list or one.declaration.sweep
+  default = None if one.is_list or one.default is None else str(one.default) if is_text else one.default
+  help = one.declaration.help
+  if one.kind is bool:
+    flag = flags.BooleanFlag(one.name, default, help)
+  elif one.declaration.choices and not is_text:
+    flag = flags.EnumFlag(one.name, default, help, list(one.declaration.choices))
+  else:
+    parser = flags.ArgumentParser() if is_text or one.kind is str else (
+        flags.IntegerParser() if one.kind is int else flags.FloatParser())
+    flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
+  flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
+  for alias in one.declaration.aliases:
+    flags.DEFINE_alias(alias, one.name, values)
+
+
+def _checked(options: type[Options], values: flags.FlagValues, words: list[str], positional: str | None,
+             script: str) -> Options:
+  """The options of flags that are parsed."""
+  if words and positional is None:
+    raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
+  names = [one.name for one in declared_options(options)]
+  fields = {} if positional is None else {positional: tuple(words)}
+  parsed = from_texts(
+      options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
+      script=os.path.basename(script), **fields)
+  parsed.check()
+  return parsed
+
+
+def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
+  try:
+    parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
+    if isinstance(target, str):
+      module, _, function = target.partition(":")
+      target = getattr(_imported(module), function)
+    return target(parsed) or 0
+  except UserError as error:
+    return fail(error)
+  except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
+    return 130
+  except BrokenPipeError:
+    _drop_output()
+    return 0
+
+
+def _imported(name: str):
+  """The module, imported without what Keras can do without, and without collecting garbage."""
+  absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
+  # Python's own way to say that there is no such package.
+  sys.modules.update(dict.fromkeys(absent))
+  # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
+  gc.disable()
+  try:
+    return importlib.import_module(name)
+  finally:
+    gc.freeze()
+    gc.enable()
+    for package in absent:
+      del sys.modules[package]
+
+
+def _drop_output() -> None:
+  """The reader of our output has gone (`… | head`); the interpreter must not complain about it at exit."""
+  os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parse_flags(argv: list[str]) -> list[str]:
+  """absl's own parser, with a wrong flag as one line and status 2."""
+  try:
+    rest = _parsed_words(argv, flags.FLAGS)
+  except UserError as error:
+    raise SystemExit(fail(error)) from None
+  if not flags.FLAGS["verbosity"].present:
+    # TensorFlow and Keras log through absl.
+    logging.set_verbosity(logging.WARNING)
+  return rest
+
+
+def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
+  """Sets the flags; returns the words that are none.
+
+  Raises:
+    UserError: there is no such flag, or it can't have this value.
+  """
+  for word in argv:
+    # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
+      raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+  try:
+    return values(argv)
+  except (flags.Error, UnicodeDecodeError) as error:
+    # The latter: a --flagfile that is not UTF-8.
+    message = " ".join(str(error).split())
+    message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
+    raise UserError(f"{message} (--help lists the flags)") from None

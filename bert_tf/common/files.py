@@ -1,0 +1,400 @@
+"""Files on any file system: found by pattern, read, and written whole.
+
+A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported
+for such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+"""
+
+import contextlib
+import glob
+import io
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO
+
+from bert_tf.common import locks
+from bert_tf.common.errors import UserError
+from bert_tf.common.remote_files import RemoteFile, gfile_of
+
+_COPY_BYTES = 1 << 20
+# Names of the files that this process has open already.
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
+
+
+def is_remote(path: str) -> bool:
+  """Whether only TensorFlow knows the file system of `path`."""
+  return "://" in path
+
+
+@contextlib.contextmanager
+def user_error(what: str) -> Iterator[None]:
+  """An `OSError` becomes a `UserError` that begins with `what`: a file system that is unknown or can't be reached."""
+  try:
+    yield
+  except OSError as error:
+    raise UserError(f"{what}: {error.strerror}") from None
+
+
+def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> IO:
+  """`open` for any file system.
+
+  Args:
+    path: of the file.
+    mode: "r", "w", "a" for text, or "rb", "wb", "ab".
+    encoding, newline: of text, as for `open`.
+  """
+  if not is_remote(path):
+    return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
+  raw = RemoteFile(path, mode.replace("b", "") + "b")
+  binary = io.BufferedReader(raw, _COPY_BYTES) if raw.readable() else io.BufferedWriter(raw, _COPY_BYTES)
+  return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
+
+
+def exists(path: str) -> bool:
+  """`os.path.exists`."""
+  if not is_remote(path):
+    return os.path.exists(path)
+  with gfile_of(path) as gfile:
+    return gfile.exists(path)
+
+
+def is_directory(path: str) -> bool:
+  """`os.path.isdir`."""
+  if not is_remote(path):
+    return os.path.isdir(path)
+  with gfile_of(path) as gfile:
+    return gfile.isdir(path)
+
+
+def is_file(path: str) -> bool:
+  """`os.path.isfile`."""
+  return exists(path) and not is_directory(path)
+
+
+def list_directory(path: str) -> list[str]:
+  """`os.listdir`, sorted."""
+  if not is_remote(path):
+    return sorted(os.listdir(path))
+  with gfile_of(path) as gfile:
+    return sorted({name.rstrip("/") for name in gfile.listdir(path)})
+
+
+def glob_files(pattern: str) -> list[str]:
+  """`glob.glob`, sorted; `**` on local file systems only."""
+  if not is_remote(pattern):
+    return sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
+  try:
+    with gfile_of(pattern) as gfile:
+      return sorted(gfile.glob(pattern))
+  except FileNotFoundError:
+    return []
+
+
+def escape_pattern(path: str) -> str:
+  """`path` as a pattern that matches nothing else."""
+  return glob.escape(path)
+
+
+def parent_directory(path: str) -> str:
+  """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
+  if not is_remote(path):
+    return os.path.dirname(os.path.abspath(path))
+  parent = path.rstrip("/").rpartition("/")[0]
+  return parent if is_remote(parent) else f"{parent}/"
+
+
+def make_directories(path: str) -> None:
+  """`os.makedirs`; nothing happens where it exists."""
+  if not is_remote(path):
+    os.makedirs(path, exist_ok=True)
+    return
+  with gfile_of(path) as gfile:
+    gfile.makedirs(path)
+
+
+def remove(path: str) -> None:
+  """`os.remove`."""
+  if not is_remote(path):
+    os.remove(path)
+    return
+  with gfile_of(path) as gfile:
+    gfile.remove(path)
+
+
+def remove_tree(path: str) -> None:
+  """`shutil.rmtree`; nothing happens where nothing is."""
+  if not is_remote(path):
+    shutil.rmtree(path, ignore_errors=True)
+    return
+  with contextlib.suppress(FileNotFoundError), gfile_of(path) as gfile:
+    gfile.rmtree(path)
+
+
+def rename(source: str, target: str) -> None:
+  """`os.replace`: a file at `target` is replaced."""
+  if not is_remote(source) and not is_remote(target):
+    os.replace(source, target)
+    return
+  with gfile_of(source) as gfile:
+    gfile.rename(source, target, overwrite=True)
+
+
+def file_size(path: str) -> int:
+  """`os.path.getsize`, bytes."""
+  if not is_remote(path):
+    return os.path.getsize(path)
+  with gfile_of(path) as gfile:
+    return gfile.stat(path).length
+
+
+def copy(source: str, target: str) -> None:
+  """Copies a file's content, between any two file systems; the target appears when it is complete."""
+  with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+
+
+def copy_tree(source: str, target: str) -> None:
+  """Copies a directory with everything below it, between any two file systems."""
+  make_directories(target)
+  for name in list_directory(source):
+    path = os.path.join(source, name)
+    (copy_tree if is_directory(path) else copy)(path, os.path.join(target, name))
+
+
+def same_file(a: str, b: str) -> bool:
+  """Whether two paths name one file; either may be missing."""
+  if is_remote(a) or is_remote(b):
+    return a == b
+  return os.path.realpath(a) == os.path.realpath(b)
+
+
+def expand_patterns(patterns: str, flag: str) -> list[str]:
+  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted.
+
+  Args:
+    patterns: e.g. `"data/*.txt,more/one.txt"`. A file named twice is returned once. A name that exists is that file,
+      also where it could be read as a glob (`a[1].txt`).
+    flag: name of the flag the patterns came from, for errors.
+
+  Raises:
+    UserError: no pattern at all, a pattern matches nothing, it names a directory, or its file system can't be read.
+  """
+  found: dict[str, None] = {}
+  for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
+    with user_error(f"--{flag}: can't read {pattern}"):
+      matches = [pattern] if exists(pattern) else glob_files(pattern)
+    if not matches:
+      raise UserError(f"--{flag}: no file matches {pattern!r}")
+    paths = [match for match in matches if not is_directory(match)]
+    if not paths:
+      raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
+    found.update(dict.fromkeys(paths))
+  if not found:
+    raise UserError(f"--{flag} names no file")
+  return list(found)
+
+
+def check_readable(path: str, flag: str) -> str:
+  """Returns `path` if it is a readable file.
+
+  Raises:
+    UserError: it is missing, a directory or not readable.
+  """
+  with user_error(f"--{flag}: can't read {path}"):
+    is_there = exists(path)
+  if not is_there:
+    raise UserError(f"--{flag}: {path} does not exist")
+  if is_directory(path):
+    raise UserError(f"--{flag}: {path} is a directory, a file is expected")
+  if not is_remote(path) and not os.access(path, os.R_OK):
+    raise UserError(f"--{flag}: {path} can't be read: check its permissions")
+  return path
+
+
+def make_output_directory(path: str, flag: str) -> str:
+  """Creates the directory where missing and proves that a file can be written in it.
+
+  Raises:
+    UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
+  """
+  with user_error(f"--{flag}: can't write in {path}"):
+    make_directories(path)
+    if is_remote(path):
+      probe = os.path.join(path, f".probe.{os.getpid()}")
+      with open_file(probe, "wb") as file:
+        file.write(b"\n")
+      remove(probe)
+    else:
+      with tempfile.TemporaryFile(dir=path):
+        pass
+  return path
+
+
+def is_special(path: str) -> bool:
+  """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
+  if is_remote(path):
+    return False
+  return _DESCRIPTOR.fullmatch(path) is not None or (
+      os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
+  """Returns `path` if a result may take its place.
+
+  Args:
+    path: of the output.
+    flag: its flag, for errors.
+    inputs: flag → what is read, which must stay as it is.
+
+  Raises:
+    UserError: it is a directory, or one of the inputs.
+  """
+  with user_error(f"--{flag}: can't write {path}"):
+    if is_directory(path):
+      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
+    for name, paths in inputs.items():
+      if not is_special(path) and any(same_file(path, one) for one in paths):
+        raise UserError(f"--{flag}: {path} is also --{name}, which would be lost: give it another name")
+  return path
+
+
+def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
+  """`check_output_file`, and makes the directory of the output where it is missing.
+
+  Raises:
+    UserError: as `check_output_file` and `make_output_directory`.
+  """
+  if not is_special(check_output_file(path, flag, inputs)):
+    make_output_directory(parent_directory(path), flag)
+
+
+@contextlib.contextmanager
+def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
+  """A file that appears under its name only when it is complete.
+
+  Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
+  process that was killed has left of the same file is removed. A device, a pipe or `/dev/stdout` is written at once.
+
+  Args:
+    path: final name; an existing file of that name is replaced in one step, by one with the same permissions. Of a
+      symbolic link the link is replaced, never what it points to.
+    mode: "w" (UTF-8 text, newlines as given) or "wb".
+
+  Raises:
+    UserError: the disk is full or the directory can't be written.
+  """
+  temporary = None
+  text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+  try:
+    if is_remote(path):
+      temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
+      with open_file(temporary, mode, newline="") as file:
+        yield file
+      rename(temporary, path)
+    elif is_special(path):
+      with os.fdopen(_open_special(path), mode, **text) as file:
+        yield file
+    else:
+      descriptor, temporary = locks.temporary_beside(path)
+      with os.fdopen(descriptor, mode, **text) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        # Before it is closed, which ends its lock.
+        take_the_place_of(temporary, path)
+  except BaseException as error:
+    if temporary is not None:
+      with contextlib.suppress(OSError):
+        remove(temporary)
+    if isinstance(error, OSError):
+      raise UserError(f"can't write {path}: {error.strerror}") from None
+    raise
+
+
+def take_the_place_of(source: str, target: str) -> None:
+  """Moves a local file to `target`; a file that was there hands down its permissions and its owner."""
+  mode = 0o666 & ~current_umask()
+  with contextlib.suppress(FileNotFoundError):
+    status = os.stat(target)
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    with contextlib.suppress(OSError):
+      os.chown(source, status.st_uid, status.st_gid)
+  os.chmod(source, mode)
+  os.replace(source, target)
+
+
+def _open_special(path: str) -> int:
+  match = _DESCRIPTOR.fullmatch(path)
+  if match is None:
+    return os.open(path, os.O_WRONLY)
+  return os.dup(int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
+
+
+@contextlib.contextmanager
+def new_directory(path: str, flag: str) -> Iterator[str]:
+  """A directory that appears under its name only when everything in it is written.
+
+  The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
+  directory is moved into place in one step, a remote one is copied there file by file.
+
+  Args:
+    path: final name; nothing may be there. Missing parents are made.
+    flag: name of the flag the path came from, for errors.
+
+  Raises:
+    UserError: something is there, or the place can't be written.
+  """
+  path = path.rstrip("/") or path
+  refuse_existing(path, flag)
+  parent = make_output_directory(parent_directory(path), flag)
+  name, lock = os.path.basename(path), None
+  if not is_remote(path):
+    with user_error(f"--{flag}: can't write {path}"):
+      locks.remove_abandoned(parent, locks.temporary_names(name))
+  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+  try:
+    lock = locks.take(temporary)
+    with user_error(f"--{flag}: can't write {path}"):
+      yield temporary
+      os.chmod(temporary, 0o777 & ~current_umask())
+      refuse_existing(path, flag)
+      if is_remote(path):
+        _copy_whole(temporary, path)
+      else:
+        os.rename(temporary, path)
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+    if lock is not None:
+      os.close(lock)
+
+
+def _copy_whole(source: str, target: str) -> None:
+  """`copy_tree` that leaves nothing behind where it fails."""
+  try:
+    copy_tree(source, target)
+  except BaseException:
+    with contextlib.suppress(OSError):
+      remove_tree(target)
+    raise
+
+
+def refuse_existing(path: str, flag: str) -> None:
+  """For outputs that must not replace anything.
+
+  Raises:
+    UserError: something is there, or the place can't be reached.
+  """
+  with user_error(f"--{flag}: can't write {path}"):
+    is_there = exists(path) if is_remote(path) else os.path.lexists(path)
+  if is_there:
+    raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
+
+
+def current_umask() -> int:
+  """The permissions that new files of this process do not get."""
+  mask = os.umask(0)
+  os.umask(mask)
+  return mask

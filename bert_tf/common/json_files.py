@@ -1,0 +1,137 @@
+"""JSON files, and whether the objects in them hold what our own programs write into them.
+
+Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named with file and line.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Mapping
+
+from bert_tf.common import files, gzipped
+from bert_tf.common.errors import UserError
+
+_TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object",
+               list: "a list"}
+
+
+def write(path: str, value: object) -> None:
+  """Writes `value` as indented JSON with a final newline, whole or not at all."""
+  with files.atomic_write(path) as file:
+    json.dump(value, file, indent=2, ensure_ascii=False)
+    file.write("\n")
+
+
+def read(path: str) -> object:
+  """Reads a JSON file, gzipped or not.
+
+  Raises:
+    UserError: missing, empty, not UTF-8, or not JSON (names line and column).
+  """
+  # Editors of Windows begin a file with a byte order mark.
+  text = gzipped.read_text(path).removeprefix("\ufeff")
+  try:
+    return json.loads(text)
+  except json.JSONDecodeError as error:
+    if not error.doc.strip():
+      raise UserError(f"{path} is empty") from None
+    raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from None
+  except (ValueError, RecursionError):
+    raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+                    ) from None
+
+
+def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
+  """Reads a JSON file that must hold an object; an empty one where there is no file.
+
+  Args:
+    path: of the file.
+    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
+      `T | None` where the key may be missing. Other keys are ignored.
+
+  Raises:
+    UserError: as for `read`, it holds something else than an object, or a value is missing or of another type.
+  """
+  with files.user_error(f"can't read {path}"):
+    if not files.exists(path):
+      return {}
+  value = read(path)
+  check_object(value, fields, path)
+  return value
+
+
+def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
+  """Reads a file with a JSON object a line; an incomplete last line, as a kill leaves it, is left out.
+
+  Args:
+    path: of the file; none is the same as an empty one.
+    fields: as for `read_object`.
+
+  Raises:
+    UserError: it can't be read, or a line is no such object; names the line.
+  """
+  with files.user_error(f"can't read {path}"):
+    if not files.exists(path):
+      return []
+    with files.open_file(path, "rb") as file:
+      lines = file.read().split(b"\n")[:-1]
+  found = []
+  for number, line in enumerate(lines, 1):
+    try:
+      value = json.loads(line)
+    except (ValueError, RecursionError):
+      raise UserError(f"{path}:{number}: not JSON: remove the line, or move the file away") from None
+    check_object(value, fields, f"{path}:{number}")
+    found.append(value)
+  return found
+
+
+def check_object(value: object, fields: Mapping[str, object], where: str) -> None:
+  """Checks what was read.
+
+  Args:
+    value: anything that JSON can hold.
+    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
+      `T | None` where the key may be missing. Other keys are ignored.
+    where: file, and line, for errors.
+
+  Raises:
+    UserError: it is no object, or a value is missing or of another type.
+  """
+  if not isinstance(value, dict):
+    raise UserError(f"{where}: a JSON object is expected")
+  for name, kind in fields.items():
+    if not _is_of_type(value.get(name), kind):
+      there = f"{name!r} is {json.dumps(value[name])[:60]}" if name in value else f"there is no {name!r}"
+      raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
+
+
+def line_of(record: dict) -> str:
+  """An object as one line of a file, in readable characters."""
+  line = json.dumps(record, ensure_ascii=False)
+  try:
+    line.encode()
+  except UnicodeEncodeError:
+    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
+    line = json.dumps(record)
+  return line + "\n"
+
+
+def _is_of_type(value: object, kind: object) -> bool:
+  if isinstance(kind, types.UnionType):
+    return any(_is_of_type(value, one) for one in typing.get_args(kind))
+  origin, parts = typing.get_origin(kind), typing.get_args(kind)
+  if origin is not None:
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, origin) and all(_is_of_type(one, parts[-1]) for one in inner)
+  if kind in (int, float):
+    return isinstance(value, (int, kind)) and not isinstance(value, bool)
+  return isinstance(value, kind)
+
+
+def _name(kind: object) -> str:
+  if isinstance(kind, types.UnionType):
+    return " or ".join(_name(one) for one in typing.get_args(kind) if one is not types.NoneType)
+  parts = typing.get_args(kind)
+  inner = f", each of them {_name(parts[-1])}," if parts else ""
+  return _TYPE_NAMES[typing.get_origin(kind) or kind] + inner

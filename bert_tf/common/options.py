@@ -1,0 +1,266 @@
+"""Options, each declared once, as a field of a frozen dataclass:
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class MyOptions(Options):
+      input_file: str = option(None, "Text files, comma-separated globs.", required=True)
+      max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
+      precision: str = option("auto", "Of the matrix products.", choices=("auto", "float32", "bfloat16"))
+      learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+
+From the declaration come the flag of the same name, its part of `--help`, the checks, `flags.json` and the table in
+TensorBoard. Options that several scripts share are in a class that theirs inherit from. `bert_tf/common/cli.py` makes
+flags of such a class and hands an instance to the script's work; library code and tests make instances themselves.
+
+Types of fields: bool, int, float, str, each also with `| None`; tuples of them, which are lists with commas on the
+command line.
+"""
+
+import dataclasses
+import functools
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.markdown import table
+
+_KEY = "option"
+# Unless an option says otherwise: tensors have no more rows, and nobody means more.
+_LARGEST_INT = 2**31 - 1
+# For options that do, such as seeds.
+LARGEST_INT64 = 2**63 - 1
+# Characters of a value that messages quote.
+_LONGEST_QUOTE = 100
+# Type of a value → what messages call one.
+_KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Declaration:
+  """What is known of an option besides its name, type and default.
+
+  Attributes:
+    help: whole sentences.
+    minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
+    above, below: of a number, exclusive.
+    choices: the values there are.
+    required: it must be given.
+    default_text: what `--help` shows as default where that is found out by the program.
+    sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
+    aliases: other names of the flag.
+  """
+
+  help: str
+  minimum: float | None = None
+  maximum: float | None = None
+  above: float | None = None
+  below: float | None = None
+  choices: tuple[str, ...] = ()
+  required: bool = False
+  default_text: str | None = None
+  sweep: bool = False
+  aliases: tuple[str, ...] = ()
+
+
+def option(default: object, help: str, **declaration: object):
+  """A field of an `Options` class; the keyword arguments are the attributes of `Declaration`."""
+  return dataclasses.field(default=default, metadata={_KEY: Declaration(help, **declaration)})
+
+
+@dataclasses.dataclass(frozen=True)
+class DeclaredOption:
+  """An option of a class, as flags, help and checks see it.
+
+  Attributes:
+    name: of the field and the flag.
+    kind: bool, int, float or str: of the value, or of each value of a tuple.
+    is_list: the value is a tuple.
+    default: of the field.
+    declaration: everything else.
+    group: docstring of the class that declares it, its first line.
+  """
+
+  name: str
+  kind: type
+  is_list: bool
+  default: object
+  declaration: Declaration
+  group: str
+
+  def parse(self, text: str) -> tuple:
+    """The values of a list with commas.
+
+    Raises:
+      UserError: one of them is no value of the option's type, there are none, or a sweep has one twice.
+    """
+    try:
+      values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+      values = ()
+    if not values:
+      raise UserError(f"--{self.name}={_brief(text)}: a {_KINDS[self.kind]} is expected, or several separated by "
+                      "commas")
+    if self.declaration.sweep and len(set(values)) < len(values):
+      raise UserError(f"--{self.name}={text}: a value is there twice")
+    return values
+
+  def check(self, value: object) -> None:
+    """Raises `UserError` for a value out of range; None passes."""
+    for one in value if self.is_list and value is not None else (value,):
+      if one is None or isinstance(one, bool):
+        continue
+      if isinstance(one, (int, float)) and (problem := self._range_problem(one)):
+        raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
+      if self.declaration.choices and one not in self.declaration.choices:
+        raise UserError(f"--{self.name}={one} is unknown: use one of {', '.join(self.declaration.choices)}")
+
+  def range_text(self) -> str:
+    """The range as help shows it, e.g. "at least 1"; "" without one."""
+    declared = self.declaration
+    return ", ".join(f"{words} {_shown(value)}" for words, value in (
+        ("at least", declared.minimum), ("above", declared.above), ("at most", declared.maximum),
+        ("below", declared.below)) if value is not None and value != LARGEST_INT64)
+
+  def default_text(self) -> str:
+    """The default as help shows it; "" where there is none."""
+    if self.declaration.default_text is not None:
+      return self.declaration.default_text
+    if self.default is None:
+      return ""
+    if isinstance(self.default, tuple):
+      return ",".join(map(str, self.default))
+    return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+  def _range_problem(self, value: float) -> str | None:
+    declared = self.declaration
+    if isinstance(value, int) and abs(value) > LARGEST_INT64:
+      return "it does not fit into 64 bits"
+    if isinstance(value, int) and declared.maximum is None and abs(value) > _LARGEST_INT:
+      return f"it must be at {f'most {_LARGEST_INT}' if value > 0 else f'least {-_LARGEST_INT}'}"
+    if not math.isfinite(value):
+      return "a finite number is expected"
+    if declared.minimum is not None and value < declared.minimum:
+      return "it must not be negative" if declared.minimum == 0 else f"it must be at least {_shown(declared.minimum)}"
+    if declared.above is not None and value <= declared.above:
+      return "it must be positive" if declared.above == 0 else f"it must be above {_shown(declared.above)}"
+    if declared.maximum is not None and value > declared.maximum:
+      return f"it must be at most {_shown(declared.maximum)}"
+    if declared.below is not None and value >= declared.below:
+      return f"it must be below {_shown(declared.below)}"
+    return None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+  """Base of all classes of options.
+
+  Attributes:
+    given: names of the options that were on the command line, where the others follow something else than a default.
+    sweep: option → its values, for those that were given several.
+    script: name of the running script, e.g. "run_squad.py".
+  """
+
+  given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
+  sweep: Mapping[str, tuple] = dataclasses.field(default_factory=dict)
+  script: str = dataclasses.field(default="", repr=False, compare=False)
+
+  def check(self) -> None:
+    """Checks every value by its declaration; subclasses add what options demand of each other.
+
+    Raises:
+      UserError: names the first option that is wrong, or all required ones that are missing.
+    """
+    declared = declared_options(type(self))
+    missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
+    if missing:
+      raise UserError(f"{', '.join(missing)} must be given (--help explains)")
+    for one in declared:
+      one.check(getattr(self, one.name))
+      for value in self.sweep.get(one.name, ()):
+        one.check(value)
+
+  def required(self) -> list[str]:
+    """Names of the options that must be given."""
+    return [one.name for one in declared_options(type(self)) if one.declaration.required]
+
+  def values(self) -> dict[str, object]:
+    """Name → value of every option, as `flags.json` keeps them."""
+    values = {one.name: self.sweep.get(one.name, getattr(self, one.name)) for one in declared_options(type(self))}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(values.items())}
+
+  def replace(self, **changes: object) -> "typing.Self":
+    """A copy with other values."""
+    return dataclasses.replace(self, **changes)
+
+
+@functools.cache
+def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
+  """The options of a class and its bases, in the order of their declaration, the class's own first."""
+  hints = typing.get_type_hints(cls)
+  found = {}
+  for field in dataclasses.fields(cls):
+    if _KEY not in field.metadata:
+      continue
+    owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
+    kind, is_list = _kind(hints[field.name])
+    group = (owner.__doc__ or "").strip().split("\n")[0]
+    found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
+        field.name, kind, is_list, field.default, field.metadata[_KEY], group))
+  return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
+
+
+def flags_table(values: Mapping[str, object]) -> str:
+  """Options and their values as a Markdown table, for TensorBoard."""
+  return table(("flag", "value"), values.items())
+
+
+def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], /, **fields: object) -> Options:
+  """An instance from what the flags hold: lists are still text.
+
+  Args:
+    cls: the class.
+    texts: option → value; text for lists and sweeps, None where a list was not given.
+    given: options that were on the command line.
+    fields: further fields.
+
+  Raises:
+    UserError: a list holds something that is no value.
+  """
+  values, sweep = dict(fields), {}
+  for one in declared_options(cls):
+    value = texts[one.name]
+    if one.is_list:
+      value = one.default if value is None else one.parse(value) if value else ()
+    elif one.declaration.sweep and value is not None:
+      several = one.parse(value)
+      value = several[0]
+      if len(several) > 1:
+        sweep[one.name] = several
+    values[one.name] = value
+  return cls(**values, given=frozenset(given), sweep=sweep)
+
+
+def _kind(hint: object) -> tuple[type, bool]:
+  """(type of a value, whether the field is a tuple of them) of a field's annotation."""
+  kind, is_list = hint, False
+  if isinstance(kind, types.UnionType):
+    kind = next(part for part in typing.get_args(kind) if part is not type(None))
+  if typing.get_origin(kind) is tuple:
+    kind, is_list = typing.get_args(kind)[0], True
+  if kind not in _KINDS or is_list and kind is bool:
+    raise TypeError(f"{hint} can't be the type of an option")
+  return kind, is_list
+
+
+def _shown(number: float) -> str:
+  """Without an exponent where it is a large whole number."""
+  return f"{number:.15g}"
+
+
+def _brief(value: object) -> str:
+  """A value as messages quote it: Python refuses to write whole numbers of thousands of digits."""
+  if isinstance(value, int) and abs(value) >= 10**_LONGEST_QUOTE:
+    return f"a number of {value.bit_length()} bits"
+  text = str(value)
+  return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

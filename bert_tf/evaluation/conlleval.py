@@ -1,0 +1,231 @@
+"""The official scorer of CoNLL-2000 and CoNLL-2003, `conlleval.pl` of 2004-01-26: the same report, byte for byte.
+
+  python -m evaluation.conlleval < predictions.txt
+  python -m evaluation.conlleval -l < predictions.txt          # a table for LaTeX
+  python -m evaluation.conlleval -d '\\t' < predictions.txt     # columns separated by tabs
+
+    -l            a table for LaTeX
+    -r            tags are raw: types without B- and I-, every token a chunk of its own
+    -d DELIMITER  a regular expression, instead of a single space
+    -o TAG        with -r, the tag of what is outside of every chunk, instead of O
+
+Input: columns, of which the last two are the right tag and the guess; a line without columns, or whose first is -X-,
+ends a sentence. Output: the report.
+
+A chunk starts at B, at I behind O, and where the type changes. Tags that begin with S are no part of the script's
+rules: convert IOBES first (`data_gen/labelled/tag_schemes.py`).
+"""
+
+import dataclasses
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from bert_tf.common.errors import UserError
+
+BOUNDARY = "-X-"
+# A B-PER → prefix and type; hyphens may be in the type.
+_TAG = re.compile(r"([^-]*)-(.*)")
+# (previous prefix, prefix) that begin and end a chunk whatever the types.
+_STARTS = frozenset(map(tuple, ("BB", "IB", "OB", "OI", "EE", "EI", "OE")))
+_ENDS = frozenset(map(tuple, ("BB", "BO", "IB", "IO", "EE", "EI", "EO")))
+_ALONE = ("[", "]")
+_OUTSIDE = ("O", ".")
+
+
+@dataclasses.dataclass
+class ChunkCounts:
+  """What the scores are made of.
+
+  Attributes:
+    tokens: all tokens.
+    correct_tags: tokens whose tag is right.
+    gold, guessed, correct: type → number of chunks: right ones, found ones, and found ones that are right.
+  """
+
+  tokens: int = 0
+  correct_tags: int = 0
+  gold: Counter[str] = dataclasses.field(default_factory=Counter)
+  guessed: Counter[str] = dataclasses.field(default_factory=Counter)
+  correct: Counter[str] = dataclasses.field(default_factory=Counter)
+
+  @property
+  def accuracy(self) -> float:
+    """Share of the tokens whose tag is right, in percent."""
+    return 100 * self.correct_tags / self.tokens if self.tokens else 0.0
+
+  def overall(self) -> tuple[float, float, float]:
+    """Precision, recall and F1 of all types together, in percent."""
+    return _scores(self.correct.total(), self.guessed.total(), self.gold.total())
+
+  def of_type(self, name: str) -> tuple[float, float, float]:
+    """Precision, recall and F1 of a type, in percent."""
+    return _scores(self.correct[name], self.guessed[name], self.gold[name])
+
+  def types(self) -> list[str]:
+    """The types there are, sorted by their bytes."""
+    return sorted({*self.gold, *self.guessed}, key=lambda name: name.encode("utf-8", "surrogateescape"))
+
+
+def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
+  """Counts chunks as the script does.
+
+  Args:
+    rows: (right tag, guess) of every token, None between sentences.
+  """
+  counts = ChunkCounts()
+  last_gold = last_guess = ("O", "")
+  in_correct = False
+  for row in rows:
+    gold, guess = ("O", ""), ("O", "")
+    if row is not None:
+      gold, guess = _parse(row[0]), _parse(row[1])
+    gold_starts, guess_starts = _starts(last_gold, gold), _starts(last_guess, guess)
+    if in_correct:
+      gold_ends, guess_ends = _ends(last_gold, gold), _ends(last_guess, guess)
+      if gold_ends and guess_ends and last_gold[1] == last_guess[1]:
+        in_correct = False
+        counts.correct[last_gold[1]] += 1
+      elif gold_ends != guess_ends or gold[1] != guess[1]:
+        in_correct = False
+    if gold_starts and guess_starts and gold[1] == guess[1]:
+      in_correct = True
+    if gold_starts:
+      counts.gold[gold[1]] += 1
+    if guess_starts:
+      counts.guessed[guess[1]] += 1
+    if row is not None:
+      counts.tokens += 1
+      counts.correct_tags += gold == guess
+    last_gold, last_guess = gold, guess
+  if in_correct:
+    counts.correct[last_gold[1]] += 1
+  return counts
+
+
+def report(counts: ChunkCounts, latex: bool = False) -> str:
+  """What the script prints."""
+  types = counts.types()
+  if "" in counts.gold and "" in counts.guessed:
+    # The script's removal of duplicates takes "" for "none yet".
+    types.insert(0, "")
+  overall = counts.overall()
+  if latex:
+    scores = " &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\"
+    rows = [f"\n{_padded(name, -7)}{scores % counts.of_type(name)}" for name in types]
+    return ("        & Precision &  Recall  & F$_{\\beta=1} \\\\\\hline" + "".join(rows)
+            + f"\\hline\nOverall{scores % overall}\\hline\n")
+  lines = [f"processed {counts.tokens} tokens with {counts.gold.total()} phrases; found: {counts.guessed.total()} "
+           f"phrases; correct: {counts.correct.total()}.\n"]
+  if counts.tokens:
+    lines.append(f"accuracy: {counts.accuracy:6.2f}%; {_plain_scores(overall)}\n")
+  lines += [f"{_padded(name, 17)}: {_plain_scores(counts.of_type(name))}  {counts.guessed[name]}\n" for name in types]
+  return "".join(lines)
+
+
+def read_rows(lines: Iterable[str], delimiter: str = " ", raw: bool = False, outside: str = "O"
+              ) -> Iterator[tuple[str, str] | None]:
+  """Lines of columns → rows for `count_chunks`.
+
+  Args:
+    lines: with or without their line ends.
+    delimiter: regular expression between columns.
+    raw: tags are types.
+    outside: with `raw`, what stands for O.
+
+  Raises:
+    UserError: lines with different numbers of columns, or with one.
+  """
+  width = None
+  split = re.compile(delimiter).split
+  for number, line in enumerate(lines, 1):
+    columns = split(line.removesuffix("\n"))
+    # As in Perl: no empty columns at the end, so an empty line has none at all.
+    while columns and not columns[-1]:
+      columns.pop()
+    if width is None and columns:
+      width = len(columns)
+    if columns and len(columns) != width:
+      raise UserError(f"line {number}: unexpected number of features: {len(columns)} ({width})")
+    if not columns or columns[0] == BOUNDARY:
+      yield None
+      continue
+    if len(columns) < 2:
+      raise UserError(f"line {number}: unexpected number of features in line {line.rstrip()}: the right tag and the "
+                      "guess are expected")
+    gold, guess = columns[-2:]
+    if raw:
+      gold, guess = ("O" if tag in (outside, "O") else f"B-{tag}" for tag in (gold, guess))
+    yield gold, guess
+
+
+def main(arguments: Sequence[str]) -> int:
+  """The command line, see above; returns the exit status."""
+  options: dict[str, object] = {}
+  latex, rest = False, list(arguments)
+  try:
+    while rest:
+      flag = rest.pop(0)
+      if flag == "-l":
+        latex = True
+      elif flag == "-r":
+        options["raw"] = True
+      elif flag in ("-d", "-o"):
+        if not rest:
+          raise UserError(f"{flag} requires a value")
+        options[{"-d": "delimiter", "-o": "outside"}[flag]] = rest.pop(0)
+      elif flag in ("-h", "--help"):
+        print(__doc__)
+        return 0
+      else:
+        raise UserError(f"unknown argument {flag}: -l, -r, -d DELIMITER and -o TAG are known")
+    # Whatever the bytes are, they come out as they went in.
+    sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    text = report(count_chunks(read_rows(sys.stdin, **options)), latex)
+  except re.error as error:
+    print(f"conlleval: -d {options.get('delimiter')}: no regular expression: {error}", file=sys.stderr)
+    return 2
+  except UserError as error:
+    print(f"conlleval: {error}", file=sys.stderr)
+    return 2
+  sys.stdout.write(text)
+  return 0
+
+
+def _parse(tag: str) -> tuple[str, str]:
+  """(prefix, type) of a tag; Perl takes "0" for no type."""
+  match = _TAG.fullmatch(tag)
+  if match is None:
+    return tag, ""
+  return match[1], "" if match[2] == "0" else match[2]
+
+
+def _starts(last: tuple[str, str], tag: tuple[str, str]) -> bool:
+  return (last[0], tag[0]) in _STARTS or (tag[0] not in _OUTSIDE and last[1] != tag[1]) or tag[0] in _ALONE
+
+
+def _ends(last: tuple[str, str], tag: tuple[str, str]) -> bool:
+  return (last[0], tag[0]) in _ENDS or (last[0] not in _OUTSIDE and last[1] != tag[1]) or last[0] in _ALONE
+
+
+def _scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
+  precision = 100 * correct / guessed if guessed else 0.0
+  recall = 100 * correct / gold if gold else 0.0
+  return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _plain_scores(scores: tuple[float, float, float]) -> str:
+  precision, recall, f1 = scores
+  return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
+
+
+def _padded(name: str, width: int) -> str:
+  """To so many bytes, as Perl counts them; negative: on the right."""
+  padding = " " * (abs(width) - len(name.encode("utf-8", "surrogateescape")))
+  return name + padding if width < 0 else padding + name
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))

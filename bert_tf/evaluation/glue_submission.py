@@ -1,0 +1,264 @@
+"""The files that the GLUE server takes: written for one task, checked and zipped for all.
+
+Input: the predictions of a test set, or the files of several runs. Output: `<Task>.tsv`, or the zip of all.
+https://gluebenchmark.com/faq
+"""
+
+import dataclasses
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
+
+_HEADER = "index\tprediction"
+_BINARY = ("0", "1")
+_THREE_WAY = ("contradiction", "entailment", "neutral")
+_TWO_WAY = ("entailment", "not_entailment")
+_LOWEST_SIMILARITY, _HIGHEST_SIMILARITY = 0.0, 5.0
+# Of the files in a zip, so that the same predictions make the same bytes.
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class SubmissionFile:
+  """What the server expects of one file.
+
+  Attributes:
+    num_examples: of the task's test set.
+    labels: names of the classes; None for similarities from 0 to 5.
+    constant: the prediction that stands for a task that was not run: the majority class of the training set, the first
+      of classes that are equally frequent, the rounded mean of the similarities.
+  """
+
+  num_examples: int
+  labels: tuple[str, ...] | None
+  constant: str
+
+
+SUBMISSION_FILES: dict[str, SubmissionFile] = {
+    "CoLA.tsv": SubmissionFile(1063, _BINARY, "1"),
+    "SST-2.tsv": SubmissionFile(1821, _BINARY, "1"),
+    "MRPC.tsv": SubmissionFile(1725, _BINARY, "1"),
+    "STS-B.tsv": SubmissionFile(1379, None, "2.700"),
+    "QQP.tsv": SubmissionFile(390965, _BINARY, "0"),
+    "MNLI-m.tsv": SubmissionFile(9796, _THREE_WAY, "entailment"),
+    "MNLI-mm.tsv": SubmissionFile(9847, _THREE_WAY, "entailment"),
+    "QNLI.tsv": SubmissionFile(5463, _TWO_WAY, "entailment"),
+    "RTE.tsv": SubmissionFile(3000, _TWO_WAY, "entailment"),
+    "WNLI.tsv": SubmissionFile(146, _BINARY, "0"),
+    "AX.tsv": SubmissionFile(1104, _THREE_WAY, "entailment"),
+}
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SubmissionOptions(Options):
+  """Options of the submission."""
+
+  input_dir: tuple[str, ...] = option(
+      None, "Directories to look in, with everything below them; a task may be found once.", required=True)
+  output_file: str = option(None, "The zip file; replaced if it exists.", required=True)
+  fill_missing: bool = option(
+      False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
+      "server takes only complete submissions. Their scores mean nothing.")
+
+
+_NAMES_OF_SPLITS = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}
+
+
+@dataclasses.dataclass(frozen=True)
+class SubmissionEntry:
+  """One file of a submission.
+
+  Attributes:
+    name: e.g. "CoLA.tsv".
+    source: path of the file; None where the predictions are constant.
+    predictions: as in the file; empty if the file is missing.
+  """
+
+  name: str
+  source: str | None
+  predictions: tuple[str, ...]
+
+
+def submission_name(folder: str, split: str) -> str:
+  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv".
+
+  Args:
+    folder: of the task in GLUE's layout, e.g. "CoLA".
+    split: "test", "test_matched", "test_mismatched" or "diagnostic".
+  """
+  return _NAMES_OF_SPLITS.get(split, f"{folder}.tsv")
+
+
+def write_submission_file(path: str, ids: Sequence[object], predictions: Sequence[str] | Sequence[float],
+                          regression: bool) -> None:
+  """Writes `<Task>.tsv`: the header `index<TAB>prediction` and a line for each example.
+
+  Args:
+    path: e.g. ".../STS-B.tsv".
+    ids: the column `index` of the test file, in its order.
+    predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
+      written with three decimals.
+    regression: whether they are numbers.
+
+  Raises:
+    UserError: a number is not finite, or the file can't be written.
+  """
+  if regression:
+    numbers = np.asarray(predictions, np.float64)
+    (wrong,) = np.nonzero(~np.isfinite(numbers))
+    if len(wrong):
+      raise UserError(f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
+                      "with a smaller --learning_rate")
+    # Adding 0 makes the 0 of a clipped -0.0 positive.
+    predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, _LOWEST_SIMILARITY, _HIGHEST_SIMILARITY)]
+  with files.atomic_write(path) as file:
+    file.write(f"{_HEADER}\n")
+    file.writelines(f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True))
+
+
+def run(options: SubmissionOptions) -> None:
+  """What `make_glue_submission.py` does: writes the zip file and prints what is in it.
+
+  Raises:
+    UserError: see `make_submission`; or the zip file can't be written.
+  """
+  files.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
+  entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
+  print(describe_submission(entries))
+  missing = [entry.name for entry in entries if not entry.predictions]
+  if missing:
+    print(f"missing: {', '.join(missing)}; the server takes only complete submissions (--fill_missing)")
+  print(f"wrote {options.output_file}")
+
+
+def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:
+  """Zips all the `<Task>.tsv` found in or below the directories, each checked.
+
+  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set.
+
+  Args:
+    directories: where to look; results of several runs.
+    output: path of the zip; a file of that name is replaced.
+    fill_missing: whether the other missing tasks get a constant prediction, as the server takes only complete
+      submissions; their scores then mean nothing.
+
+  Returns:
+    An entry for each file of `SUBMISSION_FILES`, in that order.
+
+  Raises:
+    UserError: no task found, more than one file for a task, or a file that the server would refuse.
+  """
+  found = _find(directories)
+  if not found:
+    raise UserError(f"--input_dir: no {', '.join(SUBMISSION_FILES)} in or below {', '.join(directories)}: "
+                    "run_classifier.py --do_predict writes them")
+  entries, contents = [], {}
+  for name, expected in SUBMISSION_FILES.items():
+    source = found.get(name)
+    predictions: tuple[str, ...] = ()
+    if source is not None:
+      predictions = read_submission_file(source, expected)
+    elif fill_missing or name == "WNLI.tsv":
+      predictions = (expected.constant,) * expected.num_examples
+    if predictions:
+      rows = "".join(f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions))
+      contents[name] = f"{_HEADER}\n{rows}"
+    entries.append(SubmissionEntry(name, source, predictions))
+  with files.atomic_write(output, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    for name, content in contents.items():
+      entry = zipfile.ZipInfo(name, _ZIP_DATE)
+      entry.compress_type = zipfile.ZIP_DEFLATED
+      entry.external_attr = 0o644 << 16
+      archive.writestr(entry, content)
+  return entries
+
+
+def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
+  """The predictions of a `<Task>.tsv`, in the order of the test set.
+
+  Raises:
+    UserError: the server would refuse the file: header, number of rows, order of the indices, unknown label, a
+      similarity outside 0 … 5.
+  """
+  try:
+    with files.open_file(path, newline="\n") as file:
+      lines = file.read().removesuffix("\n").split("\n")
+  except OSError as error:
+    raise UserError(f"can't read {path}: {error.strerror}") from None
+  except UnicodeDecodeError as error:
+    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+  if lines[0] != _HEADER:
+    raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
+  predictions = []
+  for index, line in enumerate(lines[1:expected.num_examples + 1]):
+    columns = line.split("\t")
+    if len(columns) != 2:
+      raise UserError(f"{path}:{index + 2}: {len(columns)} columns, 2 are expected: {_HEADER!r}")
+    if columns[0] != str(index):
+      raise UserError(f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
+                      "those of the test file, in its order")
+    if not _is_allowed(columns[1], expected):
+      allowed = "a number from 0 to 5" if expected.labels is None else f"one of {', '.join(expected.labels)}"
+      raise UserError(f"{path}:{index + 2}: the prediction is {columns[1][:80]!r}, it must be {allowed}")
+    predictions.append(columns[1])
+  if len(lines) - 1 != expected.num_examples:
+    raise UserError(f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
+                    "predict the whole official test file")
+  return tuple(predictions)
+
+
+def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
+  """A table: each file, its number of predictions, where they are from, how often each class is predicted."""
+  lines = [f"{'file':11} predictions  {'distribution':56}  from"]
+  for entry in entries:
+    source = entry.source or ("constant" if entry.predictions else "MISSING")
+    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {_distribution(entry):56}  {source}")
+  return "\n".join(lines)
+
+
+def _distribution(entry: SubmissionEntry) -> str:
+  if not entry.predictions:
+    return "-"
+  if SUBMISSION_FILES[entry.name].labels is None:
+    numbers = np.array(entry.predictions, np.float64)
+    return f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
+  return ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
+
+
+def _is_allowed(prediction: str, expected: SubmissionFile) -> bool:
+  if expected.labels is not None:
+    return prediction in expected.labels
+  try:
+    return _LOWEST_SIMILARITY <= float(prediction) <= _HIGHEST_SIMILARITY
+  except ValueError:
+    return False
+
+
+def _find(directories: Sequence[str]) -> dict[str, str]:
+  """Name → path of each task's file."""
+  found: dict[str, str] = {}
+  for directory in directories:
+    if not files.is_directory(directory):
+      raise UserError(f"--input_dir: {directory} is not a directory")
+    for name, path in _files_below(directory):
+      other = found.setdefault(name, path) if name in SUBMISSION_FILES else path
+      if not files.same_file(other, path):
+        raise UserError(f"--input_dir: two files for {name}: {other} and {path}: name only the directory of the "
+                        "run that is meant")
+  return found
+
+
+def _files_below(directory: str) -> Iterator[tuple[str, str]]:
+  """(name, path) of all files in and below a directory; links to directories are not followed."""
+  for name in files.list_directory(directory):
+    path = os.path.join(directory, name)
+    if not files.is_directory(path):
+      yield name, path
+    elif not os.path.islink(path):
+      yield from _files_below(path)

@@ -1,0 +1,308 @@
+"""From the logits of windows to the n best answers of each question: `write_predictions` of the original.
+
+    results = find_answers(data, contexts, windows, start_logits, end_logits, AnswerOptions())
+    results[0].choose().text
+
+The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score of [CLS] (paper,
+sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
+j, never put together again from tokens. docs/squad_answers.md tells where this differs from the original's text.
+
+Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output: `QuestionAnswers`,
+for `squad_scores.py` and `squad_files.py`.
+
+Letters: Q questions, W windows, T tokens of all windows, S tokens of the longest window at hand, K positions tried as
+the start and as the end of an answer, C candidate answers.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
+from data_gen.labelled.squad import SquadData
+from data_gen.labelled.squad_features import ContextTokens, Windows
+
+# Windows looked at together: what is computed on the way then takes some 10 MB.
+_WINDOWS_AT_ONCE = 1024
+# The answer where no span can be one and version 1.1 expects an answer, as in the original.
+_NO_SPAN = "empty"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnswerOptions(Options):
+  """Choice of answers; where one is not given, a trained model's own is used for predicting."""
+
+  n_best_size: int = option(
+      20, "How many answers of a question are kept, and how many starts and ends of each window are considered.",
+      minimum=1)
+  max_answer_length: int = option(30, "Most tokens of an answer.", minimum=1)
+  version_2_with_negative: bool = option(False, "There may be no answer, as in SQuAD v2.0.")
+  null_score_diff_threshold: float = option(
+      0.0, "There is no answer if its score minus that of the best answer is above this. Where it is not given, it is "
+      "tuned on a --predict_file with answers, and kept.")
+
+
+class Candidate(NamedTuple):
+  """A possible answer.
+
+  Attributes:
+    text: context[start:end]; "" for "no answer"; "empty" in version 1.1 where no span can be an answer.
+    start, end: characters of the context; None where the text is no part of it.
+    probability: softmax of the scores of the question's n best candidates.
+    start_logit, end_logit: of the first and the last token; their sum is the score.
+  """
+
+  text: str
+  start: int | None
+  end: int | None
+  probability: float
+  start_logit: float
+  end_logit: float
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionAnswers:
+  """What was found for a question.
+
+  Attributes:
+    id: the question's.
+    nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
+      always among them, behind `n_best_size` others if need be.
+    null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
+      without `version_2_with_negative`.
+  """
+
+  id: str
+  nbest: list[Candidate]
+  null_odds: float | None
+
+  @property
+  def best_span(self) -> Candidate | None:
+    """The best candidate that is a part of the context; None if no span can be an answer."""
+    return next((candidate for candidate in self.nbest if candidate.start is not None), None)
+
+  def choose(self, null_score_diff_threshold: float = 0.0) -> Candidate:
+    """The answer: the best span, unless `null_odds` is above the threshold; the best candidate in version 1.1."""
+    if self.null_odds is None:
+      return self.nbest[0]
+    span = self.best_span
+    if span is not None and self.null_odds <= null_score_diff_threshold:
+      return span
+    return next(candidate for candidate in self.nbest if candidate.start is None)
+
+
+class _Candidates(NamedTuple):
+  """Arrays [C]: question, characters of the context (-1 for "no answer"), logits as float64."""
+
+  question: np.ndarray
+  start: np.ndarray
+  end: np.ndarray
+  start_logit: np.ndarray
+  end_logit: np.ndarray
+
+
+def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, start_logits: np.ndarray,
+                 end_logits: np.ndarray, options: AnswerOptions) -> list[QuestionAnswers]:
+  """The n best answers of every question, in the order of the questions.
+
+  In each window the `n_best_size` most probable starts and ends (the first of equals) are paired. Both must be tokens
+  of the context, the start in the window where it has the most context, the end not before it, the length at most
+  `max_answer_length`. Of the pairs of all windows, best first and otherwise in the order of windows and ranks, the
+  first `n_best_size` of different text remain. The null score is the smallest of all windows.
+
+  Args:
+    data: the questions.
+    contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the logits; other fields of
+      that shape are ignored.
+    start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
+    options: how answers are chosen.
+
+  Raises:
+    ValueError: the logits are not as many as the windows' tokens.
+    UserError: a logit is not a finite number.
+  """
+  expected = (int(windows.row_lengths.sum()),)
+  if start_logits.shape != expected or end_logits.shape != expected:
+    raise ValueError(f"logits of shape {start_logits.shape} and {end_logits.shape}, expected {expected}")
+  if not (np.isfinite(start_logits).all() and np.isfinite(end_logits).all()):
+    raise UserError("the model's outputs are not all finite numbers: its weights are damaged, or its training "
+                    "diverged; take another checkpoint")
+  bounds = np.searchsorted(windows.question_index, np.arange(len(data.questions) + 1))
+  row_starts = np.concatenate([[0], np.cumsum(windows.row_lengths)])
+  max_context = windows.max_context()
+  context_starts = np.concatenate([[0], np.cumsum(windows.num_context_tokens, dtype=np.int64)])
+  question_contexts = np.array([question.context for question in data.questions])
+  results = []
+  for first, last in _slices(bounds):
+    rows = slice(bounds[first], bounds[last])
+    flat = slice(row_starts[rows.start], row_starts[rows.stop])
+    lengths = windows.row_lengths[rows]
+    spans = _find_spans(
+      _pad(start_logits[flat], lengths), _pad(end_logits[flat], lengths), windows.doc_token_start[rows],
+      windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
+    question = windows.question_index[rows][spans.window]
+    token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][spans.window]
+    candidates = _Candidates(question, *_characters(contexts.offsets, token + spans.first, token + spans.last),
+                             spans.start_logit, spans.end_logit)
+    if options.version_2_with_negative:
+      null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
+                        bounds[first:last + 1] - rows.start, first)
+      candidates = _Candidates(*map(np.concatenate, zip(candidates, null, strict=True)))
+    for number, rows_of_question in zip(range(first, last), _by_question(candidates, first, last), strict=True):
+      answered = data.questions[number]
+      results.append(_choose_nbest(answered.id, data.contexts[answered.context], rows_of_question, options))
+  return results
+
+
+def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+  """The means of (start logits, end logits), float32 [T] each, of the members of an ensemble over the same windows.
+
+  Raises:
+    ValueError: the members' logits are not equally many.
+  """
+  starts, ends = zip(*members, strict=True)
+  if len({logits.shape for logits in starts + ends}) != 1:
+    raise ValueError(f"logits of different shapes: {[logits.shape for logits in starts + ends]}")
+  # One by one: stacking an ensemble's logits would double the memory.
+  return tuple((sum(logits.astype(np.float64) for logits in side) / len(members)).astype(np.float32)
+               for side in (starts, ends))
+
+
+class _TokenSpans(NamedTuple):
+  """Arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64."""
+
+  window: np.ndarray
+  first: np.ndarray
+  last: np.ndarray
+  start_logit: np.ndarray
+  end_logit: np.ndarray
+
+
+def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
+  """(first, last + 1) question of slices of about `_WINDOWS_AT_ONCE` windows; `bounds` [Q + 1] counts windows."""
+  first = 0
+  while first < len(bounds) - 1:
+    last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _WINDOWS_AT_ONCE, side="right")) - 1)
+    yield first, last
+    first = last
+
+
+def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+  """[sum of `lengths`] → [W, S], with what is worse than any logit behind the windows' ends."""
+  padded = np.full((len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
+  padded[np.arange(padded.shape[1]) < lengths[:, None]] = logits
+  return padded
+
+
+def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_start: np.ndarray, num_tokens: np.ndarray,
+                max_context: np.ndarray, options: AnswerOptions) -> _TokenSpans:
+  """The candidates of windows, in their order, then by the rank of the start, then by that of the end.
+
+  Args:
+    start_logits, end_logits: float32 [W, S].
+    doc_token_start, num_tokens: [W], where the context tokens are.
+    max_context: bool [sum of `num_tokens`], whether an answer may begin there.
+    options: n_best_size, max_answer_length.
+  """
+  starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
+  ends = _best_positions(end_logits, options.n_best_size)
+  first = starts - doc_token_start[:, None]
+  last = ends - doc_token_start[:, None]
+  limit = num_tokens[:, None]
+  may_end = (last >= 0) & (last < limit)
+  may_start = (first >= 0) & (first < limit)
+  place = (np.cumsum(num_tokens, dtype=np.int64) - num_tokens)[:, None] + first
+  may_start[may_start] = max_context[place[may_start]]
+  length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
+  allowed = may_start[:, :, None] & may_end[:, None, :] & (length >= 1) & (length <= options.max_answer_length)
+  window, i, j = np.nonzero(allowed)
+  return _TokenSpans(window, first[window, i], last[window, j],
+                     start_logits[window, starts[window, i]].astype(np.float64),
+                     end_logits[window, ends[window, j]].astype(np.float64))
+
+
+def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
+  """Positions of the `count` largest logits of each row, largest first, the first of equals first; int64 [W, K]."""
+  # The bits of a float, turned so that unsigned integers are in the falling order of the floats, and the position
+  # below them: no two keys are equal, so that a partition does for a stable sort. Adding 0 makes -0 equal to 0.
+  bits = (logits + np.float32(0)).view(np.uint32)
+  falling = np.where(bits >> 31, bits, ~(bits | np.uint32(1 << 31)))
+  keys = (falling.astype(np.uint64) << np.uint64(32)) | np.arange(logits.shape[1], dtype=np.uint64)
+  if count < logits.shape[1]:
+    keys = np.partition(keys, count - 1, axis=1)[:, :count]
+  return (np.sort(keys, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Where answers begin and end in their contexts; [C] each. `first`, `last`: rows of `offsets`."""
+  # Not simply the start of the first: two tokens of one letter's marks may stand in the order of NFD, not of the text.
+  return np.minimum(offsets[first, 0], offsets[last, 0]), np.maximum(offsets[first, 1], offsets[last, 1])
+
+
+def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int
+               ) -> _Candidates:
+  """"No answer" for each question: the [CLS] of the window where it scores least (0 + 0 without any window).
+
+  Args:
+    start_logits, end_logits: float32 [W], at [CLS].
+    bounds: [questions + 1], their windows.
+    first_question: number of the first question.
+  """
+  count = len(bounds) - 1
+  start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
+  owner = np.repeat(np.arange(count), np.diff(bounds))
+  order = np.lexsort((start + end, owner))
+  has_window = np.diff(bounds) > 0
+  least = order[bounds[:-1][has_window]]
+  logits = np.zeros((2, count))
+  logits[:, has_window] = start[least], end[least]
+  nowhere = np.full(count, -1)
+  return _Candidates(first_question + np.arange(count), nowhere, nowhere, logits[0], logits[1])
+
+
+def _by_question(candidates: _Candidates, first: int, last: int) -> Iterator[Iterable[tuple[int, int, float, float]]]:
+  """For each question (start, end, start logit, end logit) of its candidates, best first, equals in their order."""
+  order = np.lexsort((-(candidates.start_logit + candidates.end_logit), candidates.question))
+  bounds = np.searchsorted(candidates.question[order], np.arange(first, last + 1)).tolist()
+  columns = [column[order].tolist() for column in candidates[1:]]
+  for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    yield zip(*(column[begin:end] for column in columns), strict=True)
+
+
+def _choose_nbest(id: str, context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions
+                  ) -> QuestionAnswers:
+  """The best of the candidates `rows`, which are sorted, of different texts, with their probabilities."""
+  chosen: dict[str, tuple[int, int, float, float]] = {}
+  null = None
+  for row in rows:
+    start, end, *_ = row
+    if start < 0:
+      null = row
+    if len(chosen) < options.n_best_size:
+      chosen.setdefault(context[start:end] if start >= 0 else "", row)
+    elif not options.version_2_with_negative or null:
+      break
+  if null:
+    # It may come too late. The best span never does: with a single place, it is not below [CLS] in its window.
+    chosen.setdefault("", null)
+  if not chosen:
+    chosen[_NO_SPAN] = (-1, -1, 0.0, 0.0)
+  scores = [start_logit + end_logit for _, _, start_logit, end_logit in chosen.values()]
+  highest = max(scores)
+  weights = [math.exp(score - highest) for score in scores]
+  total = sum(weights)
+  nbest = [
+    Candidate(text, start if start >= 0 else None, end if start >= 0 else None, weight / total, start_logit, end_logit)
+    for (text, (start, end, start_logit, end_logit)), weight in zip(chosen.items(), weights, strict=True)]
+  found = QuestionAnswers(id, nbest, None)
+  if not options.version_2_with_negative:
+    return found
+  _, _, null_start, null_end = chosen[""]
+  span = found.best_span
+  odds = null_start + null_end
+  # Subtracted one by one, as the original does: the rounding counts where scores tie.
+  return dataclasses.replace(found, null_odds=odds if span is None else odds - span.start_logit - span.end_logit)

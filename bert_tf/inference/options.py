@@ -1,0 +1,157 @@
+"""The options of `predict.py`, `export_model.py`, `extract_features.py` and `fill_mask.py`.
+
+No TensorFlow here: `--help` and wrong flags answer at once. The class of a task (`bert_tf/tasks/inference.py`) gets all
+`InferenceSettings` and reads those that concern it.
+"""
+
+import dataclasses
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, declared_options, option
+from bert_tf.inference.tasks import TASKS
+from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
+from bert_tf.tasks.question_answering.settings import SquadSettings
+from modeling.checkpoints.companion_files import is_checkpoint_file
+
+POOLINGS = ("none", "cls", "mean")
+MASK = "[MASK]"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedModelOptions(CheckpointOptions):
+  """Checkpoint."""
+
+  init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputOptions(Options):
+  """Inputs."""
+
+  max_seq_length: int | None = option(
+      None, "Most tokens that the model sees at once. Longer inputs are truncated; contexts of questions are read in "
+      "windows.", minimum=3,
+      default_text="as it was fine-tuned; else 512, for squad 384, or as many as it has positions")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CandidateOptions(Options):
+  """Candidates."""
+
+  top_k: int = option(5, "Candidates for each mask; in predictions of squad, answers in nbest.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorOptions(Options):
+  """Vectors, of --task=features."""
+
+  layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
+  pooling: str = option(
+      "mean", "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS[1:])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSettings):
+  """Batches."""
+
+  batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(TrainedModelOptions, InferenceSettings):
+  """Predictions."""
+
+  task: str | None = option(
+      None, "What the model is used for; needed only where it has heads for several.", choices=tuple(TASKS))
+  input_file: str = option("-", "A line an input; - is standard input.")
+  output_file: str = option("-", "JSON lines; a file appears when it is complete. - is standard output.")
+
+  def check(self) -> None:
+    super().check()
+    if self.input_file != "-":
+      files.check_readable(self.input_file, "input_file")
+    _check_output(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions(TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
+  """Export."""
+
+  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True)
+  task: str | None = option(
+      None, "What the model answers; needed only where it has heads for several.", choices=tuple(TASKS))
+  check_file: str | None = option(
+      None, "Text, a line at a time, to compare the tokenizer in the graph with the exact one on, besides the built-in "
+      "sample.")
+
+  def check(self) -> None:
+    super().check()
+    files.refuse_existing(self.export_dir, "export_dir")
+
+  def settings(self) -> InferenceSettings:
+    """What is passed on to the task."""
+    names = {one.name for one in declared_options(InferenceSettings)} & {
+        one.name for one in declared_options(ExportOptions)}
+    return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractOptions(TrainedModelOptions, DeviceOptions):
+  """Features."""
+
+  input_file: str = option(None, "A line an example; - is standard input.", required=True)
+  output_file: str = option(None, "JSON lines, or arrays where the name ends with .npz.", required=True)
+  layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
+  pooling: str = option(
+      "none", "none: a vector a token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
+      choices=POOLINGS)
+  max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
+  batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
+  distribution_strategy: str = option(
+      "auto", "Devices to compute on. auto: a TPU where one is named, all GPUs.",
+      choices=("auto", "none", "mirrored", "tpu"))
+  precision: str = option(
+      "float32", "Of the matrix products.", choices=("auto", "float32", "bfloat16", "float16"))
+  use_one_hot_embeddings: bool = option(False, "Accepted for old command lines: the result is the same.")
+
+  def check(self) -> None:
+    super().check()
+    if self.input_file != "-":
+      files.check_readable(self.input_file, "input_file")
+    _check_output(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FillMaskOptions(TrainedModelOptions, CandidateOptions):
+  """Masks.
+
+  Attributes:
+    sentences: with masks, behind which may stand what is right: `[MASK]{word}`; those of standard input where there are
+      none.
+  """
+
+  sentences: tuple[str, ...] = ()
+
+  def check(self) -> None:
+    super().check()
+    for text in self.sentences:
+      check_masks(text)
+
+
+def check_masks(text: str) -> None:
+  """Raises `UserError` for a text without a mask."""
+  if MASK not in text:
+    raise UserError(f"there is no {MASK} in {text!r}")
+
+
+def _check_output(options: "PredictOptions | ExtractOptions") -> None:
+  """Refuses an output that would take the place of something that is read, or of a part of a checkpoint."""
+  if options.output_file == "-":
+    return
+  files.check_output_file(options.output_file, "output_file", {
+      name: [path] for name in ("input_file", "vocab_file", "bert_config_file", "init_checkpoint")
+      if (path := getattr(options, name)) not in (None, "-")})
+  if is_checkpoint_file(options.output_file) and files.exists(options.output_file):
+    raise UserError(f"--output_file: {options.output_file} is a part of a checkpoint, which would be lost: give it "
+                    "another name")

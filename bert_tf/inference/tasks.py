@@ -1,0 +1,87 @@
+"""The tasks that a trained model can be used for: one class each, and which of them a checkpoint is for.
+
+No TensorFlow here until a class is needed: options take the names of the tasks from this table.
+"""
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+from bert_tf.common.errors import UserError
+
+if TYPE_CHECKING:
+  from bert_tf.tasks.inference import InferenceSettings, TaskInference
+  from modeling.checkpoints.load import LoadedCheckpoint
+
+# --task → module and subclass of `tasks.inference.TaskInference`.
+TASKS = {
+    "classifier": "bert_tf.tasks.classification.inference:ClassifierInference",
+    "multiple_choice": "bert_tf.tasks.multiple_choice.inference:ChoiceInference",
+    "squad": "bert_tf.tasks.question_answering.inference:AnswerInference",
+    "ner": "bert_tf.tasks.token_classification.inference:TokenInference",
+    "ner_features": "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",
+    "fill_mask": "bert_tf.inference.fill_mask:MaskInference",
+    "features": "bert_tf.inference.features:FeatureInference",
+}
+# What every checkpoint has.
+_ENCODER_TASK = "features"
+# A head of pre-training that is no task.
+_NO_TASK = "next_sentence"
+
+
+def task_class(task: str) -> "type[TaskInference]":
+  """The class of one of `TASKS`."""
+  module, _, name = TASKS[task].partition(":")
+  return getattr(importlib.import_module(module), name)
+
+
+def possible_tasks(loaded: "LoadedCheckpoint") -> list[str]:
+  """The names of `TASKS` that a checkpoint can be used for: those of its heads, and what every encoder can do."""
+  kind = (loaded.task or {}).get("kind")
+  # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
+  return [name for name, one in ((name, task_class(name)) for name in TASKS)
+          if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
+
+
+def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
+  """What a checkpoint is used for.
+
+  Args:
+    loaded: the checkpoint, with its weights.
+    task: one of `TASKS`; None for the only one that the checkpoint has a head for, of several that of `task.json`, and
+      "features" where it has none.
+
+  Raises:
+    UserError: there is no such task, the checkpoint has no head for it, or has several and nothing tells which.
+  """
+  if task is not None and task not in TASKS:
+    near = difflib.get_close_matches(task, TASKS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
+    raise UserError(f"--task={task} is unknown: {hint}")
+  checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
+  usable = possible_tasks(loaded)
+  if task is not None:
+    if task not in usable:
+      raise UserError(f"{checkpoint} has no head for --task={task}: it can be used for {', '.join(usable)}")
+    return task
+  classes, possible = {name: task_class(name) for name in TASKS}, [name for name in usable if name != _ENCODER_TASK]
+  if loaded.config.causal:
+    # Its masked-LM head predicts the next token.
+    possible = [name for name in possible if classes[name].head != "masked_lm"]
+  chosen = [name for name in possible if kind in classes[name].kinds] or possible
+  if len(chosen) > 1:
+    raise UserError(f"{checkpoint} has heads for several tasks: choose one with --task={' or --task='.join(chosen)}")
+  others = [head for head in loaded.heads if head not in [one.head for one in classes.values()] and head != _NO_TASK]
+  if not chosen and others:
+    raise UserError(f"{checkpoint} has a head for {', '.join(others)}, which is none of the tasks {', '.join(TASKS)}; "
+                    f"--task={_ENCODER_TASK} takes the encoder alone")
+  return chosen[0] if chosen else _ENCODER_TASK
+
+
+def load_task(loaded: "LoadedCheckpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
+  """The model of a checkpoint, ready for a task, see `choose_task`.
+
+  Raises:
+    UserError: head and settings do not fit, see the class.
+  """
+  return task_class(task)(loaded, settings)

@@ -1,0 +1,168 @@
+"""Pictures of a model: attention of a sentence, word embeddings on a plane; and what TensorBoard's projector reads."""
+
+import functools
+import math
+import os
+
+import numpy as np
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.plotting.options import PlotOptions
+from bert_tf.plotting.picture import Picture
+
+_SHOWN_TOKENS = 100
+_SEPARATOR = "|||"
+# More tokens than this can't be read in a picture.
+_MOST_TOKENS = 48
+_EMBEDDINGS = "bert/embeddings/word_embeddings"
+
+
+def embeddings(options: PlotOptions) -> list[Picture]:
+  """Word embeddings of some tokens on the plane in which they differ most (principal components).
+
+  Raises:
+    UserError: a checkpoint that can't be read, or a token that is not in the vocabulary.
+  """
+  loaded = _open(options)
+  if loaded is None:
+    return []
+  vocabulary = loaded.tokenizer.vocabulary
+  unknown = [token for token in options.tokens if token not in vocabulary]
+  if unknown:
+    raise UserError(f"--tokens: {unknown[0]!r} is not in {vocabulary.path}")
+  tokens = options.tokens or [
+      token for token in vocabulary.tokens if token.isalpha() and len(token) > 2][:_SHOWN_TOKENS]
+  if len(tokens) < 3:
+    return []
+  vectors = loaded.source.read(_EMBEDDINGS)[[vocabulary.id_of(token) for token in tokens]]
+  return [Picture("embeddings", functools.partial(_draw_embeddings, tokens=tokens, vectors=vectors), (8, 7))]
+
+
+def plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Principal components: float [N, 2] coordinates, and the share of the variance in each of the two, of [N, H]."""
+  centred = np.asarray(vectors, np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
+  left, scales, _ = np.linalg.svd(centred, full_matrices=False)
+  # The signs of singular vectors are arbitrary: the token that is farthest out is on the positive side.
+  farthest = np.take_along_axis(left, np.abs(left).argmax(axis=0)[None], axis=0)[:, :2]
+  return left[:, :2] * scales[:2] * np.sign(farthest), scales[:2]**2 / max(np.sum(scales**2), 1e-300)
+
+
+def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray) -> None:
+  axes = figure.add_subplot()
+  points, shares = plane(vectors)
+  axes.plot(*points.T, ".", color="0.6", markersize=3)
+  for token, point in zip(tokens, points, strict=True):
+    axes.annotate(token, point, fontsize=7, xytext=(2, 1), textcoords="offset points")
+  axes.set(xlabel=f"first principal component ({shares[0]:.0%} of the variance)",
+           ylabel=f"second principal component ({shares[1]:.0%})")
+  axes.set_title(f"word embeddings of {len(tokens)} tokens", fontsize="medium")
+  axes.grid(alpha=0.3)
+
+
+def attention(options: PlotOptions) -> list[Picture]:
+  """What every head of a layer attends to, in a sentence.
+
+  Raises:
+    UserError: there is no such layer, or the sentence is too long to be drawn.
+  """
+  loaded = _open(options) if options.sentence else None
+  if loaded is None:
+    return []
+  count = loaded.config.num_hidden_layers
+  if not -count <= options.layer < count:
+    raise UserError(f"--layer={options.layer}: the model has {count} layers, 0 to {count - 1}, or -{count} to -1 from "
+                    "the end")
+  tokens, probabilities = _attend(loaded, options.sentence, options.layer)
+  layer = options.layer % count
+  columns = math.ceil(math.sqrt(len(probabilities)))
+  rows = math.ceil(len(probabilities) / columns)
+  side = max(2.2, 0.16 * len(tokens) + 1)
+  return [Picture("attention", functools.partial(_draw_attention, tokens=tokens, probabilities=probabilities,
+                                                 layer=layer, grid=(rows, columns)),
+                  (side * columns + 0.6, side * rows + 0.6))]
+
+
+def _attend(loaded, sentence: str, layer: int) -> tuple[list[str], np.ndarray]:
+  """The tokens [S] and what they attend to, float [heads, S, S]."""
+  from modeling.checkpoints.load import load_weights
+  from modeling.encoder import BertEncoder
+
+  vocabulary = loaded.tokenizer.vocabulary
+  ids, segments = [vocabulary.cls_id], [0]
+  for number, part in enumerate(sentence.split(_SEPARATOR, 1)):
+    encoded = [*loaded.tokenizer.encode(part, special_tokens=True).tolist(), vocabulary.sep_id]
+    ids += encoded
+    segments += [number] * len(encoded)
+  most = min(_MOST_TOKENS, loaded.config.max_position_embeddings)
+  if len(ids) > most:
+    raise UserError(f"--sentence has {len(ids)} tokens, at most {most} can be drawn")
+  encoder = BertEncoder(loaded.config)
+  encoder.build_weights()
+  load_weights(encoder, loaded.source)
+  outputs = encoder(np.array([ids], np.int32), segment_ids=np.array([segments], np.int32),
+                    return_attention_probabilities=True)
+  return [vocabulary.token_of(token) for token in ids], np.asarray(outputs["attention_probabilities"][layer][0])
+
+
+def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer: int, grid: tuple[int, int]) -> None:
+  panels = figure.subplots(*grid, squeeze=False).ravel()
+  for number, (axes, matrix) in enumerate(zip(panels, probabilities, strict=False)):
+    image = axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1)
+    axes.set_title(f"layer {layer}, head {number}", fontsize="small")
+    axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=6)
+    axes.set_yticks(range(len(tokens)), tokens, fontsize=6)
+  for axes in panels[len(probabilities):]:
+    axes.remove()
+  figure.supylabel("token that attends", fontsize="small")
+  figure.supxlabel("token that is attended to", fontsize="small")
+  figure.colorbar(image, ax=list(panels[:len(probabilities)]), label="attention probability", shrink=0.6)
+
+
+def write_projector(options: PlotOptions, directory: str) -> list[str]:
+  """Word embeddings for TensorBoard's page Projector, with their tokens.
+
+  Args:
+    options: the checkpoint, and how many tokens.
+    directory: for `tensorboard --logdir`; made where it is not there.
+
+  Returns:
+    the files' paths.
+
+  Raises:
+    UserError: there is no checkpoint, or it can't be read.
+  """
+  from google.protobuf import text_format
+  from tensorboard.plugins.projector import ProjectorConfig
+
+  loaded = _open(options)
+  if loaded is None:
+    raise UserError(f"--what=projector: {options.sources[0]} holds no checkpoint")
+  tokens = loaded.tokenizer.vocabulary.tokens[:options.projected]
+  vectors = np.asarray(loaded.source.read(_EMBEDDINGS)[:len(tokens)], "<f4")
+  paths = [os.path.join(directory, name) for name in (
+      "word_embeddings.bytes", "word_embeddings.tsv", "projector_config.pbtxt")]
+  files.make_output_directory(directory, "output_dir")
+  with files.atomic_write(paths[0], "wb") as file:
+    file.write(vectors.tobytes())
+  with files.atomic_write(paths[1]) as file:
+    file.write("token\tid\n")
+    # A token that is white space would shift the columns.
+    file.writelines(f"{' '.join(token.split()) or repr(token)}\t{number}\n" for number, token in enumerate(tokens))
+  config = ProjectorConfig()
+  config.embeddings.add(tensor_name="word_embeddings", tensor_path=os.path.basename(paths[0]),
+                        tensor_shape=vectors.shape, metadata_path=os.path.basename(paths[1]))
+  with files.atomic_write(paths[2]) as file:
+    file.write(text_format.MessageToString(config))
+  return paths
+
+
+def _open(options: PlotOptions):
+  """The first of the sources that is a checkpoint, opened; None where there is none."""
+  from modeling.checkpoints.load import open_checkpoint
+
+  for path in options.sources:
+    if files.exists(os.path.join(path, "bert_config.json")) or files.exists(os.path.join(path, "config.json")) or (
+        files.exists(f"{path}.index")):
+      return open_checkpoint(path)
+  return None

@@ -1,0 +1,139 @@
+"""Pictures of pre-training records: how long they are, what is masked and where.
+
+Input: record files, or their `NAME.stats.json`, named or found in a run's flags. Output: distributions where there are
+records, means where there are only statistics.
+"""
+
+import functools
+import itertools
+import os
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.plotting.options import PlotOptions
+from bert_tf.plotting.picture import Picture
+from data_gen.pretraining.records import read_examples, split_row
+
+_STATISTICS = ".stats.json"
+# Of masked tokens, in the order of --masking; how they are drawn in grey.
+_KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch": "//"}, "same": {"facecolor": "0.95"}}
+
+
+def records(options: PlotOptions) -> list[Picture]:
+  """A picture of the records that are named, or that the first run was trained on.
+
+  Raises:
+    UserError: records that can't be read.
+  """
+  paths = [path for path in options.sources if not files.is_directory(path) and not files.exists(f"{path}.index")]
+  for directory in filter(files.is_directory, options.sources) if not paths else ():
+    flags = json_files.read_object(os.path.join(directory, "flags.json"))
+    if flags.get("script") == "run_pretraining.py":
+      paths = _there(flags.get("flags", {}).get("input_file") or "")
+      break
+  statistics = [path for path in paths if path.endswith(_STATISTICS)]
+  readable = [path for path in paths if path not in statistics]
+  for path in statistics:
+    readable += [shard for shard in _shards(path) if files.exists(shard)]
+  if readable:
+    # Half a record file would be half a picture: what can't be read is an error.
+    drawn = _read(readable, options.most_records)
+    return [Picture("records", functools.partial(_draw, **drawn), (9, 6))]
+  return [Picture("records", functools.partial(_draw_means, content=json_files.read_object(path)), (9, 3.2))
+          for path in statistics[:1]]
+
+
+def _there(patterns: str) -> list[str]:
+  """The record files of a run, as far as they are still there; else their statistics."""
+  try:
+    return files.expand_patterns(patterns, "input_file")
+  except UserError:
+    names = dict.fromkeys(re.sub(r"-[\d*?]+-of-.*$", "", pattern.strip()) for pattern in patterns.split(","))
+    return [path for name in names if name for path in files.glob_files(f"{name}{_STATISTICS}")]
+
+
+def _shards(statistics: str) -> list[str]:
+  """The record files beside their statistics."""
+  shards = json_files.read_object(statistics).get("shards", [])
+  return [os.path.join(os.path.dirname(statistics), shard["file"]) for shard in shards]
+
+
+def _read(paths: Sequence[str], most: int) -> dict[str, object]:
+  """What is drawn of at most `most` records, the same number from each file."""
+  lengths, masked, positions, shown, labels = [], [], [], [], []
+  size, random_next = 0, 0
+  for path in paths:
+    rows = map(split_row, read_examples(path))
+    for features in itertools.islice(itertools.chain.from_iterable(rows), -(-most // len(paths))):
+      real = features["masked_lm_weights"] > 0
+      places = features["masked_lm_positions"][real]
+      lengths.append(int(features["input_mask"].sum()))
+      masked.append(len(places))
+      positions.append(places)
+      shown.append(features["input_ids"][places])
+      labels.append(features["masked_lm_ids"][real])
+      size = max(size, len(features["input_ids"]))
+      random_next += int(features["next_sentence_labels"][0])
+  if not lengths:
+    raise UserError(f"{paths[0]} holds no record")
+  shown, labels = np.concatenate(shown), np.concatenate(labels)
+  same = shown == labels
+  # Of what was replaced most is [MASK], whatever its id.
+  mask_id = np.bincount(shown[~same]).argmax() if (~same).any() else -1
+  kinds = {"[MASK]": shown == mask_id, "random": ~same & (shown != mask_id), "same": same}
+  kinds = {name: float(chosen.sum() / max(len(chosen), 1)) for name, chosen in kinds.items()}
+  return {"lengths": np.array(lengths), "masked": np.array(masked), "positions": np.concatenate(positions),
+          "kinds": kinds, "size": size, "random_next": random_next / len(lengths)}
+
+
+def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray, kinds: dict[str, float], size: int,
+          random_next: float) -> None:
+  figure.suptitle(f"{len(lengths):,} sequences of up to {size} tokens; segment B is random in {random_next:.1%}",
+                  fontsize="medium")
+  (by_length, by_masked), (by_position, by_kind) = figure.subplots(2, 2)
+  bars = {"color": "0.75", "edgecolor": "black", "linewidth": 0.5}
+  by_length.hist(lengths, bins=np.linspace(0, size, min(size, 32) + 1), **bars)
+  by_length.axvline(lengths.mean(), color="black", linestyle="--", label=f"mean {lengths.mean():.1f}")
+  by_length.set(xlabel="tokens without padding", ylabel="records")
+  by_length.legend(fontsize="small")
+  by_masked.bar(*np.unique(masked, return_counts=True), **bars)
+  by_masked.set(xlabel=f"masked tokens of a record (mean {masked.mean():.1f}, {masked.sum() / lengths.sum():.1%})",
+                ylabel="records")
+  # Of the records that are long enough to have the position.
+  edges = np.linspace(0, size, min(size, 32) + 1)
+  there = np.array([np.minimum(np.maximum(lengths - low, 0), high - low).sum()
+                    for low, high in itertools.pairwise(edges)])
+  shares = np.histogram(positions, edges)[0] / np.maximum(there, 1)
+  by_position.bar(edges[:-1], shares * 100, np.diff(edges), align="edge", **bars)
+  by_position.set(xlabel="position", ylabel="masked there (% of the tokens)")
+  _draw_kinds(by_kind, kinds)
+  for axes in (by_length, by_masked, by_position):
+    axes.grid(alpha=0.3)
+
+
+def _draw_kinds(axes, kinds: dict[str, float]) -> None:
+  axes.bar(range(len(kinds)), [100 * share for share in kinds.values()], edgecolor="black", linewidth=0.5)
+  for bar, (name, share) in zip(axes.patches, kinds.items(), strict=True):
+    bar.set(**_KINDS[name])
+    axes.annotate(f"{share:.1%}", (bar.get_x() + bar.get_width() / 2, 100 * share), ha="center", va="bottom")
+  axes.set_xticks(range(len(kinds)), list(kinds))
+  axes.set(xlabel="what stands in the place of a masked token", ylabel="% of the masked tokens", ylim=(0, 105))
+
+
+def _draw_means(figure, content: dict) -> None:
+  means, size = content.get("statistics", {}), content.get("max_seq_length", 0)
+  figure.suptitle(f"{content.get('instances', 0):,} records of {size} tokens, from their statistics", fontsize="medium")
+  parts, by_kind = figure.subplots(1, 2)
+  lengths = {"segment A": means["mean_segment_a"], "segment B": means["mean_segment_b"]}
+  lengths["[CLS], [SEP]"] = means["mean_length"] - sum(lengths.values())
+  lengths["padding"] = size - means["mean_length"]
+  parts.barh(list(lengths), list(lengths.values()), color="0.75", edgecolor="black", linewidth=0.5)
+  parts.invert_yaxis()
+  for number, value in enumerate(lengths.values()):
+    parts.annotate(f" {value:.1f}", (value, number), va="center")
+  parts.set(xlabel="tokens of a record, mean", xlim=(0, 1.15 * max(lengths.values())))
+  _draw_kinds(by_kind, {"[MASK]": means["share_mask"], "random": means["share_random"], "same": means["share_kept"]})

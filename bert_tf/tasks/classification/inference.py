@@ -1,0 +1,164 @@
+"""Classes or scores of texts and pairs with a trained classifier: predictions, and the graphs of an export.
+
+Input: a run directory of `run_classifier.py`, or a classifier of others; `task.json` or Hugging Face's `id2label` names
+the classes. Output: {"label", "probabilities"}, {"labels", "probabilities"} where several may apply, or {"score"}.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.evaluation.classification import sigmoid, softmax
+from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES
+from bert_tf.tasks.classification.results import predicted_labels
+from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequences
+from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
+from bert_tf.training.examples import Examples
+from data_gen.labelled.pair_features import END, MIDDLE
+from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.classification import BertForClassification
+from modeling.preprocessing.packing import column, features, pack
+
+
+class ClassifierInference(TaskInference):
+  """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
+
+  Where several classes may apply, {"labels": names of a probability of at least one half, "probabilities": {name: p}}.
+
+  Attributes:
+    labels: names of the classes; None for regression.
+    multi_label: whether several classes may apply.
+    long_texts: what is read of long texts.
+  """
+
+  head = "classifier"
+  kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
+
+  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+    super().__init__(loaded, settings)
+    task = loaded.task or {}
+    self.labels = class_labels(loaded)
+    self.multi_label = self.labels is not None and problem_kind(loaded) == SEVERAL_CLASSES
+    self.long_texts = LongTexts.choose(None, self.max_seq_length, None, task)
+    if self.labels is not None and "labels" not in task and "id2label" not in loaded.config.extra:
+      self.notes.append(f"nothing tells the names of the classes: they are 0 to {len(self.labels) - 1}")
+    # None where nothing tells whether inputs are pairs: both are taken.
+    self._pair = False if self.long_texts.is_windows else task.get("pair")
+    if self._pair is None:
+      self.notes.append("nothing tells whether the model is for pairs: give an empty text_b for single texts")
+    self.text_inputs = ("text_a",) if self._pair is False else ("text_a", "text_b")
+    self.load(loaded, BertForClassification(loaded.config, len(self.labels or [""])))
+
+  def check(self, value: object) -> tuple[str, ...]:
+    texts = super().check(value)
+    if self._pair is not None and self._pair != (len(texts) == 2):
+      raise UserError("the model was trained on pairs of texts, this is one text" if self._pair else
+                      "the model was trained on single texts, this is a pair")
+    return texts
+
+  def examples(self, inputs: list[tuple[str, ...]]) -> Examples:
+    return self._sequences(inputs).examples
+
+  def _sequences(self, inputs: list[tuple[str, ...]]) -> Sequences:
+    sequences = self.long_texts.encode(self.tokenizer, [texts[0] for texts in inputs],
+                                       [texts[1] if len(texts) > 1 else "" for texts in inputs])
+    self.truncated += sequences.truncated
+    return sequences
+
+  def model_outputs(self, features: dict) -> dict:
+    """float32 "probabilities" [B, C], or "score" [B]; where rows may be windows, "window_logits" [B, C]."""
+    logits = self.model(features)
+    return {"window_logits": logits} if self.long_texts.is_windows else self._scores(logits)
+
+  def _scores(self, logits) -> dict:
+    if self.labels is None:
+      return {"score": logits[:, 0]}
+    return {"probabilities": tf.sigmoid(logits) if self.multi_label else tf.nn.softmax(logits)}
+
+  def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
+    sequences = self._sequences(inputs)
+    outputs = self.run(sequences.examples)
+    if self.long_texts.is_windows:
+      logits = sequences.pool(outputs["window_logits"])
+      probabilities = sigmoid(logits) if self.multi_label else softmax(logits)
+      outputs = {"score": logits[:, 0], "probabilities": probabilities.astype(np.float32)}
+    if self.labels is None:
+      return [{"score": to_json(score)} for score in outputs["score"]]
+    return [{**predicted_labels(self.labels, row, self.multi_label),
+             "probabilities": {label: to_json(value) for label, value in zip(self.labels, row, strict=True)}}
+            for row in outputs["probabilities"]]
+
+  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+    """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and
+    "labels" [B, C] (all, the same in every row); for regression float32 "score" [B]. Where long texts are read in
+    windows, the rows are windows: float32 "window_logits" [B, C], of which the mean counts."""
+    outputs = super().serve_token_ids(input_ids, input_mask, segment_ids)
+    return outputs if self.long_texts.is_windows else self._named(outputs)
+
+  def _named(self, outputs: dict) -> dict:
+    """With the names of the classes."""
+    if self.labels is None:
+      return outputs
+    labels, probabilities = tf.constant(self.labels), outputs["probabilities"]
+    named = {**outputs, "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1])}
+    return named if self.multi_label else {**named, "label": tf.gather(labels, tf.argmax(probabilities, 1))}
+
+  def serve_texts(self, *texts) -> dict:
+    """As `serve_token_ids` where a row is a text; of windows the mean of the logits is taken first."""
+    if not self.long_texts.is_windows:
+      return super().serve_texts(*texts)
+    windows, text_of_window = self._windows(self.tokenize(texts[0])[0].ids)
+    logits = tf.math.segment_mean(self.model_outputs(windows)["window_logits"], text_of_window)
+    return self._named(self._scores(logits))
+
+  def _windows(self, ids: tf.RaggedTensor) -> tuple[dict, tf.Tensor]:
+    """The windows of int32 [B, (tokens)], as `encode_windows` makes them: features [W, S], and int64 [W], whose."""
+    room, stride = self.max_seq_length - 2, self.long_texts.stride
+    lengths = ids.row_lengths()
+    beyond = tf.maximum(lengths - room, 0)
+    counts = 1 + (beyond + stride - 1) // stride
+    text = tf.repeat(tf.range(ids.nrows()), counts)
+    starts = tf.minimum(tf.ragged.range(counts).flat_values * stride, tf.gather(beyond, text))
+    sizes = tf.minimum(tf.gather(lengths, text) - starts, room)
+    starts += tf.gather(ids.row_starts(), text)
+    places = tf.ragged.range(starts, starts + sizes)
+    windows = places.with_flat_values(tf.gather(ids.values, places.flat_values))
+    ends = [column(windows, one) for one in (self.vocabulary.cls_id, self.vocabulary.sep_id)]
+    return features([ends[0], windows, ends[1]], 3, self.vocabulary), text
+
+  def pack(self, *texts) -> dict:
+    tokens = self.tokenize(*texts)
+    return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary,
+                MIDDLE if self.long_texts.how == HEAD_TAIL else END)
+
+
+def problem_kind(loaded: LoadedCheckpoint) -> str | None:
+  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
+  return loaded.task.get("kind") if loaded.task else loaded.config.extra.get("problem_type")
+
+
+def class_labels(loaded: LoadedCheckpoint) -> list[str] | None:
+  """Names of the classes of a classifier, "0", "1", ... where nothing tells; None for regression.
+
+  Raises:
+    UserError: the names are not as many as the classes or not all different, or a score has several outputs.
+  """
+  source, task = loaded.source, loaded.task or {}
+  classes = source.classes("classifier")
+  kind = problem_kind(loaded)
+  if kind == SCORES or (not task and classes == 1 and kind != SEVERAL_CLASSES):
+    if classes != 1:
+      raise UserError(f"{source.description} is for a score, but its head has {classes} outputs")
+    return None
+  if "labels" in task:
+    labels, where = task["labels"], "task.json"
+  else:
+    named = loaded.config.extra.get("id2label")
+    named = named if isinstance(named, Mapping) else {}
+    labels, where = [named.get(str(number), str(number)) for number in range(classes)], "id2label"
+  if not isinstance(labels, list) or len(labels) != classes or len(set(map(str, labels))) != classes:
+    raise UserError(f"{source.description}: {where} must name {classes} different classes, as many as the head has: "
+                    f"it has {labels!r}")
+  return list(map(str, labels))

@@ -1,0 +1,73 @@
+"""The options of `run_classifier.py`."""
+
+import dataclasses
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
+from bert_tf.tasks.options import ClassWeightOptions, DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
+from data_gen.labelled import xnli
+from data_gen.labelled.glue import find_task
+
+CUSTOM = "custom"
+LONG_TEXTS = ("truncate", "head_tail", "windows")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions):
+  """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE and XNLI."""
+
+  task_name: str = option(
+      None, "One of GLUE's tasks: cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or ax to predict its "
+      "diagnostic set; xnli; or custom, for files of your own.", required=True)
+  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.")
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.")
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.")
+  test_file: str | None = option(None, "What is predicted.")
+  file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
+  text_a_column: str | None = option(
+      None, "The column or key of the text; a number, from 0, where there is no header.")
+  text_b_column: str | None = option(None, "The column of the second text of a pair.")
+  label_column: str | None = option(None, "The column of the label.")
+  regression: bool = option(False, "The labels are numbers, to be predicted as such.")
+  multi_label: bool = option(
+      False, "An example may have several labels, or none: each gets a probability of its own.")
+  label_separator: str = option(",", "Between the labels of an example; in JSON lines they may be a list, too.")
+  train_language: str = option(xnli.DEFAULT_LANGUAGE, "Of XNLI: the language to train on.")
+  eval_languages: tuple[str, ...] | None = option(
+      None, "Of XNLI: the languages to evaluate and predict, or all; the first one chooses the best weights.",
+      default_text="--train_language")
+  eval_batch_size: int = option(
+      8, "Accepted for old command lines: results do not depend on it, see --predict_batch_size.")
+  max_seq_length: int = option(
+      128, "Longer sequences are cut, see --long_texts: [CLS], a token and [SEP] at least.", minimum=3)
+  long_texts: str | None = option(
+      None, "What is read of longer texts. truncate: their beginning, as in the original. head_tail: a quarter from "
+      "the beginning, the rest from the end. windows: all, in windows that overlap, whose scores are averaged; not for "
+      "pairs.", choices=LONG_TEXTS, default_text="as the model was trained, else truncate")
+  window_stride: int | None = option(
+      None, "Tokens from one window to the next.", minimum=1, default_text="half of a window")
+
+  @property
+  def is_custom(self) -> bool:
+    """Whether the files are the user's own."""
+    return self.task_name.lower() == CUSTOM
+
+  @property
+  def is_xnli(self) -> bool:
+    """Whether it is the task that is not one of GLUE's."""
+    return self.task_name.lower() == xnli.NAME
+
+  def check(self) -> None:
+    super().check()
+    if not (self.is_custom or self.is_xnli):
+      find_task(self.task_name)
+    if not (self.do_train or self.do_eval or self.do_predict):
+      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
+    if self.multi_label and not self.is_custom:
+      raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
+    if self.multi_label and self.regression:
+      raise UserError("--multi_label and --regression contradict each other: labels are names, or they are numbers")
+    if self.multi_label and not self.label_separator.strip(" "):
+      raise UserError("--label_separator must be given: what is between the labels of an example")
+    if self.is_xnli and self.eval_files:
+      raise UserError(f"--eval_files is not for --task_name={xnli.NAME}: see --eval_languages")

@@ -1,0 +1,90 @@
+"""The options of `run_swag.py`."""
+
+import dataclasses
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
+from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
+from data_gen.labelled.multiple_choice import LABEL_KINDS
+from data_gen.labelled.tables import FORMATS
+
+SWAG, HELLASWAG, CODAH, CUSTOM = "swag", "hellaswag", "codah", "custom"
+NUM_FOLDS = 5
+TRUNCATIONS = ("longer", "context_start")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTuningOptions):
+  """Multiple choice; columns are for --task_name=custom."""
+
+  task_name: str = option(
+      SWAG, "swag, hellaswag and codah read files in the layout of these data sets; custom reads your own.",
+      choices=(SWAG, HELLASWAG, CODAH, CUSTOM))
+  data_dir: str | None = option(
+      None, "Where the data set's files are, under their own names: train.csv, val.csv and test.csv of SWAG, "
+      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.")
+  fold: int | None = option(
+      None, "Of CODAH: which fold is trained and tested on.", minimum=0, maximum=NUM_FOLDS - 1,
+      default_text="all five, one after the other, and their mean")
+  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.")
+  dev_file: str | None = option(
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.")
+  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.")
+  file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
+  choices_columns: tuple[str, ...] = option(
+      (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.")
+  question_column: str | None = option(
+      None, "The column of the question, or of what the choices continue; numbers, from 0, where there is no header.")
+  context_column: str | None = option(None, "The column of a text that the question is about.")
+  label_column: str | None = option(None, "The column of the right choice.")
+  id_column: str | None = option(
+      None, "The column of what a question is called in predictions.", default_text="questions are numbered")
+  label_kind: str = option(
+      "auto", "How the right choice is named: by its number from 0, its letter from A, or its text. auto: whatever all "
+      "labels of a file can be.", choices=LABEL_KINDS)
+  train_batch_size: int = option(16, "Questions of a step, on all devices together.", minimum=1, sweep=True)
+  learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True)
+  predict_batch_size: int = option(
+      64, "Choices of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1)
+  max_seq_length: int = option(
+      128, "Longer sequences, of a text with one choice, are truncated to so many tokens: [CLS], a token and [SEP] at "
+      "least.", minimum=3)
+  truncate: str = option(
+      "longer", "What a sequence that is too long loses. longer: the end of its longer segment, as in the original. "
+      "context_start: the same, but of the context the beginning.", choices=TRUNCATIONS)
+  hardest_questions: int = option(
+      20, "How many of the questions whose right choice got the lowest probability are shown in TensorBoard and in "
+      "hardest_questions.jsonl.", minimum=0)
+
+  @property
+  def all_folds(self) -> bool:
+    """Whether CODAH's folds are run one after the other."""
+    return self.task_name == CODAH and self.fold is None and not (self.train_file or self.dev_file or self.test_file)
+
+  def check(self) -> None:
+    super().check()
+    if not (self.do_train or self.do_eval or self.do_predict):
+      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
+    if self.fold is not None and self.task_name != CODAH:
+      raise UserError(f"--fold={self.fold} is for --task_name={CODAH}")
+    if self.all_folds and not self.do_train:
+      raise UserError(f"--task_name={CODAH} without --do_train: choose one of the folds with --fold")
+    if self.all_folds and not (self.do_eval or self.do_predict):
+      raise UserError("all folds are run for the mean of their results: give --do_eval, --do_predict or both")
+    self._check_columns()
+
+  def _check_columns(self) -> None:
+    columns = [f"--{name}" for name in ("choices_columns", "question_column", "context_column", "label_column",
+                                        "id_column") if getattr(self, name)]
+    if self.task_name != CUSTOM:
+      if columns:
+        raise UserError(f"{', '.join(columns)}: columns are named for --task_name={CUSTOM} only; those of "
+                        f"{self.task_name} are known")
+      return
+    if not self.choices_columns:
+      raise UserError(f"--task_name={CUSTOM}: --choices_columns must be given: the columns with the choices")
+    if not (self.question_column or self.context_column):
+      raise UserError(f"--task_name={CUSTOM}: --question_column must be given, or --context_column: what the choices "
+                      "belong to")
+    if (self.do_train or self.do_eval) and not self.label_column:
+      raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column of the right choice")

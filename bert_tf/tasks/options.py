@@ -1,0 +1,368 @@
+"""The options that scripts share: checkpoints, devices, training, fine-tuning.
+
+No TensorFlow here: `--help` and wrong flags answer at once.
+"""
+
+import dataclasses
+import itertools
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import LARGEST_INT64, Options, declared_options, option
+from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointOptions(Options):
+  """Checkpoint."""
+
+  init_checkpoint: str | None = option(
+      None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.")
+  bert_config_file: str | None = option(
+      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
+  vocab_file: str | None = option(
+      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint")
+  do_lower_case: bool | None = option(
+      None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeviceOptions(Options):
+  """Devices and precision."""
+
+  distribution_strategy: str = option(
+      "auto", "Devices to compute on. auto: a TPU where one is named, several machines where TF_CONFIG is set, all "
+      "GPUs.",
+      choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
+  precision: str = option(
+      "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32.",
+      choices=("auto", "float32", "bfloat16", "float16"))
+  jit_compile: str = option(
+      "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
+      choices=("auto", "true", "false"))
+  use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
+  tpu_name: str | None = option(
+      None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))
+  tpu_zone: str | None = option(None, "Zone of the TPU.")
+  gcp_project: str | None = option(None, "Project of the TPU.")
+  num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.")
+
+  @property
+  def strategy_kind(self) -> str:
+    """--distribution_strategy, with --use_tpu taken into account."""
+    return "tpu" if self.use_tpu else self.distribution_strategy
+
+  def check(self) -> None:
+    super().check()
+    if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
+      raise UserError(f"--use_tpu contradicts --distribution_strategy={self.distribution_strategy}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingOptions(CheckpointOptions, DeviceOptions):
+  """Training."""
+
+  output_dir: str = option(None, "Directory of the run: checkpoints, results, TensorBoard.", required=True)
+  do_train: bool = option(False, "Train.")
+  train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
+  learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+  lr_schedule: str = option(
+      "linear", "How the learning rate falls after the warm-up: linear as in the original, cosine, or constant.",
+      choices=DECAYS, sweep=True)
+  weight_decay: float = option(
+      0.01, "Weight decay of AdamW; biases and LayerNorm have none.", minimum=0, sweep=True)
+  max_grad_norm: float = option(
+      1.0, "Largest norm of all gradients together, longer ones are scaled down; 0 for none.", minimum=0, sweep=True)
+  hidden_dropout_prob: float | None = option(
+      None, "Dropout of embeddings and layers.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
+      default_text="as in bert_config.json")
+  attention_probs_dropout_prob: float | None = option(
+      None, "Dropout of the attention probabilities.", minimum=0, maximum=LARGEST_DROPOUT, sweep=True,
+      default_text="as in bert_config.json")
+  seed: int = option(12345, "Drives initial weights, order of the data and dropout.", minimum=0, maximum=LARGEST_INT64,
+                     sweep=True)
+  save_checkpoints_steps: int = option(1000, "Steps between checkpoints.", minimum=1)
+  keep_checkpoint_max: int = option(5, "How many checkpoints are kept; 0 for all.", minimum=0)
+  iterations_per_loop: int | None = option(
+      None, "Steps inside one tf.function, between reports.", minimum=1,
+      default_text="as many as take about 5 seconds, at most 1000")
+  optimizer_bias_correction: bool = option(False, "Adam with bias correction, which the original does not have.")
+  gradient_accumulation_steps: int = option(
+      1, "Micro-batches that --train_batch_size is cut into, to save memory; the result is the same.", minimum=1)
+  freeze_embeddings: bool = option(False, "Leave the embeddings as they are.")
+  freeze_layers: int = option(
+      0, "Leave so many of the lowest layers as they are; with --freeze_embeddings no gradient goes through them.",
+      minimum=0)
+  recompute: bool = option(
+      False, "Keep only the outputs of the layers and compute the rest again for the gradients: the same result with "
+      "less memory, in more time.")
+  profile_steps: tuple[int, ...] | None = option(None, "FIRST,LAST: steps to record with the TensorFlow profiler.")
+
+  # Scripts with a flag --do_eval or --do_predict make fields of these; all but pre-training of the third.
+  do_eval = False
+  layerwise_lr_decay = 1.0
+  do_predict = False
+  # Of fine-tuning.
+  early_stopping_patience = None
+  lora = {}
+
+  def check(self) -> None:
+    super().check()
+    if self.profile_steps is None:
+      return
+    if len(self.profile_steps) != 2:
+      raise UserError(f"--profile_steps={','.join(map(str, self.profile_steps))}: two steps are expected, e.g. "
+                      "--profile_steps=20,30")
+    first, last = self.profile_steps
+    if not 0 < first < last:
+      raise UserError(f"--profile_steps={first},{last}: the first step must be positive and less than the last")
+
+  @property
+  def predicts(self) -> bool:
+    """Whether the run ends with predictions."""
+    return self.do_predict
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """The configuration with the dropout rates that were given."""
+    given = {name: rate for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
+             if (rate := getattr(self, name)) is not None}
+    return dataclasses.replace(config, **given)
+
+  def combinations(self) -> list["TrainingOptions"]:
+    """One set of options for each combination of a sweep, each with a directory of its own where there are several."""
+    if not self.sweep:
+      return [self]
+    values = {one.name: self.sweep.get(one.name, (getattr(self, one.name),))
+              for one in declared_options(type(self)) if one.declaration.sweep}
+    chosen = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    return [self.replace(sweep={}, output_dir=os.path.join(self.output_dir, _folder(one, self.sweep)), **one)
+            for one in chosen]
+
+  def paths(self) -> tuple[str, ...]:
+    """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
+    return tuple(path for name in ("output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "data_dir",
+                                   "input_file", "eval_file", "train_file", "dev_file", "test_file", "predict_file")
+                 if (path := getattr(self, name, None))) + tuple(self.named_eval_files.values())
+
+  @property
+  def named_eval_files(self) -> Mapping[str, str]:
+    """Name → path of further evaluation files, of tasks that have such."""
+    return {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoraOptions(Options):
+  """LoRA.
+
+  Of every task that is fine-tuned.
+  """
+
+  lora_rank: int = option(
+      0, "Train low-rank updates of the encoder's matrices, of this rank, and the head; all else of the model stays as "
+      "it is. 0 trains the whole model. A higher --learning_rate fits, such as 5e-4.", minimum=0, sweep=True)
+  lora_alpha: float | None = option(
+      None, "The updates are scaled by this, divided by --lora_rank.", above=0, sweep=True, default_text="--lora_rank")
+  lora_layers: tuple[str, ...] = option(
+      ("query", "value"), "The layers whose matrices get an update, separated by commas.",
+      choices=("query", "key", "value", "attention_output", "intermediate", "output_dense", "all"))
+
+  @property
+  def lora(self) -> dict[str, object]:
+    """The arguments of `BertEncoder.enable_lora`; empty without LoRA."""
+    if not self.lora_rank:
+      return {}
+    layers = "all" if "all" in self.lora_layers else self.lora_layers
+    return {"rank": self.lora_rank, "lora_alpha": self.lora_alpha, "layers": layers}
+
+  def check(self) -> None:
+    super().check()
+    if not self.lora_rank and "lora_rank" not in self.sweep:
+      for name in ("lora_alpha", "lora_layers"):
+        if name in self.given:
+          raise UserError(f"--{name} is given without --lora_rank, the rank of the updates, e.g. --lora_rank=8")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningOptions(LoraOptions, TrainingOptions):
+  """Fine-tuning."""
+
+  do_predict: bool = option(False, "Predict.")
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
+  warmup_proportion: float = option(
+      0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
+  layerwise_lr_decay: float = option(
+      1.0, "What the learning rate of a layer is, as a share of that of the layer above; the head has the whole, the "
+      "embeddings the least. 1 is the same rate everywhere.", above=0, maximum=1, sweep=True)
+  eval_steps: int | None = option(
+      None, "Steps between evaluations while training; 0 for none.", minimum=0, default_text="an epoch")
+  early_stopping_patience: int | None = option(
+      None, "Training ends when so many evaluations in a row were no better than the best one.", minimum=1,
+      default_text="train to the end")
+  max_train_examples: int | None = option(None, "Train on the first so many examples only.", minimum=1)
+  max_predict_examples: int | None = option(None, "Predict the first so many examples only.", minimum=1)
+  predict_batch_size: int = option(
+      64, "Examples of a batch of predictions, on all devices together; the predictions do not depend on it.",
+      minimum=1)
+  pad_to_max_length: bool = option(
+      False, "Pad every batch to --max_seq_length, and not only to the length of its longest sequence. Always so on "
+      "TPUs.")
+
+  bilstm_units: int | None = option(
+      None, "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
+      minimum=0, maximum=10_000, default_text="as in bert_config.json, 0 unless the checkpoint was trained with one")
+  original_batches: bool = option(
+      False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
+      "so always full; a run has so many steps as that gives.")
+
+  def check(self) -> None:
+    super().check()
+    if self.early_stopping_patience and self.eval_steps == 0:
+      raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """With the dropout rates and the BiLSTM that were asked for.
+
+    Raises:
+      UserError: the checkpoint has another BiLSTM.
+    """
+    config = super().adapt(config)
+    if self.bilstm_units is None:
+      return config
+    if config.bilstm_units not in (0, self.bilstm_units):
+      raise UserError(f"--bilstm_units={self.bilstm_units} contradicts the checkpoint, whose BiLSTM has "
+                      f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained checkpoint")
+    return dataclasses.replace(config, bilstm_units=self.bilstm_units)
+
+  def steps_per_epoch(self, num_examples: int) -> int:
+    """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""
+    if self.original_batches:
+      return max(1, num_examples // self.train_batch_size)
+    return -(-num_examples // self.train_batch_size)
+
+  def num_train_steps(self, num_examples: int) -> int:
+    """Updates of a whole run."""
+    if self.original_batches:
+      return max(1, int(num_examples / self.train_batch_size * self.num_train_epochs))
+    return max(1, math.ceil(self.num_train_epochs * self.steps_per_epoch(num_examples)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DevelopmentSetOptions(Options):
+  """Development set.
+
+  For tasks that have one of their own.
+  """
+
+  do_eval: bool = option(False, "Evaluate on the development set at the end.")
+  max_eval_examples: int | None = option(
+      None, "Evaluate on the first so many examples of a file only.", minimum=1)
+  eval_files: tuple[str, ...] = option(
+      (), "NAME:FILE,...: files to evaluate on besides the development set, which alone chooses the best weights; "
+      "their metrics begin with NAME_.")
+
+  @property
+  def named_eval_files(self) -> Mapping[str, str]:
+    """Name → path of --eval_files."""
+    return dict(one.split(":", 1) for one in self.eval_files)
+
+  def check(self) -> None:
+    super().check()
+    names = []
+    for one in self.eval_files:
+      name, _, path = one.partition(":")
+      if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII) or not path or path.startswith("//"):
+        raise UserError(f"--eval_files={one}: a name and a file are expected, e.g. --eval_files=hard:dev2.tsv; names "
+                        "are letters, digits, _, - and .")
+      if name in names:
+        raise UserError(f"--eval_files: two files are called {name}")
+      names.append(name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HeadDropoutOptions(Options):
+  """Head.
+
+  For tasks whose head drops units, which that of question answering does not.
+  """
+
+  classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0,
+                                     maximum=LARGEST_DROPOUT, sweep=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassWeightOptions(Options):
+  """Classes.
+
+  For tasks that choose among some.
+  """
+
+  class_weights: str | None = option(
+      None, "How much examples count in the loss, by their class: numbers in the order of the classes, or balanced for "
+      "all classes to count the same.", default_text="1 for each")
+
+  def check(self) -> None:
+    super().check()
+    if self.class_weights not in (None, _BALANCED):
+      weights = self._listed_weights()
+      if not weights or not all(0 <= weight < math.inf for weight in weights) or not any(weights):
+        raise UserError(f"--class_weights={self.class_weights}: balanced or a list of numbers is expected, none "
+                        "negative and not all 0")
+
+  def weights_of_classes(self, labels: Sequence[str], counts: Sequence[int]) -> list[float] | None:
+    """The weight of each class; None where all count the same.
+
+    Args:
+      labels: names of the C classes.
+      counts: C numbers of training examples. Balanced is the number of all, divided by that of the class and by the
+        number of classes that there are examples of; 1 for a class without any.
+
+    Raises:
+      UserError: as many numbers as classes are expected.
+    """
+    num_classes = sum(count > 0 for count in counts)
+    return self._weights(labels, [sum(counts) / (num_classes * count) if count else 1.0 for count in counts])
+
+  def weights_of_positives(self, labels: Sequence[str], counts: Sequence[int], num_examples: int
+                           ) -> list[float] | None:
+    """Where several classes may apply to an example: how much it counts that a class does, against 1 that it does not.
+
+    Args:
+      labels, counts: as above.
+      num_examples: of the training set. Balanced is the number of examples without the class, divided by that with it.
+    """
+    return self._weights(labels, [(num_examples - count) / count if 0 < count < num_examples else 1.0
+                                  for count in counts])
+
+  def _weights(self, labels: Sequence[str], balanced: list[float]) -> list[float] | None:
+    if self.class_weights is None:
+      return None
+    if self.class_weights == _BALANCED:
+      return balanced
+    weights = self._listed_weights()
+    if len(weights) != len(labels):
+      raise UserError(f"--class_weights={self.class_weights}: {len(labels)} numbers are expected, for "
+                      f"{', '.join(labels)}")
+    return weights
+
+  def _listed_weights(self) -> list[float]:
+    """Empty where they are no numbers."""
+    try:
+      return [float(weight) for weight in self.class_weights.split(",")]
+    except ValueError:
+      return []
+
+
+_BALANCED = "balanced"
+# In the names of directories these are always there; of the other options, those that have several values.
+_SHORT_NAMES = {"learning_rate": "lr", "train_batch_size": "bs", "num_train_epochs": "ep", "seed": "seed"}
+
+
+def _folder(values: Mapping[str, object], sweep: Mapping[str, tuple]) -> str:
+  """Name of a combination's directory, e.g. lr2e-05_bs32_ep3_seed1, lr2e-05_bs32_ep3_seed1_weight_decay0.1."""
+  labels = {**_SHORT_NAMES, **{name: name for name in sweep if name not in _SHORT_NAMES}}
+  return "_".join(f"{label}{values[name]:g}" if isinstance(values[name], float) else f"{label}{values[name]}"
+                  for name, label in labels.items() if name in values)

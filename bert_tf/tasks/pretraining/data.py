@@ -1,0 +1,192 @@
+"""Record files of pre-training: checked against flags and model before anything is built, and how to parse them.
+
+Input: TFRecord files in the schema of `data_gen/pretraining/records.py`. Output: which files to read, and how to parse
+them. Their vocabulary is in `vocabulary.py`.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bert_tf.common import files, gzipped
+from bert_tf.common.errors import UserError
+from bert_tf.common.parallel import portions
+from bert_tf.training.inputs import RecordFiles
+from data_gen.pretraining import records, tfrecord
+from data_gen.pretraining.schema import Schema
+from modeling.config import BertConfig
+
+# Parsed together when the record that is wrong is looked for.
+_RECORDS_AT_ONCE = 256
+# Packed records whose sequences are counted: the mean is then right to half a percent.
+_SAMPLE = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingRecords:
+  """Record files of one schema.
+
+  Attributes:
+    files: to read.
+    schema: of all of them.
+    flag: that names them, for errors.
+    sampled: how many records were looked at, and how many sequences they hold.
+  """
+
+  files: RecordFiles
+  schema: Schema
+  flag: str
+  sampled: tuple[int, int] = (1, 1)
+
+  @property
+  def sequences_per_record(self) -> float:
+    """The mean; more than 1 in packed records."""
+    return self.sampled[1] / self.sampled[0]
+
+  @property
+  def num_sequences(self) -> int:
+    """In all files; of packed records estimated by a sample."""
+    return round(self.files.num_examples * self.sequences_per_record)
+
+  def describe(self) -> str:
+    """How many there are."""
+    if not self.schema.is_packed:
+      return f"{self.files.num_examples:,} examples of {self.schema.max_seq_length} tokens"
+    return (f"{self.files.num_examples:,} rows of {self.schema.max_seq_length} tokens with about "
+            f"{self.num_sequences:,} examples packed in them, {self.sequences_per_record:.2f} each")
+
+
+def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: int,
+                  max_predictions_per_seq: int) -> PretrainingRecords:
+  """Looks at the first record of every file and counts them all.
+
+  Args:
+    patterns: comma-separated paths and globs.
+    flag: where they come from, for errors.
+    config: the model that will read them.
+    max_seq_length, max_predictions_per_seq: what the flags say.
+
+  Raises:
+    UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
+      another kind than the first (packed, without masks), or holds values that the model has no place for, e.g. ids
+      of a larger vocabulary.
+  """
+  config.check_sequence_length(max_seq_length, "--max_seq_length")
+  paths = files.expand_patterns(patterns, flag)
+  facts = [records.inspect_first_record(path) for path in paths]
+  first = facts[0].schema
+  schema = dataclasses.replace(first, max_seq_length=max_seq_length,
+                               max_predictions_per_seq=max_predictions_per_seq if first.has_masks else 0)
+  for path, fact in zip(paths, facts, strict=True):
+    _refuse_fault(fact.features, f"--{flag}: the first record of {path}", schema, config)
+    if fact.schema.v2_feature_names != schema.v2_feature_names:
+      raise UserError(f"--{flag}: {paths[0]} and {path} use different feature names (the original's and the Model "
+                      "Garden's): read them in two runs")
+  record_files = RecordFiles(
+      paths=tuple(paths), counts=tuple(records.count_records(path) for path in paths),
+      gzipped=tuple(gzipped.is_gzip(path) for path in paths))
+  return PretrainingRecords(record_files, schema, flag, _count_sequences(paths) if schema.is_packed else (1, 1))
+
+
+def _count_sequences(paths: Sequence[str]) -> tuple[int, int]:
+  """Of records at the beginning of every file, which were shuffled: how many, and how many sequences they hold."""
+  sample = [np.count_nonzero(record["next_sentence_weights"]) for path in paths
+            for record in itertools.islice(records.read_examples(path), max(_SAMPLE // len(paths), 1))]
+  return len(sample), int(sum(sample))
+
+
+def check_all_records(given: PretrainingRecords, parse: Callable, config: BertConfig) -> None:
+  """Reads everything: what `check_records` does with the first record of every file, and the checksums.
+
+  It reads all files once more, so it is done when training has found that something is wrong.
+
+  Args:
+    given: what `check_records` returned.
+    parse: of `parser`, which tells whether a batch is right; what is wrong is found in the batch that is not.
+    config: the model that reads them.
+
+  Raises:
+    UserError: names the file and the number of the record.
+  """
+  import tensorflow as tf
+
+  for path in given.files.paths:
+    for payloads in portions(enumerate(tfrecord.read_records(path), 1), lambda _: 1, _RECORDS_AT_ONCE):
+      try:
+        parse([payload for _, payload in payloads])
+      except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
+        # The latter: the error's text quotes the bytes.
+        for number, payload in payloads:
+          features = records.parse_record(payload, path, number)
+          _refuse_fault(features, f"--{given.flag}: {path}: record {number}", given.schema, config)
+          try:
+            parse([payload])
+          except tf.errors.InvalidArgumentError as error:
+            raise UserError(f"--{given.flag}: {path}: record {number} can't be parsed: "
+                            f"{' '.join(error.message.split())[:200]}") from None
+
+
+def _refuse_fault(features: dict[str, np.ndarray], where: str, schema: Schema, config: BertConfig) -> None:
+  fault = schema.find_fault(features, config.vocab_size, config.type_vocab_size)
+  if fault:
+    raise UserError(f"{where} {fault}")
+
+
+def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> Callable:
+  """A function from serialized records, string [b], to features under the original's names.
+
+  Args:
+    schema: of the records.
+    config: the model that reads them.
+    mask: for records without masks: (features, serialized records, passes int64 [b]) → features with masks.
+
+  Returns:
+    a function of the serialized records and, for `mask`, their passes, that gives int32 tensors (weights: float32),
+    each [b, length]. Of packed records `input_mask` is 1 for tokens as ever, and "sequence_ids" and "position_ids"
+    int32 [b, S] tell what belongs together. The function raises `tf.errors.InvalidArgumentError` where a record has
+    another length, or a value that the model has no place for (`Schema.find_fault`), which compiled lookups would
+    not notice.
+  """
+  import tensorflow as tf
+
+  spec = schema.parse_spec()
+  limits = schema.value_limits(config.vocab_size, config.type_vocab_size)
+  weights = [name for name, (_, dtype) in schema.features.items() if dtype == np.float32]
+  # As unsigned numbers, negative ones are larger than all others: one comparison finds values below and above. The
+  # same holds for the bits of floats, where infinity and NaN are above all finite ones.
+  unsigned_limits = np.array([*limits.values(), *[0x7F800000] * len(weights)], np.uint64)
+
+  def parse(serialized, passes=None):
+    parsed = tf.io.parse_example(serialized, spec)
+    features = {name: parsed[schema.name_in_file(name)] for name in schema.features}
+    largest = [tf.reduce_max(tf.bitcast(features[name], tf.uint64)) for name in limits]
+    largest += [tf.cast(tf.reduce_max(tf.bitcast(features[name], tf.uint32)), tf.uint64) for name in weights]
+    is_right = tf.reduce_all(tf.stack(largest) < unsigned_limits)
+    with tf.control_dependencies([tf.debugging.Assert(is_right, ["a record holds values that can not be"])]):
+      # TPUs have no int64.
+      features = {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else tf.identity(value)
+                  for name, value in features.items()}
+    if mask is not None:
+      features = mask(features, serialized, passes)
+    return _unpack(features) if schema.is_packed else features
+
+  return parse
+
+
+def _unpack(features: dict) -> dict:
+  """Adds what the encoder needs to keep the sequences of a row apart, and checks their numbers."""
+  import tensorflow as tf
+
+  number, begins = features["input_mask"], features["next_sentence_positions"]  # [b, S], [b, K]
+  column = tf.range(tf.shape(number)[1])
+  is_begun = (begins[:, :, None] <= column) & (features["next_sentence_weights"] > 0)[:, :, None]  # [b, K, S]
+  started = tf.reduce_sum(tf.cast(is_begun, tf.int32), axis=1)
+  is_token = number > 0
+  is_right = tf.reduce_all(((number == started) | ~is_token)[:, 1:] & (is_token[:, :-1] | ~is_token[:, 1:])) & (
+      tf.reduce_all(number[:, 0] == 1) & tf.reduce_all(started[:, 0] == 1))
+  with tf.control_dependencies([tf.debugging.Assert(is_right, ["broken sequence numbers"])]):
+    begin = tf.gather(begins, tf.maximum(number - 1, 0), batch_dims=1)  # [b, S]
+  return {**features, "input_mask": tf.cast(is_token, tf.int32), "sequence_ids": number,
+          "position_ids": tf.where(is_token, column - begin, 0)}

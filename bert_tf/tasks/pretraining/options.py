@@ -1,0 +1,119 @@
+"""The options of `run_pretraining.py`."""
+
+import dataclasses
+import re
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import declared_options, option
+from bert_tf.tasks.options import TrainingOptions
+from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
+from modeling.config import BertConfig
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingOptions(TrainingOptions):
+  """Pre-training."""
+
+  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.")
+  phases: str | None = option(
+      None, "Instead of --input_file: LENGTH:SHARE:RECORDS,... trains on several lengths one after the other, e.g. the "
+      "paper's 128:0.9:records128/*,512:0.1:records512/*. SHARE is that of the steps; LENGTHxBATCH, as in 512x64, has "
+      "another batch size than --train_batch_size. Each phase is evaluated on the files of --eval_file of its length.")
+  eval_file: str | None = option(
+      None, "Held-out records to evaluate on; without it evaluation reads --input_file.")
+  max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
+  max_predictions_per_seq: int = option(
+      20, "Masked positions of an example; must be that of the records.", minimum=1)
+  masked_lm_prob: float = option(
+      0.15, "Share of the tokens to predict, for records without masks (--dynamic_masking), as are the next two.",
+      minimum=0, maximum=1)
+  masking: str = option(DEFAULT_RATIOS, "Of the tokens to predict, the percentages that become [MASK], a random token, "
+                        "or stay.")
+  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
+  initializer_range: float | None = option(
+      None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
+      "see docs/pretraining.md.", above=0, default_text="that of the configuration")
+  do_eval: bool = option(False, "Evaluate at the end.")
+  eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
+  num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1)
+  num_warmup_steps: int = option(10_000, "Steps over which the learning rate rises.", minimum=0)
+  eval_steps: int = option(0, "Steps between evaluations while training; 0 for none.", minimum=0)
+  max_eval_steps: int | None = option(
+      None, "Batches of an evaluation.", minimum=1, default_text="all of --eval_file; 100 where there is none")
+  next_sentence_prediction: bool = option(
+      True, "Train the next-sentence task too; false for records made without.")
+
+  @property
+  def losses(self) -> tuple[str, ...]:
+    """Names of the parts of the loss."""
+    return ("masked_lm", "next_sentence") if self.next_sentence_prediction else ("masked_lm",)
+
+  @property
+  def evaluation_batches(self) -> int | None:
+    """Batches of an evaluation; None for all there are."""
+    # The original's default where evaluation reads the training data.
+    return self.max_eval_steps if self.max_eval_steps or self.eval_file else 100
+
+  def phase_options(self) -> list[tuple["PretrainingOptions", int, int]]:
+    """The options of each phase, the step it begins at and its last one; one phase where --phases is not given.
+
+    Raises:
+      UserError: --phases is not what it should be.
+    """
+    if self.phases is None:
+      return [(self, 0, self.num_train_steps)]
+    found, total, first = [], 0.0, 0
+    for text in self.phases.split(","):
+      matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:([\d.]+):(.+?)\s*", text)
+      if not matched or not int(matched[1]) or matched[2] == "0" or not _is_number(matched[3]):
+        raise UserError(f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "
+                        "LENGTHxBATCH for a batch size of its own")
+      total += float(matched[3])
+      last = round(min(total, 1.0) * self.num_train_steps)
+      if last <= first:
+        raise UserError(f"--phases={text}: this phase has no step of --num_train_steps={self.num_train_steps}")
+      found.append((self.replace(
+          input_file=matched[4], max_seq_length=int(matched[1]), phases=None,
+          train_batch_size=int(matched[2] or self.train_batch_size)), first, last))
+      first = last
+    if abs(total - 1) > 1e-6:
+      raise UserError(f"--phases={self.phases}: the shares add up to {total:g}, they must add up to 1")
+    return found
+
+  def adapt(self, config: BertConfig) -> BertConfig:
+    """With the dropout rates and the initial weights that were asked for."""
+    config = super().adapt(config)
+    return config if self.initializer_range is None else dataclasses.replace(
+        config, initializer_range=self.initializer_range)
+
+  def paths(self) -> tuple[str, ...]:
+    """As in all runs, and the records of the phases."""
+    return super().paths() + tuple(phase.input_file for phase, _, _ in self.phase_options() if self.phases)
+
+  def check(self) -> None:
+    super().check()
+    if (self.input_file is None) == (self.phases is None):
+      raise UserError("--input_file or --phases must be given" if self.phases is None else
+                      "--input_file and --phases contradict each other: --phases names the records of every phase")
+    self.phase_options()
+    MaskingRatios.parse(self.masking)
+    if self.sweep:
+      raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
+    if not (self.do_train or self.do_eval):
+      raise UserError("nothing to do: give --do_train, --do_eval or both")
+    # The default, which is for 100,000 steps, is the original's: a shorter run that leaves it is told at its start.
+    default = next(one.default for one in declared_options(type(self)) if one.name == "num_warmup_steps")
+    if self.do_train and self.num_warmup_steps > self.num_train_steps and (
+        "num_warmup_steps" in self.given or self.num_warmup_steps != default):
+      raise UserError(f"--num_warmup_steps={self.num_warmup_steps} is more than --num_train_steps="
+                      f"{self.num_train_steps}: the learning rate would never reach --learning_rate")
+    if self.profile_steps and self.profile_steps[1] > self.num_train_steps:
+      raise UserError(f"--profile_steps={self.profile_steps[0]},{self.profile_steps[1]} goes beyond the end of "
+                      f"training, --num_train_steps={self.num_train_steps}")
+
+
+def _is_number(text: str) -> bool:
+  try:
+    return float(text) > 0
+  except ValueError:
+    return False

@@ -1,0 +1,235 @@
+"""Pre-training: masked LM and next sentence (section 3.1 and A.2 of the paper).
+
+Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`.
+"""
+
+from collections.abc import Callable, Mapping
+
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.eval_results import describe_evaluation, write_eval_results
+from bert_tf.tasks.pretraining import data
+from bert_tf.tasks.pretraining.baselines import measure_baselines
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.phases import find_phases
+from bert_tf.tasks.pretraining.report import SamplePredictions, plan
+from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
+from bert_tf.tasks.run import Run
+from bert_tf.tasks.task import Stage, Task
+from bert_tf.training.devices import Devices
+from bert_tf.training.inputs import evaluation_dataset, training_dataset
+from bert_tf.training.loop import LoopOptions
+from bert_tf.training.prediction import EvaluationPass
+from bert_tf.training.step import Objective
+from modeling.causal_lm import BertForCausalLm, causal_lm_counts
+from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.load import config_for, read_checkpoint, step_of
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.config import BertConfig
+from modeling.memory import batch_bytes, check_memory
+from modeling.optimizer import WarmupDecay
+from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
+
+
+def run(options: PretrainingOptions) -> int:
+  """What `run_pretraining.py` does; see `bert_tf/tasks/run.py`."""
+  return driver.run(PretrainingTask, options)
+
+
+def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
+                   mask_id: int | None = None) -> Objective:
+  """Pre-training as the training step sees it.
+
+  Args:
+    model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
+    losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+    mask_id: of [MASK], see `pretraining_sums`.
+  """
+  if isinstance(model, BertForCausalLm):
+    losses = tuple("next_token" if part == "masked_lm" else part for part in losses)
+    return Objective(losses=losses, counts=causal_lm_counts, sums=model.sums,
+                     metrics=lambda sums: pretraining_metrics(sums, losses))
+  return Objective(
+      losses=losses, counts=pretraining_counts,
+      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
+      metrics=lambda sums: pretraining_metrics(sums, losses))
+
+
+class PretrainingTask(Task):
+  """Records, checked against flags and model.
+
+  Attributes:
+    mask_id: of [MASK] in the records; None where there is none.
+
+  Raises:
+    UserError: see `data.py` and `vocabulary.py` here; there is no configuration; nothing is to be trained and there
+      are no weights.
+  """
+
+  options: PretrainingOptions
+  shown_metric = "masked_lm_accuracy"
+  reports_every_evaluation = True
+
+  def __init__(self, options: PretrainingOptions):
+    self.options = options
+    self.notes = []
+    self.optional_heads = () if options.next_sentence_prediction else ("next_sentence",)
+    given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
+    self.config = options.adapt(_config(options, given))
+    if self.config.causal:
+      self.shown_metric = "next_token_accuracy"
+      self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
+    self.phases = find_phases(options, self.config)
+    own = options.output_dir
+    self.start = given
+    if not options.do_train and latest_checkpoint(own) is not None:
+      self.start = read_checkpoint(latest_checkpoint(own))
+      self.start_step = step_of(self.start)
+    elif not options.do_train and given is None:
+      raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
+    self._find_vocabulary()
+    self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
+    # By the number of the phase.
+    self._evaluation_passes: dict[int, EvaluationPass] = {}
+    self._samples: dict[int, SamplePredictions] = {}
+
+  def _training_phase(self, step: int) -> int:
+    """The phase that the step after `step` updates belongs to; at the end of the run the last one."""
+    return next((number for number, phase in enumerate(self.phases) if step < phase.last_step), len(self.phases) - 1)
+
+  def _evaluated_phase(self, step: int) -> int:
+    """The phase that an evaluation after `step` updates belongs to."""
+    return self._training_phase(max(step - 1, 0))
+
+  def _find_vocabulary(self) -> None:
+    options = self.options
+    own = latest_checkpoint(options.output_dir) if options.do_train else None
+    groups: dict[str, list[str]] = {}
+    for phase in self.phases:
+      for given in dict.fromkeys((phase.train_records, phase.eval_records)):
+        groups.setdefault(given.flag, []).extend(given.files.paths)
+    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
+    self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
+    self.mask_id = found.mask_id
+    self.vocab_file = found.vocabulary.path if found.vocabulary else None
+    self.notes += found.notes
+
+  @property
+  def can_evaluate(self) -> bool:
+    return self.options.do_eval or self.options.eval_steps > 0
+
+  def make_model(self, dtype: str) -> BertForPreTraining:
+    make = BertForCausalLm if self.config.causal else BertForPreTraining
+    return make(self.config, seed=self.options.seed, dtype=dtype)
+
+  def objective(self, model: BertForPreTraining) -> Objective:
+    return make_objective(model, self.options.losses, self.mask_id)
+
+  def schedule(self) -> WarmupDecay:
+    options = self.options
+    return WarmupDecay(options.learning_rate, options.num_train_steps, options.num_warmup_steps, options.lr_schedule)
+
+  def loop_options(self) -> LoopOptions:
+    options = self.options
+    return LoopOptions(
+        num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
+        eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric,
+        stage_ends=tuple(phase.last_step for phase in self.phases))
+
+  def stage(self, run: Run) -> Stage:
+    number = self._training_phase(run.step)
+    phase, (parse, _) = self.phases[number], self._parsers[number]
+    sizes, strategy, begin = phase.batch_sizes(run.devices), run.devices.strategy, run.examples
+    name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
+            f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
+    return Stage(
+        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example,
+        lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+            phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
+
+  def batches(self) -> list[tuple[int, float]]:
+    return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]
+
+  def check_devices(self, devices: Devices) -> None:
+    super().check_devices(devices)
+    replicas = devices.strategy.num_replicas_in_sync
+    if self.can_evaluate and self.options.eval_batch_size % replicas:
+      raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
+                      f"a multiple of {replicas}")
+    if self.can_evaluate:
+      longest = max(phase.options.max_seq_length for phase in self.phases)
+      check_memory(batch_bytes(self.options.eval_batch_size * longest),
+                   f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
+
+  def evaluate(self, run: Run) -> dict[str, float]:
+    number = self._evaluated_phase(run.step)
+    if number not in self._evaluation_passes:
+      self._evaluation_passes[number] = self._make_pass(run, number)
+    return self._evaluation_passes[number]()
+
+  def _make_pass(self, run: Run, number: int) -> EvaluationPass:
+    strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
+    given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
+    batches = -(-given.num_examples // size)
+
+    def evaluation_data():
+      return strategy.distribute_datasets_from_function(
+          lambda context: evaluation_dataset(given, parse, size, context, most))
+
+    return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
+                          run.devices.jit_compile, run.check_stop)
+
+  def show_evaluation(self, run: Run) -> None:
+    if self.vocabulary is None or self.config.causal:
+      return
+    number = self._evaluated_phase(run.step)
+    if number not in self._samples:
+      self._samples[number] = SamplePredictions(
+          run.model, self.phases[number].eval_records.files, self._parsers[number][1], self.vocabulary,
+          held_out=self.options.eval_file is not None)
+    tf.summary.text("eval/samples", self._samples[number].describe())
+
+  def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
+    options, number = self.options, self._evaluated_phase(run.step)
+    given = self.phases[number].eval_records
+    if self.config.causal:
+      write_eval_results(options.output_dir, run.step, metrics)
+      run.log(describe_evaluation(options.output_dir, given.num_sequences, metrics))
+      return
+    baselines = measure_baselines(evaluation_dataset(
+        given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
+        options.evaluation_batches).as_numpy_iterator(), self.mask_id)
+    results = {**metrics, **baselines.metrics()}
+    write_eval_results(options.output_dir, run.step, results)
+    run.log(describe_evaluation(options.output_dir, given.num_sequences, results))
+    run.log(baselines.describe(metrics, self.vocabulary))
+
+  def plan(self, run: Run) -> str:
+    return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)
+
+  def finished(self, run: Run) -> str:
+    return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
+            "longer schedule)")
+
+  def explain(self, error: Exception, log: Callable[[str], None]) -> None:
+    if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,
+                          UnicodeDecodeError)):
+      log("reading failed; looking for the record that is wrong")
+      for phase, parsers in zip(self.phases, self._parsers, strict=True):
+        for given, parse in zip((phase.train_records, phase.eval_records), parsers, strict=True):
+          data.check_all_records(given, parse, self.config)
+
+
+def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:
+  if options.bert_config_file:
+    return config_for(given, options.bert_config_file)
+  if latest_checkpoint(options.output_dir) is not None:
+    own = read_checkpoint(latest_checkpoint(options.output_dir)).config
+    if own is not None:
+      return own
+  if given is not None and given.config is not None:
+    return given.config
+  raise UserError("--bert_config_file must be given (or an --init_checkpoint with a bert_config.json beside it)")

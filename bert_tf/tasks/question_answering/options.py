@@ -1,0 +1,66 @@
+"""The options of `run_squad.py`."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
+from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.tasks.question_answering.settings import SETTINGS, SquadSettings
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadOptions(SquadSettings, FineTuningOptions):
+  """Question answering."""
+
+  train_file: str | None = option(None, "SQuAD file to train on.")
+  predict_file: str | None = option(
+      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.")
+  skip_bad_answers: bool = option(
+      False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
+  verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
+  ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
+  question: str | None = option(None, "Answer this question about --context and print the best answers.")
+  context: str | None = option(None, "The text that --question is about.")
+  context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.")
+
+  def required(self) -> list[str]:
+    return [name for name in super().required() if not (name == "output_dir" and self.ensemble and self.asks)]
+
+  @property
+  def asks(self) -> bool:
+    """Whether there is a single question."""
+    return self.question is not None
+
+  @property
+  def predicts(self) -> bool:
+    return self.do_predict or self.asks
+
+  @property
+  def given_settings(self) -> Mapping[str, object]:
+    """The settings that were chosen, on the command line or in Python; the others are those of the run."""
+    defaults = SquadSettings()
+    return {name: getattr(self, name) for name in SETTINGS
+            if name in self.given or getattr(self, name) != getattr(defaults, name)}
+
+  def check(self) -> None:
+    super().check()
+    if not (self.do_train or self.do_predict or self.asks):
+      raise UserError("nothing to do: give --do_train, --do_predict or both, or --question with --context")
+    if self.asks and (self.do_train or self.do_predict):
+      raise UserError("--question is for a trained model alone: leave --do_train and --do_predict out")
+    if self.asks != (self.context is not None or self.context_file is not None):
+      raise UserError("--question and --context (or --context_file) belong together: give both")
+    if self.context is not None and self.context_file is not None:
+      raise UserError("--context and --context_file are two texts: give one of them")
+    if self.do_train and not self.train_file:
+      raise UserError("--do_train needs --train_file")
+    if self.do_predict and not self.predict_file:
+      raise UserError("--do_predict needs --predict_file")
+    if not self.ensemble:
+      return
+    if self.do_train or self.init_checkpoint:
+      raise UserError("--ensemble predicts with trained runs: leave --do_train and --init_checkpoint out")
+    if len({os.path.abspath(directory) for directory in self.ensemble}) < max(len(self.ensemble), 2):
+      raise UserError(f"--ensemble={','.join(self.ensemble)}: two or more different runs are expected")

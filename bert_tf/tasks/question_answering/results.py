@@ -1,0 +1,121 @@
+"""From logits to answers, scores and files, the same while training and afterwards.
+
+Input: windows and their logits. Output: the files of the original, and the official scores.
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from bert_tf.common.markdown import table
+from bert_tf.evaluation import squad_files
+from bert_tf.evaluation.squad_answers import QuestionAnswers, find_answers
+from bert_tf.evaluation.squad_scores import collect_null_odds, f1_by_question, score, tune_threshold
+from bert_tf.tasks.eval_results import describe_evaluation, write_eval_results
+from bert_tf.tasks.question_answering.data import SquadSplit
+from bert_tf.tasks.question_answering.settings import TUNED_ON, SquadSettings
+
+# Of the answers that TensorBoard shows.
+_MOST_SHOWN = 10
+_MOST_CHARACTERS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+  """The answers to all questions of a file.
+
+  Attributes:
+    split: the questions.
+    results: what was found for each, in their order.
+    settings: with the threshold that chose among it.
+    metrics: the official scores; None where the file does not tell the right answers.
+  """
+
+  split: SquadSplit
+  results: list[QuestionAnswers]
+  settings: SquadSettings
+  metrics: dict[str, float] | None
+
+  @property
+  def answers(self) -> dict[str, str]:
+    """id → text."""
+    threshold = self.settings.null_score_diff_threshold
+    return {result.id: result.choose(threshold).text for result in self.results}
+
+  @property
+  def places(self) -> list[str]:
+    """Where each answer begins, in words; the same for all questions if the model looks at no question."""
+    chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
+    return ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+
+  def markdown(self) -> str:
+    """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
+    shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
+    answers = self.answers
+    f1 = f1_by_question(shown, answers)
+    rows = []
+    for question in shown.questions:
+      score = f1[question.id]
+      right = " / ".join(dict.fromkeys(one.text for one in question.answers)) or "(no answer)"
+      rows.append(("✓" if score == 1 else f"F1 {score:.0%}" if score else "✗", question.text,
+                   answers[question.id] or "(no answer)", right))
+    return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
+
+
+def main_metric(settings: SquadSettings) -> str:
+  """What checkpoints are compared by."""
+  return "best_f1" if settings.version_2_with_negative else "f1"
+
+
+def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool
+                     ) -> Answered:
+  """Finds and scores the answers.
+
+  Args:
+    split: the questions.
+    logits: of starts and ends, float32 [T] each.
+    settings: how answers are chosen.
+    tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
+  """
+  results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
+  if tune and split.is_scorable and settings.version_2_with_negative:
+    settings = settings.with_threshold(tune_threshold(split.data, results),
+                                       TUNED_ON + os.path.basename(split.data.path))
+  answered = Answered(split, results, settings, None)
+  if not split.is_scorable:
+    return answered
+  version_2 = settings.version_2_with_negative
+  metrics = score(split.data, answered.answers, None, version_2)
+  if version_2:
+    # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
+    spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
+    best = score(split.data, spans, collect_null_odds(results), version_2)
+    metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
+  return dataclasses.replace(answered, metrics=metrics)
+
+
+def write(directory: str, answered: Answered, step: int) -> str:
+  """Writes the files of a prediction; returns what was written, for the user."""
+  settings = answered.settings
+  squad_files.write_predictions(directory, answered.results, settings.null_score_diff_threshold)
+  lines = [f"predicted {answered.split.describe()} of {answered.split.data.path}: "
+           f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
+  if settings.version_2_with_negative:
+    lines.append(describe_threshold(settings))
+  if answered.metrics is not None:
+    write_eval_results(directory, step, answered.metrics)
+    lines.append(describe_evaluation(directory, len(answered.results), answered.metrics))
+    if "best_f1_thresh" in answered.metrics:
+      lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
+                   "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
+                   "chosen, lies midway between two questions' odds")
+  else:
+    lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
+  return "\n".join(lines)
+
+
+def describe_threshold(settings: SquadSettings) -> str:
+  """Which threshold decides between an answer and none."""
+  return (f"null_score_diff_threshold {settings.null_score_diff_threshold:.4f} "
+          f"({settings.null_score_diff_threshold_is})")

@@ -1,0 +1,217 @@
+"""Answers to questions as parts of texts: SQuAD v1.1 and v2.0 (sections 4.2 and 4.3 of the paper).
+
+Input: windows (`bert_tf/tasks/question_answering/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`,
+with answers and scores (`bert_tf/tasks/question_answering/results.py`).
+"""
+
+import os
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common import files, json_files
+from bert_tf.common.progress import Progress
+from bert_tf.evaluation.squad_files import describe_choices, format_nbest
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.degenerate import Predicted
+from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_context, read_predicted, read_training
+from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.tasks.question_answering.results import Answered, answer_questions, describe_threshold, main_metric, write
+from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
+from bert_tf.tasks.run import Run
+from bert_tf.tasks.task import FineTuningTask
+from bert_tf.training.devices import Devices
+from bert_tf.training.step import Objective
+from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
+from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.losses import example_weights
+from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
+
+# float32 [T] each: of the starts and the ends, the windows concatenated.
+Logits = tuple[np.ndarray, np.ndarray]
+
+OUTPUTS = ("start_logits", "end_logits")
+# Answers shown to a single question where --n_best_size is not given.
+_SHOWN = 5
+
+
+def run(options: SquadOptions) -> int:
+  """What `run_squad.py` does; see `bert_tf/tasks/run.py`."""
+  if options.ensemble:
+    from bert_tf.tasks.question_answering.ensemble import predict_together
+
+    return predict_together(options)
+  return driver.run(SquadTask, options)
+
+
+def make_objective(model: BertForQuestionAnswering) -> Objective:
+  """The two cross-entropies as the training step sees them."""
+  return Objective(
+      losses=("span",), counts=lambda features: {"span_count": tf.reduce_sum(example_weights(features))},
+      sums=lambda features, dropout: span_sums(model(features, dropout=dropout), features), metrics=span_metrics)
+
+
+class SquadTask(FineTuningTask):
+  """Questions, contexts and how they are read.
+
+  Attributes:
+    settings: of windows and answers; the threshold changes when it is tuned.
+    prediction_split: the questions to answer; None where there are none.
+
+  Raises:
+    UserError: see `bert_tf/tasks/question_answering/data.py`.
+  """
+
+  options: SquadOptions
+
+  token_outputs = OUTPUTS
+  evaluation_state = ("_answered",)
+
+  def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
+               settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
+    super().__init__(options, checkpoint)
+    self.prints_only = options.asks
+    self.settings = settings or self._choose_settings()
+    self.settings.check_model(self.config)
+    tokenizer = self.checkpoint.tokenizer
+    train = None
+    if options.do_train:
+      train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers,
+                            options.max_train_examples)
+      self.train_examples = train.examples
+      self._num_train_questions = len(train.data.questions)
+    self.prediction_split = prediction_split or read_prediction_split(options, self.settings, tokenizer)
+    splits = [split for split in (train, self.prediction_split) if split is not None]
+    if not options.asks:
+      self.notes += [line for split in splits for line in split.notes]
+    if options.do_train and self.prediction_split is not None and not self.prediction_split.is_scorable:
+      self.notes.append(f"{self.prediction_split.data.path} does not tell the right answers: no evaluation while "
+                        "training, the last weights are kept")
+    self.description = self.settings.to_task()
+    self.main_metric = main_metric(self.settings)
+    # Of the last evaluation or prediction.
+    self._answered: Answered | None = None
+
+  def _choose_settings(self) -> SquadSettings:
+    options, task = self.options, self.checkpoint.task
+    if not options.do_train:
+      return choose_settings(options.given_settings, task)
+    # What is trained further from another run's weights has no threshold yet, nor has a run that was given one before.
+    own_task = task if self.is_own_checkpoint else None
+    settings = choose_settings(options.given_settings, own_task, threshold_only=True)
+    was_tuned = settings.null_score_diff_threshold_is.startswith(TUNED_ON)
+    return settings if was_tuned else choose_settings(options.given_settings, None)
+
+  @property
+  def max_seq_length(self) -> int:
+    return self.settings.max_seq_length
+
+  @property
+  def num_train_examples(self) -> int:
+    return self._num_train_questions if self.options.original_batches else super().num_train_examples
+
+  @property
+  def can_evaluate(self) -> bool:
+    return self.prediction_split is not None and self.prediction_split.is_scorable
+
+  def make_model(self, dtype: str) -> BertForQuestionAnswering:
+    return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
+
+  def objective(self, model: BertForQuestionAnswering) -> Objective:
+    return make_objective(model)
+
+  def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
+    return dict(zip(OUTPUTS, model(features), strict=True))
+
+  def logits(self, run: Run, what: str) -> Logits:
+    """Of all windows of the prediction split, with a progress line that begins with `what`."""
+    split = self.prediction_split
+    if not len(split.windows):
+      return np.zeros(0, np.float32), np.zeros(0, np.float32)
+    with Progress(what, len(split.windows), "windows") as progress:
+      outputs = run.predict(split.examples, progress.advance)
+    return outputs["start_logits"], outputs["end_logits"]
+
+  def evaluate(self, run: Run) -> dict[str, float]:
+    self._answered = self._answer(self.logits(run, "evaluating"))
+    self.description |= self._answered.settings.to_task()
+    return self._answered.metrics
+
+  def predictions(self) -> dict[str, Predicted]:
+    if self._answered is None:
+      return {}
+    split = self._answered.split
+    return {os.path.basename(split.data.path): Predicted(
+        self._answered.places, [question.answers[0].start if question.answers else None
+                                for question in split.data.questions] if split.is_scorable else None, "questions")}
+
+  def show_evaluation(self, run: Run) -> None:
+    tf.summary.text("eval/answers", self._answered.markdown())
+
+  def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
+    """Scores are written with the predictions."""
+
+  def best_loaded(self, run: Run) -> None:
+    """The threshold is the one that was tuned with the best weights."""
+    best = os.path.join(self.options.output_dir, BEST_DIRECTORY, TASK_FILE)
+    self.settings = choose_settings({}, json_files.read_object(best))
+    self._keep_threshold(run)
+
+  def predict(self, run: Run) -> None:
+    if self.options.asks:
+      show_answers(self._answer(self.logits(run, "reading")), self.options, run.log)
+      return
+    if not run.is_evaluated:
+      self._answered = self._answer(self.logits(run, "predicting"))
+      run.note_evaluation(self._answered.metrics)
+    if self._answered.settings != self.settings:
+      self.settings = self._answered.settings
+      self._keep_threshold(run)
+    write_files(self.options, self._answered, run.weights_step, run.devices, run.log)
+
+  def _answer(self, logits: Logits) -> Answered:
+    # A threshold that was tuned before is used on other files as it is, or their scores would be flattered.
+    origin = self.settings.null_score_diff_threshold_is
+    return answer_questions(self.prediction_split, logits, self.settings,
+                            tune=origin == DEFAULT or (self.options.do_train and origin != GIVEN))
+
+  def _keep_threshold(self, run: Run) -> None:
+    """The threshold in task.json, beside the last and the best weights; in no other run's directory."""
+    directory = self.options.output_dir
+    if not run.devices.is_chief:
+      return
+    for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
+      if files.exists(path):
+        json_files.write(path, {**json_files.read_object(path), **self.settings.threshold()})
+
+
+def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
+  """The questions that the options ask for."""
+  if options.asks:
+    context = options.context if options.context_file is None else read_context(options.context_file)
+    return one_question(options.question, context, settings, tokenizer)
+  if options.predict_file and (options.do_predict or options.eval_steps != 0):
+    return read_predicted(options.predict_file, settings, tokenizer, options.max_predict_examples)
+  return None
+
+
+def write_files(options: SquadOptions, answered: Answered, step: int, devices: Devices, log: Callable[[str], None]
+                ) -> None:
+  """All files of a prediction, and what the user is told."""
+  if options.verbose_logging:
+    for line in describe_choices(answered.results, answered.settings.null_score_diff_threshold):
+      log(line)
+  if devices.is_chief:
+    log(write(options.output_dir, answered, step))
+
+
+def show_answers(answered: Answered, options: SquadOptions, log: Callable[[str], None]) -> None:
+  """The answers to a single question."""
+  (result,) = answered.results
+  log(format_nbest(result, options.n_best_size if "n_best_size" in options.given else _SHOWN))
+  if result.null_odds is not None:
+    chosen = result.choose(answered.settings.null_score_diff_threshold)
+    log(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds {result.null_odds:.4f}, "
+        f"{describe_threshold(answered.settings)}")

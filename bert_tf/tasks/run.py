@@ -1,0 +1,361 @@
+"""The way of every run: check → devices → model → restore or initialise → train → evaluate → predict → write.
+
+Input: a task (`bert_tf/tasks/task.py`) and its options. Output: a run directory. `bert_tf/training/loop.py` has the
+steps in between.
+"""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import flags_table
+from bert_tf.tasks import selection
+from bert_tf.tasks.degenerate import describe_degenerate
+from bert_tf.tasks.eval_results import add_degenerate
+from bert_tf.tasks.options import DeviceOptions, TrainingOptions
+from bert_tf.tasks.task import Stage, Task, count_parameters
+from bert_tf.training import checkpoints, run_directory
+from bert_tf.training.devices import Devices, TpuOptions, set_up
+from bert_tf.training.examples import Examples
+from bert_tf.training.loop import LoopOptions, train
+from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
+from bert_tf.training.prediction import Prediction
+from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
+from bert_tf.training.signals import Interrupted, StopSignal
+from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.checkpoints.lora import LoraWeights, lora_matrices
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.checkpoints.weights import HEADS, original_names
+from modeling.encoder import freeze_embeddings, freeze_layers
+from modeling.optimizer import WarmupDecay
+
+
+def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
+  """Checks everything, then trains, evaluates and predicts; several values of an option are a selection.
+
+  Args:
+    make_task: options → the task, with its data read and checked.
+    options: of the run.
+
+  Returns:
+    the process's exit status: 0, also when it was interrupted and can be resumed.
+
+  Raises:
+    UserError: see the task and `training`; another process writes in the output directory.
+  """
+  options.check()
+  combinations = options.combinations()
+  task = make_task(options)
+  if len(combinations) > 1:
+    selection.check(task)
+  if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
+    raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
+  if not task.prints_only:
+    files.make_output_directory(options.output_dir, "output_dir")
+  devices = set_up_devices(options, options.paths())
+  tasks = [task.with_options(combination) for combination in combinations]
+  for one in tasks:
+    one.check_devices(devices)
+  log = printer(devices.is_chief)
+  for note in task.notes:
+    log(note)
+  # The chief writes for all processes of a cluster.
+  lock = (run_directory.lock(options.output_dir) if devices.is_chief and not task.prints_only else
+          contextlib.nullcontext())
+  try:
+    with lock:
+      if len(tasks) == 1:
+        run_once(tasks[0], devices, log)
+      else:
+        selection.select(make_task, task, tasks, devices, log, run_once)
+  except Interrupted as interruption:
+    log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
+  except (tf.errors.OpError, UnicodeDecodeError) as error:
+    # The latter: an error whose text quotes bytes of the data.
+    if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
+      raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
+                      "machines to resume from the last checkpoint") from None
+    task.explain(error, log)
+    raise
+  return 0
+
+
+def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
+  """The devices that the options ask for, see `devices.set_up`."""
+  tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
+  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths)
+
+
+def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
+  """One run, from its options to its files."""
+  options = task.options
+  if options.do_train:
+    for change in run_directory.changed_flags(options.output_dir, options.values()):
+      log(f"changed since the last run in {options.output_dir}: {change}")
+  one = Run(task, devices, log)
+  if options.do_train:
+    one.train()
+  with one.stop.listening(log):
+    if options.do_eval:
+      metrics = one.evaluation()
+      if devices.is_chief:
+        task.write_evaluation(one, metrics)
+    if options.predicts:
+      task.predict(one)
+  warning = describe_degenerate(task) if one.is_evaluated else None
+  if warning:
+    log(f"warning: {warning}")
+    if devices.is_chief and options.output_dir:
+      add_degenerate(options.output_dir, one.weights_step, warning)
+  return one
+
+
+class Run:
+  """A model in its run directory: restored, or initialised from a checkpoint.
+
+  Attributes:
+    model: with its weights.
+    devices: what it runs on.
+    stop: the signals.
+    weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
+    metrics: of the last evaluation; None before the first.
+
+  Raises:
+    UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
+  """
+
+  def __init__(self, task: Task, devices: Devices, log: Callable[[str], None]):
+    options = task.options
+    self.task, self.devices, self.log = task, devices, log
+    self.stop = StopSignal()
+    self.metrics: dict[str, float] | None = None
+    self._evaluated_step: int | None = None
+    # (step, metrics, what the task keeps) of the best evaluation of this process.
+    self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
+    self._state = TrainingState()
+    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
+    self._note = (lambda line: None) if task.prints_only else log
+    if options.output_dir:
+      run_directory.check_same_model(options.output_dir, task.config)
+    with devices.strategy.scope():
+      self.model = task.make_model(devices.dtype)
+      self.model.build_weights()
+      self.model.encoder.recompute = options.recompute
+      # What is trained further are merged weights, as in every other program; so is what is evaluated only.
+      if options.do_train and options.lora:
+        self.model.encoder.enable_lora(**options.lora)
+        self._lora = LoraWeights(self.model)
+      freeze_layers(self.model, options.freeze_layers)
+      if options.freeze_embeddings:
+        freeze_embeddings(self.model)
+      restored = self._restore() if options.do_train else None
+      if restored:
+        self._note(f"resuming from {restored}, step {self.step}")
+      elif task.start is not None:
+        self._load_start()
+      elif options.do_train:
+        self._note("no --init_checkpoint: all weights are random")
+    if not options.do_train:
+      self._state.step.assign(task.start_step)
+    self.weights_step = self.step
+    if devices.is_chief and options.do_train:
+      self._describe(options.output_dir)
+
+  @property
+  def step(self) -> int:
+    """Updates made."""
+    return self._state.step_number
+
+  @property
+  def examples(self) -> int:
+    """Training examples seen: the place in their stream."""
+    return int(self._state.examples.numpy())
+
+  @property
+  def reports(self) -> Reports:
+    """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
+    if self._reports is None:
+      self._reports = Reports(self.task.options.output_dir, self.devices.is_chief, self.step, self.log)
+    return self._reports
+
+  def train(self) -> None:
+    """Trains to the end and takes the best weights, where evaluations have chosen some.
+
+    Raises:
+      Interrupted: a signal came; what was trained is saved.
+      UserError: see `loop.train`.
+    """
+    task, options = self.task, self.task.options
+    loop_options = task.loop_options()
+    if task.main_metric is not None:
+      self._best = checkpoints.BestCheckpoint(
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
+          self._lora)
+    schedule = task.schedule()
+    is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
+    self.log(task.finished(self) if is_finished else task.plan(self))
+    self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
+    try:
+      while True:
+        stage = task.stage(self)
+        if stage.name:
+          self.log(stage.name)
+        self._train_stage(stage, loop_options, schedule)
+        if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
+          break
+    except Interrupted as interruption:
+      raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
+    self.weights_step = self.step
+    if not is_finished:
+      self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
+    if self.step < loop_options.num_train_steps:
+      self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
+               f"step {self._best.record['step']}")
+    self._load_best()
+
+  def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
+    task, options, devices = self.task, self.task.options, self.devices
+    training_step = TrainingStep(
+        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
+        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
+    train(training_step, stage.make_dataset, self._state, devices,
+          dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example),
+          self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+          self.evaluate if loop_options.eval_steps else None,
+          self._ends_early if options.early_stopping_patience else None)
+
+  def _ends_early(self) -> bool:
+    """Whether the best evaluation is followed by as many others as --early_stopping_patience says.
+
+    A function of what is on disk, so that a run that was stopped ends where it would have ended.
+    """
+    patience = self.task.options.early_stopping_patience
+    if not patience or self._best.record is None:
+      return False
+    return self.reports.evaluations_after(self._best.record["step"]) >= patience
+
+  def evaluate(self) -> dict[str, float]:
+    """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
+    self.metrics = self.task.evaluate(self)
+    self._evaluated_step = self.step
+    if self.devices.is_chief:
+      if self._best is not None:
+        self._best.update(self.metrics)
+        # Several processes must all evaluate or none, and only this one knows which was the best.
+        if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
+          kept = {name: getattr(self.task, name) for name in self.task.evaluation_state}
+          self._best_evaluation = self.step, self.metrics, kept
+      with self.reports.showing(EVAL, self.step):
+        self.task.show_evaluation(self)
+    self.reports.evaluation(self.step, self.metrics)
+    warning = describe_degenerate(self.task)
+    if warning:
+      self.reports.log(f"step {self.step}: {warning}")
+    return self.metrics
+
+  def evaluation(self) -> dict[str, float]:
+    """Metrics of the weights as they are: those of the last evaluation where it was of the same weights."""
+    if self._evaluated_step != self.weights_step:
+      if self.task.reports_every_evaluation:
+        return self.evaluate()
+      self.metrics = self.task.evaluate(self)
+      self._evaluated_step = self.weights_step
+    return self.metrics
+
+  def note_evaluation(self, metrics: dict[str, float] | None) -> None:
+    """The task has evaluated the weights as they are by itself; without metrics where no right answers are known."""
+    self.metrics, self._evaluated_step = metrics, self.weights_step
+
+  @property
+  def is_evaluated(self) -> bool:
+    """Whether the last evaluation was of these weights."""
+    return self._evaluated_step == self.weights_step
+
+  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+    if self._prediction is None:
+      task = self.task
+      self._prediction = Prediction(
+          lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
+          task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
+          self.check_stop)
+    return self._prediction(examples, advance)
+
+  def check_stop(self) -> None:
+    """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
+    if self.devices.num_workers == 1:
+      self.stop.check()
+
+  def describe_model(self) -> str:
+    """Sizes and parameters."""
+    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
+    frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
+    return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+            f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
+
+  def _restore(self) -> str | None:
+    options = self.task.options
+    run_directory.check_same_lora(options.output_dir, options.values())
+    variables = original_names(self.model) | lora_matrices(self.model)
+    trained = {name: one.value for name, one in variables.items() if one.trainable}
+    self._optimizer = AdamWeightDecay(
+        trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
+        bias_correction=options.optimizer_bias_correction,
+        rate_factors=layerwise_factors(list(trained), options.layerwise_lr_decay))
+    if self.devices.is_chief:
+      checkpoints.remove_leftovers(options.output_dir)
+    self._checkpoints = checkpoints.CheckpointManager(
+        checkpoints.variables_of(self.model, self._state, self._optimizer, self._lora), options.output_dir,
+        self._state.step, options.save_checkpoints_steps, options.keep_checkpoint_max, self._lora)
+    return self._checkpoints.restore_or_initialize()
+
+  def _load_start(self) -> None:
+    task = self.task
+    heads = [name for name in original_names(self.model) if not name.startswith("bert/")]
+    start = task.start
+    if task.head_mismatch is not None:
+      start = dataclasses.replace(
+          start, tensors={name: shape for name, shape in start.tensors.items() if name not in heads})
+    report = load_weights(self.model, start)
+    self._note(report.describe())
+    if task.head_mismatch is not None:
+      self._note(f"the head is newly initialised: {task.head_mismatch}")
+    optional = {weight.original for head in task.optional_heads for weight in HEADS[head].weights}
+    if not task.options.do_train and {*heads} & {*report.newly_initialised} - optional:
+      raise UserError(f"{start.description} is not a trained model for this task"
+                      f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "
+                      "of one")
+
+  def _load_best(self) -> None:
+    directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
+    record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+    if not record:
+      return
+    if record["step"] != self.step:
+      with self.devices.strategy.scope():
+        load_weights(self.model, read_checkpoint(directory))
+        if self._lora:
+          self._lora.load(latest_checkpoint(directory))
+    self.weights_step = record["step"]
+    self.task.best_loaded(self)
+    if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:
+      self._evaluated_step, self.metrics, kept = self._best_evaluation
+      for name, value in kept.items():
+        setattr(self.task, name, value)
+    self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
+             f"{directory}")
+
+  def _describe(self, directory: str) -> None:
+    task = self.task
+    run_directory.write_description(
+        directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
+        task.description, task.vocab_sha256)

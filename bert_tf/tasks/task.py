@@ -1,0 +1,333 @@
+"""What a task tells the driver (`bert_tf/tasks/run.py`): everything that is not the same for all runs.
+
+A new task is a package `bert_tf/tasks/<task>/` with a subclass of `FineTuningTask`, its options, and what it writes.
+"""
+
+import abc
+import copy
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.degenerate import Predicted, constant_sets
+from bert_tf.tasks.options import FineTuningOptions, TrainingOptions
+from bert_tf.training.devices import Devices
+from bert_tf.training.examples import Examples, lengths_for, padded_lengths, training_dataset
+from bert_tf.training.inputs import BatchSizes
+from bert_tf.training.loop import LoopOptions
+from bert_tf.training.step import Objective
+from modeling import memory
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
+from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
+from modeling.task_model import BertTaskModel
+
+if TYPE_CHECKING:
+  from bert_tf.tasks.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+  """Steps that train on batches of one kind; most runs have one stage.
+
+  Attributes:
+    last_step: its end.
+    batch_size: examples of a step.
+    tokens_per_example: for reports.
+    make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
+    batch_sizes: records of the steps where their number differs; None where it is the batch size.
+    name: what the user is told when it begins; None for nothing.
+  """
+
+  last_step: int
+  batch_size: int
+  tokens_per_example: float
+  make_dataset: Callable
+  batch_sizes: BatchSizes | None = None
+  name: str | None = None
+
+
+class Task(abc.ABC):
+  """A task with its data, read and checked before any device is touched.
+
+  The constructor opens the checkpoint, reads the data and refuses what does not fit; it sets these attributes.
+
+  Attributes:
+    options: of the run; another combination's in a selection.
+    config: of the model, as it is written into the run directory.
+    start: the weights to start from where the run has no checkpoint of its own; None for random ones.
+    start_step: updates that these weights have seen.
+    optional_heads: heads of the model that need not be in a checkpoint that is only evaluated.
+    head_mismatch: why the head in `start` is of no use here; None where it belongs to this task, or there is none.
+    vocab_file, do_lower_case, vocab_sha256: of the vocabulary; None where they are not known.
+    description: `task.json`, written now and with every best checkpoint; None for pre-training.
+    main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
+    shown_metric: of the objective, shown beside the progress bar.
+    notes: what the user should know, line by line.
+    prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
+    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
+    reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
+  """
+
+  options: TrainingOptions
+  config: BertConfig
+  start: Checkpoint | None = None
+  start_step: int = 0
+  optional_heads: tuple[str, ...] = ()
+  head_mismatch: str | None = None
+  vocab_file: str | None = None
+  do_lower_case: bool | None = None
+  vocab_sha256: str | None = None
+  description: dict | None = None
+  main_metric: str | None = None
+  shown_metric: str = "accuracy"
+  notes: list[str]
+  prints_only: bool = False
+  evaluation_state: tuple[str, ...] = ()
+  reports_every_evaluation: bool = False
+
+  def with_options(self, options: TrainingOptions) -> Self:
+    """The same data under other options; of a selection, those of one combination."""
+    other = copy.copy(self)
+    other.options = options
+    other.config = options.adapt(self.config)
+    other.description = None if self.description is None else dict(self.description)
+    return other
+
+  @abc.abstractmethod
+  def make_model(self, dtype: str) -> BertTaskModel:
+    """A new model; called in the strategy's scope."""
+
+  @abc.abstractmethod
+  def objective(self, model: BertTaskModel) -> Objective:
+    """What is minimised and measured in training."""
+
+  @abc.abstractmethod
+  def schedule(self) -> WarmupDecay:
+    """The learning rate of the whole run; it knows the number of steps."""
+
+  @abc.abstractmethod
+  def loop_options(self) -> LoopOptions:
+    """How far and how often."""
+
+  @abc.abstractmethod
+  def stage(self, run: "Run") -> "Stage":
+    """The part of the training that begins at the run's step; at the end of the training, the last part."""
+
+  @abc.abstractmethod
+  def plan(self, run: "Run") -> str:
+    """What is about to happen, for the user."""
+
+  @property
+  @abc.abstractmethod
+  def can_evaluate(self) -> bool:
+    """Whether there is something to evaluate on, and it is asked for."""
+
+  @abc.abstractmethod
+  def evaluate(self, run: "Run") -> dict[str, float]:
+    """Metrics of the run's model as it is."""
+
+  def show_evaluation(self, run: "Run") -> None:  # noqa: B027  (most tasks have nothing to add here)
+    """Pictures and texts of the last evaluation, by `tf.summary`; called while training."""
+
+  @abc.abstractmethod
+  def write_evaluation(self, run: "Run", metrics: Mapping[str, float]) -> None:
+    """The files of the final evaluation, and what the user is told; called where `options.do_eval` is set."""
+
+  def predict(self, run: "Run") -> None:  # noqa: B027
+    """Predictions and their files; called where `options.predicts`."""
+
+  def predictions(self) -> dict[str, Predicted]:
+    """What the last evaluation predicted, by the names of its sets; empty for pre-training and before the first.
+
+    The driver says so where all predictions of a set are the same.
+    """
+    return {}
+
+  def is_degenerate(self) -> bool:
+    """Whether the last evaluation's predictions were all the same."""
+    return bool(constant_sets(self.predictions()))
+
+  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics that an earlier version noted, with those that have been added since."""
+    return dict(metrics)
+
+  def best_loaded(self, run: "Run") -> None:  # noqa: B027
+    """The best weights of the run have taken the place of the last ones."""
+
+  def batches(self) -> list[tuple[int, float]]:
+    """Examples of a step and tokens of an example, for each stage of the training."""
+    return [(self.options.train_batch_size, self.train_examples.tokens_per_example)]
+
+  def check_devices(self, devices: Devices) -> None:
+    """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
+    options, replicas = self.options, devices.strategy.num_replicas_in_sync
+    parts = replicas * options.gradient_accumulation_steps
+    for size, tokens in self.batches() if options.do_train else ():
+      if size % parts:
+        accumulated = (f" x {options.gradient_accumulation_steps} gradient accumulation steps"
+                       if options.gradient_accumulation_steps > 1 else "")
+        raise UserError(f"--train_batch_size={size} is the batch of all devices together and can't be divided by "
+                        f"{replicas} replicas{accumulated}: take a multiple of {parts}")
+      self._check_memory(devices, parts, size, tokens)
+
+  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
+    """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
+    options, config = self.options, self.config
+    micro_batch = batch_size // parts
+    # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
+    needed = memory.batch_bytes(batch_size * tokens_per_example)
+    if devices.kind == "CPU":
+      needed += memory.training_bytes(
+          config, micro_batch * tokens_per_example, options.freeze_layers,
+          options.freeze_embeddings, half_precision=devices.dtype != "float32")
+    memory.check_memory(
+        needed, f"a training step of --train_batch_size={batch_size}"
+        f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
+        "take a smaller batch or model, or raise --gradient_accumulation_steps")
+
+  def finished(self, run: "Run") -> str:
+    """What the user is told where the run is at its last step already."""
+    return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().steps}"
+
+  def explain(self, error: Exception, log: Callable[[str], None]) -> None:  # noqa: B027
+    """Raises a `UserError` where the task knows what a device's error comes from."""
+
+
+class FineTuningTask(Task):
+  """A task on examples in memory.
+
+  The constructor of a subclass calls this one, then reads its data.
+
+  Args:
+    options: of the run.
+    checkpoint: where the run begins, if it is open already.
+
+  Attributes:
+    checkpoint: where the run begins, with tokenizer and `task.json`.
+    is_own_checkpoint: whether that is in the run's own directory.
+    train_examples: None where nothing is trained.
+    token_outputs: names of the outputs that have one row a token.
+  """
+
+  options: FineTuningOptions
+  train_examples: Examples | None = None
+  token_outputs: tuple[str, ...] = ()
+
+  def __init__(self, options: FineTuningOptions, checkpoint: LoadedCheckpoint | None = None):
+    self.options = options
+    self.notes = []
+    # In a selection each combination starts from the checkpoint, also when another one has been trained already.
+    start = options.init_checkpoint if options.sweep or checkpoint else starting_point(options)
+    self.is_own_checkpoint = start is not None and start == options.output_dir
+    self.checkpoint = checkpoint or open_checkpoint(
+        start, bert_config_file=options.bert_config_file, vocab_file=options.vocab_file,
+        do_lower_case=options.do_lower_case)
+    self.config = options.adapt(self.checkpoint.config)
+    self.start, self.start_step = self.checkpoint.source, trained_step(self.checkpoint)
+    self.vocab_file = self.checkpoint.vocab_file
+    self.do_lower_case = self.checkpoint.tokenizer.do_lower_case
+    self.vocab_sha256 = self.checkpoint.tokenizer.vocabulary.fingerprint
+    self.notes += self.checkpoint.notes
+
+  @property
+  @abc.abstractmethod
+  def max_seq_length(self) -> int:
+    """The most tokens of an example."""
+
+  @abc.abstractmethod
+  def outputs(self, model: BertTaskModel, features: dict) -> dict:
+    """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
+
+  @property
+  def num_train_examples(self) -> int:
+    """From which the number of steps follows."""
+    return len(self.train_examples)
+
+  def schedule(self) -> WarmupDecay:
+    steps = self.options.num_train_steps(self.num_train_examples)
+    return WarmupDecay(self.options.learning_rate, steps, int(steps * self.options.warmup_proportion),
+                       self.options.lr_schedule)
+
+  def loop_options(self) -> LoopOptions:
+    options = self.options
+    epoch = options.steps_per_epoch(self.num_train_examples)
+    eval_steps = epoch if options.eval_steps is None else options.eval_steps
+    return LoopOptions(
+        num_train_steps=options.num_train_steps(self.num_train_examples),
+        save_checkpoints_steps=options.save_checkpoints_steps,
+        eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
+        profile_steps=options.profile_steps, shown_metric=self.shown_metric)
+
+  def stage(self, run: "Run") -> "Stage":
+    options, strategy, step = self.options, run.devices.strategy, run.step
+    lengths = self.padded_lengths(run.devices)
+    return Stage(
+        self.loop_options().num_train_steps, options.train_batch_size, self.train_examples.tokens_per_example,
+        lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
+            self.train_examples, options.train_batch_size, options.seed, step, lengths, context,
+            options.original_batches)))
+
+  def describe_examples(self) -> str:
+    """How many there are to train on, and how long, for the user."""
+    lengths = self.train_examples.row_lengths
+    return f"{len(lengths):,} of {lengths.mean():.1f} tokens, the longest {lengths.max()}"
+
+  def padded_lengths(self, devices: Devices) -> np.ndarray:
+    """What batches are padded to, see `examples.padded_lengths`."""
+    # On a TPU every shape of a loop must be known when it is compiled.
+    if self.options.pad_to_max_length or devices.kind == "TPU":
+      return padded_lengths(self.max_seq_length, 1)
+    return lengths_for(self.max_seq_length, devices.jit_compile)
+
+  def check_devices(self, devices: Devices) -> None:
+    super().check_devices(devices)
+    options, replicas = self.options, devices.strategy.num_replicas_in_sync
+    if options.predict_batch_size % replicas:
+      raise UserError(f"--predict_batch_size={options.predict_batch_size} can't be divided by {replicas} replicas: "
+                      f"take a multiple of {replicas}")
+    if devices.kind == "TPU" and options.tpu_name != "local":
+      raise UserError("fine-tuning reads its examples in this process, which a remote TPU can't reach: run the command "
+                      "on the TPU VM itself, with --tpu_name=local")
+
+  def plan(self, run: "Run") -> str:
+    options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
+    similar = "batches, each" if options.original_batches else "batches of similar length,"
+    padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
+    return "\n".join([
+        f"devices      {devices.description}, {devices.dtype}{', XLA' if devices.jit_compile else ''}",
+        f"model        {run.describe_model()}",
+        f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
+        f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
+        f"learning rate {options.learning_rate:g}, seed {options.seed}",
+        f"TensorBoard  tensorboard --logdir={options.output_dir}",
+    ])
+
+
+def starting_point(options: FineTuningOptions) -> str | None:
+  """The checkpoint that a run begins with: the run's own where it has one, else --init_checkpoint.
+
+  Raises:
+    UserError: nothing is to be trained, and there is nothing trained.
+  """
+  own = options.output_dir
+  has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
+  if latest_checkpoint(own) is not None or (has_best and not options.do_train):
+    return own
+  if not options.do_train and options.init_checkpoint is None:
+    raise UserError(f"--output_dir={own} holds no trained model: give --do_train, or an --init_checkpoint that is "
+                    "fine-tuned")
+  return options.init_checkpoint
+
+
+def count_parameters(variables: Mapping[str, object]) -> int:
+  """Parameters in variables by name."""
+  return sum(math.prod(variable.shape) for variable in variables.values())

@@ -1,0 +1,269 @@
+"""From the files of tagged sentences to windows in memory, and whether the checkpoint fits them.
+
+Input: files (`data_gen/labelled/tagged_files.py`). Output: windows with labels (`data_gen/labelled/word_windows.py`),
+which `bert_tf/tasks/token_classification/task.py` trains on and predicts.
+"""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.labels import label_names
+from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
+from bert_tf.training.examples import Examples
+from data_gen.labelled.tag_schemes import Chunks, TagNames, find_chunks, interpret, parse_names, write_tags
+from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
+from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
+from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.load import LoadedCheckpoint
+
+KIND = "token_classification"
+HEAD = "tagging"
+# Names in --data_dir, the first that is there is read.
+_EXTENSIONS = (".txt", ".conll", ".conllu", ".jsonl")
+_FILES = {
+    "train": ("eng.train", *(f"train{extension}" for extension in _EXTENSIONS)),
+    "dev": ("eng.testa", *(f"{name}{extension}" for name in ("valid", "dev") for extension in _EXTENSIONS)),
+    "test": ("eng.testb", *(f"test{extension}" for extension in _EXTENSIONS)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+  """A file's sentences, and the windows made of them; W words.
+
+  Attributes:
+    sentences: as they are read.
+    windows: in which the words are scored.
+    examples: the windows as training and prediction take them.
+    labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where the file has none.
+    chunks: the right ones; None for plain tags and where the file has no labels.
+  """
+
+  sentences: TaggedSentences
+  windows: WordWindows
+  examples: Examples
+  labels: np.ndarray | None
+  chunks: Chunks | None
+
+  def __len__(self) -> int:
+    return len(self.sentences)
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenData:
+  """What a run reads.
+
+  Attributes:
+    labels: names of the model's labels, in the order of their numbers.
+    chunk_names: their meaning; None for plain tags.
+    train, dev, test: None where they are not read.
+    others: of --eval_files, name → split.
+    description: `task.json`.
+    notes: what the user should know about the data.
+  """
+
+  labels: tuple[str, ...]
+  chunk_names: TagNames | None
+  train: Split | None
+  dev: Split | None
+  test: Split | None
+  others: dict[str, Split]
+  description: dict
+  notes: list[str]
+
+  def chunks_of(self, labels: np.ndarray, row_lengths: np.ndarray) -> Chunks:
+    """The chunks that labels of the model say, int [W]; there are none where tags are plain."""
+    return find_chunks(labels, self.chunk_names, row_lengths)
+
+
+def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> TokenData:
+  """Reads what a run needs and makes windows of it.
+
+  Args:
+    options: of the run.
+    opened: the checkpoint: its tokenizer makes the sub-tokens, its labels may fix the order of ours.
+
+  Raises:
+    UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint does not tell.
+  """
+  reader = _Reader(options, opened)
+  splits = {name: reader.read(name) for name in ("train", "dev", "test") if reader.needs(name)}
+  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in splits}
+  if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
+    reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
+  return TokenData(
+      labels=tuple(reader.labels), chunk_names=reader.chunk_names,
+      **{name: splits.get(name) for name in ("train", "dev", "test")}, others=others,
+      description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
+                   "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
+      notes=reader.notes)
+
+
+def check_head(opened: LoadedCheckpoint, data: TokenData) -> str | None:
+  """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
+  if opened.source is None or HEAD not in opened.heads:
+    return None
+  classes = opened.source.classes(HEAD)
+  if classes != len(data.labels):
+    return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
+  there = checkpoint_labels(opened)
+  if there and there != list(data.labels):
+    return f"that of the checkpoint is for the labels {', '.join(there)}"
+  return None
+
+
+def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
+  """Names of the labels of the checkpoint's head in their order; empty where there is no head, or nothing tells."""
+  if opened.source is None or HEAD not in opened.heads:
+    return []
+  if opened.task and opened.task.get("kind") == KIND:
+    return list(map(str, opened.task.get("labels", [])))
+  return label_names(opened.config)
+
+
+def is_document_context(context: str, sentences: TaggedSentences) -> bool:
+  """Whether the sentences of a file are each other's context."""
+  return context != SENTENCE and sentences.documents is not None
+
+
+class _Reader:
+  """The files of a run, with the labels that they share."""
+
+  def __init__(self, options: TokenClassificationOptions, opened: LoadedCheckpoint):
+    self._options, self._opened = options, opened
+    self.notes: list[str] = []
+    self.labels: list[str] = []
+    self.chunk_names: TagNames | None = None
+    # How texts are cut into words: as ours, or as somebody's who gave words.
+    self.words = (opened.task or {}).get("words", "edges")
+    # What the model knows chunks in.
+    self.scheme = options.label_scheme
+    if not options.do_train:
+      self._use_labels(checkpoint_labels(opened))
+      has_ends = any(label.startswith("S-") for label in self.labels)
+      self.scheme = (opened.task or {}).get("label_scheme", "iobes" if has_ends else "iob2")
+      if not self.labels:
+        raise UserError(f"{opened.source.description} does not tell the names of its labels: it is no model for tokens "
+                        "that was trained here; give --do_train, or the directory of one")
+    needed = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
+    self._paths = {name: self._find(name, is_needed) for name, is_needed in needed.items()}
+
+  def needs(self, name: str) -> bool:
+    """Whether a split is read."""
+    options = self._options
+    asked = {"train": options.do_train, "dev": options.do_train or options.do_eval, "test": options.do_predict}
+    return asked[name] and self._paths[name] is not None
+
+  def read(self, name: str, path: str | None = None) -> Split:
+    """A split, the training data first; of another file where `path` is given."""
+    options, flag = self._options, "eval_files" if path else f"{name}_file"
+    path = files.check_readable(path, flag) if path else self._paths[name]
+    sentences = read_tagged_file(
+        path, flag, options.format, word_column=options.word_column, label_column=options.label_column,
+        label_names=options.label_names, needs_tags=name != "test")
+    self.notes += sentences.notes
+    limits = {"train": options.max_train_examples, "dev": options.max_eval_examples,
+              "test": options.max_predict_examples}
+    sentences = sentences.first(limits[name])
+    if name == "train":
+      self.words = "edges" if sentences.texts is None else "basic"
+    labels, chunks = (None, None) if sentences.tags is None else self._interpret(name, sentences)
+    return self._make_split(name, sentences, labels, chunks)
+
+  def _find(self, name: str, is_needed: bool) -> str | None:
+    """The path of a split; None where it is neither there nor needed."""
+    options, flag = self._options, f"{name}_file"
+    given = getattr(options, flag)
+    if given is None and options.data_dir:
+      paths = [os.path.join(options.data_dir, file) for file in _FILES[name]]
+      given = next((path for path in paths if files.exists(path)), None)
+      if given is None and is_needed:
+        raise UserError(f"--data_dir: {options.data_dir} holds none of {', '.join(_FILES[name])}: give --{flag}")
+    if given is None and is_needed:
+      raise UserError(f"--{flag} must be given, or --data_dir with its file")
+    return given if given is None else files.check_readable(given, flag)
+
+  def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:
+    """(labels, chunks) of the words."""
+    options, path = self._options, sentences.path
+    chunks, scheme = interpret(sentences.tags, sentences.tag_names, sentences.row_lengths, options.tag_scheme,
+                               sentences.where)
+    tags, names = (sentences.tags, sentences.tag_names)
+    if chunks is not None:
+      tags, names = write_tags(chunks, self.scheme)
+      if scheme != self.scheme:
+        self.notes.append(f"{path}: the tags are in {scheme.upper()}, converted to {self.scheme.upper()}")
+    if name == "train":
+      self._use_labels(self._order(names if chunks is not None else sorted(names)))
+    elif (chunks is None) != (self.chunk_names is None):
+      raise UserError(f"{path}: its tags are {'plain' if chunks is None else 'those of chunks'}, unlike those that the "
+                      "model knows: see --label_column and --tag_scheme")
+    number = {label: place for place, label in enumerate(self.labels)}
+    known = np.array([number.get(one, -1) for one in names], np.int32)
+    labels = known[tags]
+    self._note_unknown(sentences, labels, names, tags)
+    return labels, chunks
+
+  def _order(self, names: Sequence[str]) -> list[str]:
+    """The labels in the order that the checkpoint's head has them in; with all that it has besides."""
+    there = checkpoint_labels(self._opened)
+    if there and set(names) <= set(there):
+      if len(there) > len(names):
+        others = [label for label in there if label not in names]
+        self.notes.append(f"the checkpoint has labels that the training data does not have, they are kept: "
+                          f"{', '.join(others)}")
+      return there
+    return list(names)
+
+  def _use_labels(self, labels: list[str]) -> None:
+    self.labels = labels
+    self.chunk_names = parse_names(labels) if labels else None
+
+  def _note_unknown(self, sentences: TaggedSentences, labels: np.ndarray, names: Sequence[str], tags: np.ndarray
+                    ) -> None:
+    unknown = np.flatnonzero(labels < 0)
+    if len(unknown):
+      different = sorted({names[tag] for tag in tags[unknown].tolist()})
+      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
+                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
+                        "as errors")
+
+  def _make_split(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None
+                  ) -> Split:
+    options, tokenizer, path = self._options, self._opened.tokenizer, sentences.path
+    with_documents = is_document_context(options.context, sentences)
+    if not with_documents and options.context != SENTENCE:
+      level = "note: " if options.context not in (DOCUMENT, VOTE) else "WARNING: "
+      self.notes.append(f"{level}{path} has no borders of documents (-DOCSTART- lines in conll): every sentence is "
+                        "read without context")
+    windows = split_windows(tokenizer, sentences, options, with_documents, is_training=name == "train")
+    for count, what in (
+        (windows.num_unknown_words, "words are nothing to the tokenizer: they are read as [UNK]"),
+        (windows.num_shortened_words, f"words are longer than {options.max_seq_length - 2} tokens and lost the rest"),
+        (windows.num_split_sentences, "sentences are longer than --max_seq_length: they are read in parts")):
+      if count:
+        self.notes.append(f"{path}: {count:,} {what}")
+    return Split(sentences, windows, window_examples(windows, labels if name == "train" else None), labels, chunks)
+
+
+def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:
+  """Windows as training (with labels, int32 [W]) and prediction take them."""
+  tokens = {"input_ids": windows.input_ids, "segment_ids": np.zeros(len(windows.input_ids), np.uint8)}
+  if labels is not None:
+    tokens["label_ids"] = windows.label_ids(labels)
+  return Examples(tokens, windows.row_lengths)
+
+
+def split_windows(tokenizer: Tokenizer, sentences: TaggedSentences, options: TokenClassificationOptions,
+                  with_documents: bool, is_training: bool) -> WordWindows:
+  """The windows of a file's sentences."""
+  return make_windows(
+      encode_words(tokenizer, sentences.words), sentences.row_lengths,
+      sentences.documents if with_documents else None, tokenizer.vocabulary, max_seq_length=options.max_seq_length,
+      min_context=options.min_context, sentences_per_window=options.sentences_per_window if is_training else None,
+      votes=options.votes if options.context == VOTE and not is_training else 1)

@@ -1,0 +1,178 @@
+"""Entities of texts, or tags of their words, with a trained model: predictions, and the graphs of an export.
+
+Input: a run directory of `run_ner.py`, or a model of others (`BertForTokenClassification`); `task.json` or Hugging
+Face's `id2label` names the labels. Output: entities with their offsets in the text; where labels are plain, such as
+parts of speech, a tag for every word.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
+from bert_tf.tasks.token_classification.data import HEAD, KIND, checkpoint_labels, window_examples
+from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, find_words, pad_rows, token_kinds
+from bert_tf.training.examples import Examples
+from data_gen.labelled.tag_schemes import find_chunks, parse_names
+from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
+from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.preprocessing.packing import column
+from modeling.preprocessing.packing import features as packed_features
+from modeling.token_classification import BertForTokenClassification
+
+
+class TokenInference(TaskInference):
+  """{"entities": [{"start", "end", "label", "text", "score"}]} of a text; the entity is text[start:end].
+
+  The score is the mean probability of the labels of its words. Of an input {"tokens": […]} start and end count words,
+  and the words' "tags" are given, too. Plain labels: {"words": [{"start", "end", "tag", "text", "score"}]}.
+
+  Attributes:
+    labels: names of the C labels.
+    chunk_names: their meaning; None where they are plain.
+  """
+
+  head = HEAD
+  kinds = (KIND,)
+  layouts = (("text",), ("tokens",))
+  token_outputs = ("probabilities",)
+
+  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+    super().__init__(loaded, settings)
+    task = loaded.task or {}
+    self.labels = self._read_labels(loaded)
+    self.chunk_names = parse_names(self.labels)
+    self._rule = task.get("words", EDGES)
+    self._min_context = task.get("min_context", 64)
+    self._kinds = token_kinds(self.vocabulary)
+    self.notes.append(f"a text is read up to {self.max_seq_length} tokens; predict.py reads longer ones in windows")
+    self._load_model(loaded)
+
+  def check(self, value: object) -> tuple[str, ...] | list[str]:
+    """A text as a tuple, or words as a list."""
+    if not isinstance(value, Mapping) or set(value) != {"tokens"}:
+      return super().check(value)
+    words = value["tokens"]
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+      raise UserError("\"tokens\" must be a list of words")
+    for word in words:
+      check_text(word)
+    return words
+
+  def examples(self, inputs: list) -> Examples:
+    return window_examples(self._windows(inputs)[0])
+
+  def model_outputs(self, features: dict) -> dict:
+    """float32 "probabilities" [B, S, C]."""
+    return {"probabilities": tf.nn.softmax(self.model(features))}
+
+  def predict(self, inputs: list) -> list[dict]:
+    windows, offsets = self._windows(inputs)
+    probabilities = np.zeros((0, len(self.labels)), np.float32)
+    if len(windows):
+      (name,) = self.token_outputs
+      probabilities = self._score(windows.of_words(self.run(window_examples(windows))[name]),
+                                  np.array(list(map(len, offsets))))
+    results, end = [], 0
+    for value, places in zip(inputs, offsets, strict=True):
+      start, end = end, end + len(places)
+      results.append(self._result(value, places, probabilities[start:end]))
+    return results
+
+  def serve_texts(self, text) -> dict:
+    """Of `find_entities`: "start", "end", "label", "score" [B, E]; plain labels: "start", "end" and "tag" of the words,
+    [B, W], -1 and "" where a text has no more."""
+    # Bytes that are no UTF-8 become one character here, so that all who count characters agree.
+    text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+    (tokens,) = self.tokenize(text)
+    rows, room = tokens.ids.value_rowids(), self.max_seq_length - 2
+    places = tf.ragged.range(tokens.ids.row_lengths()).values
+    is_read = places < room
+    ids, rows, places = (tf.boolean_mask(values, is_read) for values in (tokens.ids.values, rows, places))
+    words = find_words(ids, tf.boolean_mask(tokens.starts, is_read), tf.boolean_mask(tokens.ends, is_read), rows,
+                       self._kinds, self._rule)
+    read = tf.RaggedTensor.from_value_rowids(ids, rows, tokens.ids.nrows(), validate=False)
+    packed = packed_features([column(read, self.vocabulary.cls_id), read, column(read, self.vocabulary.sep_id)], 3,
+                             self.vocabulary)
+    (name,) = self.token_outputs
+    # [CLS] is at position 0.
+    scored = self._score_in_graph(tf.gather_nd(self.model_outputs(packed)[name], tf.stack(
+        [words.rows, tf.gather(places, words.tokens) + 1], 1)), words.rows, tokens.ids.nrows())
+    if self.chunk_names is not None:
+      return find_entities(words, scored, self.chunk_names, tokens.ids.nrows())
+
+    tags = tf.gather(tf.constant(self.labels), tf.argmax(scored, 1))
+    return {name: pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
+        ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
+
+  def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
+    classes = loaded.source.classes(HEAD)
+    return check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
+
+  def _load_model(self, loaded: LoadedCheckpoint) -> None:
+    self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
+
+  def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """What the model gives for the words of all inputs, `lengths` of each, [W, ...] → probabilities float32 [W, C]."""
+    return values
+
+  def _score_in_graph(self, values, rows, num_texts):
+    """The same in a graph, where `rows`, int64 [W], tells the text of each word."""
+    return values
+
+  def _windows(self, inputs: list) -> tuple[WordWindows, list[np.ndarray]]:
+    """The windows of all inputs, and of each the offsets of its words, int [words, 2]."""
+    texts = [value[0] for value in inputs if isinstance(value, tuple)]
+    ids, row_lengths, spans = self.tokenizer.encode_batch(texts, offsets=True)
+    rows = np.repeat(np.arange(len(texts)), row_lengths)
+    found = find_words(ids, spans[:, 0], spans[:, 1], rows, self._kinds, self._rule)
+    starts = np.append(found.tokens.numpy(), len(ids))
+    of_text = np.searchsorted(found.rows.numpy(), np.arange(len(texts) + 1))
+    text_offsets = np.stack([found.starts.numpy(), found.ends.numpy()], axis=1)
+    pieces, offsets, text = [], [], 0
+    for value in inputs:
+      if isinstance(value, tuple):
+        words = slice(of_text[text], of_text[text + 1])
+        borders = starts[words.start:words.stop + 1]
+        pieces.append(WordPieces(ids[borders[0]:borders[-1]], np.diff(borders), 0))
+        offsets.append(text_offsets[words])
+        text += 1
+      else:
+        pieces.append(encode_words(self.tokenizer, value))
+        numbers = np.arange(len(value))
+        offsets.append(np.stack([numbers, numbers + 1], axis=1))
+    together = WordPieces(np.concatenate([part.ids for part in pieces]),
+                          np.concatenate([part.row_lengths for part in pieces]), 0)
+    return make_windows(together, np.array([len(part.row_lengths) for part in pieces]), None, self.vocabulary,
+                        max_seq_length=self.max_seq_length, min_context=self._min_context), offsets
+
+  def _result(self, value: tuple[str, ...] | list[str], offsets: np.ndarray, probabilities: np.ndarray) -> dict:
+    def part(start: int, end: int) -> str:
+      return value[0][start:end] if isinstance(value, tuple) else " ".join(value[start:end])
+
+    labels, scores = probabilities.argmax(axis=-1), probabilities.max(axis=-1, initial=0)
+    tags = [self.labels[label] for label in labels.tolist()]
+    if self.chunk_names is None:
+      return {"words": [{"start": start, "end": end, "tag": tag, "text": part(start, end), "score": to_json(score)}
+                        for (start, end), tag, score in zip(offsets.tolist(), tags, scores, strict=True)]}
+    chunks = find_chunks(labels, self.chunk_names, np.array([len(labels)]))
+    entities = []
+    for first, last, kind in chunks.spans().tolist():
+      start, end = int(offsets[first, 0]), int(offsets[last - 1, 1])
+      entities.append({"start": start, "end": end, "label": chunks.type_names[kind], "text": part(start, end),
+                       "score": to_json(scores[first:last].mean())})
+    return {"entities": entities} if isinstance(value, tuple) else {"entities": entities, "tags": tags}
+
+
+def check_labels(loaded: LoadedCheckpoint, labels: list[str], classes: int) -> list[str]:
+  """Names of the labels.
+
+  Raises:
+    UserError: they are not as many as the head has, or not all different.
+  """
+  if len(labels) != classes or len(set(labels)) != classes:
+    raise UserError(f"{loaded.source.description}: task.json or id2label must name {classes} different labels, as many "
+                    f"as the head has: it has {labels!r}")
+  return labels

@@ -1,0 +1,157 @@
+"""What a run of run_ner.py leaves beside its checkpoints: predictions in columns, reports, the worst sentences.
+
+Input: the right labels and those that the model gives the words of a file. Output: metrics and files.
+"""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+
+from bert_tf.common import files
+from bert_tf.evaluation import conlleval, entities
+from bert_tf.evaluation.conlleval import ChunkCounts
+from bert_tf.tasks.token_classification.data import Split, TokenData
+from data_gen.labelled.tag_schemes import IOB2, Chunks, write_tags
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+  """The words of a split with what the model says; W words.
+
+  Attributes:
+    split: with the right labels, where it has them.
+    probabilities: float32 [W, C].
+    guess: int64 [W], the most probable labels.
+    guess_chunks: None for plain tags.
+    gold_tags, guess_tags: W tags, of chunks in IOB2; the right ones None where the file has none.
+    counts: of chunks; for plain tags, and without right tags, None.
+  """
+
+  split: Split
+  probabilities: np.ndarray
+  guess: np.ndarray
+  guess_chunks: Chunks | None
+  gold_tags: list[str] | None
+  guess_tags: list[str]
+  counts: ChunkCounts | None
+
+  @property
+  def is_scorable(self) -> bool:
+    """Whether the right labels are known."""
+    return self.gold_tags is not None
+
+
+def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagged:
+  """Chooses the most probable labels; chunks of them are read as conlleval does.
+
+  Args:
+    data: the labels.
+    split: the words.
+    probabilities: float32 [W, C].
+  """
+  sentences, guess = split.sentences, probabilities.argmax(axis=-1)
+  guess_chunks = gold_tags = counts = None
+  if data.chunk_names is None:
+    guess_tags = [data.labels[label] for label in guess.tolist()]
+    if sentences.tags is not None:
+      gold_tags = [sentences.tag_names[tag] for tag in sentences.tags.tolist()]
+  else:
+    guess_chunks = data.chunks_of(guess, sentences.row_lengths)
+    guess_tags = _tags_of(guess_chunks)
+    if split.chunks is not None:
+      gold_tags = _tags_of(split.chunks)
+      counts = conlleval.count_chunks(_rows(sentences.row_lengths, gold_tags, guess_tags))
+  return Tagged(split, probabilities, guess, guess_chunks, gold_tags, guess_tags, counts)
+
+
+def score(tagged: Tagged) -> dict[str, float]:
+  """Metrics, between 0 and 1 but for the loss.
+
+  Of chunks "f1", "precision" and "recall" of the official scorer, "surface_f1" of WNUT-17; always "accuracy" of the
+  words' tags, and "loss", of the words whose right label the model has.
+  """
+  split = tagged.split
+  right = np.array([gold == guess for gold, guess in zip(tagged.gold_tags, tagged.guess_tags, strict=True)])
+  known = np.flatnonzero(split.labels >= 0)
+  probabilities = tagged.probabilities[known, split.labels[known]].astype(np.float64)
+  loss = float(-np.log(np.maximum(probabilities, np.finfo(np.float32).tiny)).mean()) if len(known) else 0.0
+  metrics = {"accuracy": float(right.mean()), "loss": loss}
+  if tagged.counts is None:
+    return metrics
+  precision, recall, f1 = tagged.counts.overall()
+  _, _, surface_f1 = entities.surface_scores(split.sentences.words, split.chunks, tagged.guess_chunks)
+  return {"f1": f1 / 100, "precision": precision / 100, "recall": recall / 100, "surface_f1": surface_f1 / 100,
+          **metrics}
+
+
+def worst_sentences(tagged: Tagged, most: int) -> str:
+  """The sentences with the most errors, see `entities.worst_sentences`; "" for plain tags."""
+  if tagged.counts is None:
+    return ""
+  sentences = tagged.split.sentences
+  starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
+  where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
+  return entities.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
+                                  most, where)
+
+
+def report(tagged: Tagged) -> str:
+  """conlleval's report and seqeval's below it."""
+  return f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}"
+
+
+def write_predictions(path: str, tagged: Tagged) -> None:
+  """The official columns, which any scorer reads: word, right tag (where it is known), guess; chunks in IOB2.
+
+  Blanks inside of words become underscores.
+  """
+  sentences = tagged.split.sentences
+  ends = set((np.cumsum(sentences.row_lengths) - 1).tolist())
+  columns = [["_".join(word.split()) or "_" for word in sentences.words]]
+  columns += [tagged.gold_tags] if tagged.is_scorable else []
+  columns.append(tagged.guess_tags)
+  with files.atomic_write(path) as file:
+    for number, row in enumerate(zip(*columns, strict=True)):
+      file.write(" ".join(row) + ("\n\n" if number in ends else "\n"))
+
+
+def write_entities(path: str, tagged: Tagged) -> None:
+  """JSON lines, one a text: {"text", "entities": [[start, end, label], …]}, as they are read; of files of texts."""
+  sentences, chunks = tagged.split.sentences, tagged.guess_chunks
+  ends = np.cumsum(sentences.row_lengths)
+  found: list[list] = [[] for _ in sentences.texts]
+  for first, last, kind in chunks.spans().tolist():
+    sentence = int(np.searchsorted(ends, first, side="right"))
+    found[sentence].append([int(sentences.offsets[first, 0]), int(sentences.offsets[last - 1, 1]),
+                            chunks.type_names[kind]])
+  with files.atomic_write(path) as file:
+    for text, named in zip(sentences.texts, found, strict=True):
+      file.write(json.dumps({"text": text, "entities": named}) + "\n")
+
+
+def write_reports(directory: str, tagged: Tagged, most: int) -> list[str]:
+  """`eval_report.txt` and `worst_sentences.txt`; returns their paths."""
+  if tagged.counts is None:
+    return []
+  texts = {"eval_report.txt": report(tagged), "worst_sentences.txt": worst_sentences(tagged, most)}
+  paths = []
+  for name, text in texts.items():
+    paths.append(os.path.join(directory, name))
+    with files.atomic_write(paths[-1]) as file:
+      file.write(text)
+  return paths
+
+
+def _tags_of(chunks: Chunks) -> list[str]:
+  tags, names = write_tags(chunks, IOB2)
+  return [names[tag] for tag in tags.tolist()]
+
+
+def _rows(row_lengths: np.ndarray, gold: list[str], guess: list[str]):
+  pairs = iter(zip(gold, guess, strict=True))
+  for length in row_lengths.tolist():
+    for _ in range(length):
+      yield next(pairs)
+    yield None

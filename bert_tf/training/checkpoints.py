@@ -1,0 +1,305 @@
+"""The checkpoints of a run: saved whole or not at all, found by what is there, restored and checked.
+
+  ckpt-N.index, ckpt-N.data-*   weights (encoder/..., heads/...), optimizer slots (optimizer/...), step, examples
+  checkpoint                    which of them are there, for other programs
+  ckpt-N_temp/                  while ckpt-N is written
+  best/                         of fine-tuning: a directory like this one, with the best weights only
+
+Input and output: a run directory (`bert_tf/training/run_directory.py`). Used by `bert_tf/training/loop.py` and
+`bert_tf/tasks/run.py`.
+"""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common import files, json_files, locks
+from bert_tf.common.errors import UserError
+from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.run_directory import EVAL, read_metrics
+from bert_tf.training.step import TrainingState
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.lora import LoraWeights
+from modeling.checkpoints.native import SUFFIX, checkpoint_of, weight_variables
+from modeling.checkpoints.tensorflow_files import (
+  CHECKPOINT_NAME,
+  UNFINISHED,
+  Bundle,
+  latest_checkpoint,
+  saved_steps,
+  write_state,
+)
+from modeling.checkpoints.weights import native_path
+
+# What writers that were killed leave: TensorFlow's (also of earlier versions) and our own.
+_LEFT_BEHIND = re.compile(rf"{CHECKPOINT_NAME}-\d+{UNFINISHED}|checkpoint\.tmp[0-9a-zA-Z_-]*|\.probe\.\d+")
+_COPIES = ".best."
+
+
+def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None,
+                 lora: LoraWeights | None = None) -> dict[str, tf.Variable]:
+  """What a checkpoint holds, by path: encoder/..., heads/..., lora/..., optimizer/{m,v}/..., step, examples.
+
+  Slots have the path of the variable they belong to: `optimizer/m/encoder/pooler/dense/kernel`.
+  """
+  variables = {**_model_variables(model, lora), "step": state.step, "examples": state.examples,
+               "loss_scale": state.loss_scale, "steps_since_overflow": state.steps_since_overflow}
+  if optimizer is not None:
+    variables |= {f"optimizer/{slot}/{native_path(name)}": variable for slot, slots in optimizer.slots().items()
+                  for name, variable in slots.items()}
+  return variables
+
+
+def _model_variables(model, lora: LoraWeights | None) -> dict[str, tf.Variable]:
+  return weight_variables(model) | (lora.variables if lora else {})
+
+
+class CheckpointManager:
+  """Saves at multiples of the interval, keeps the newest, and survives a full disk and a kill at any moment.
+
+  Args:
+    variables: path → variable, see `variables_of`.
+    directory: the run directory.
+    step: the training step.
+    interval: steps between checkpoints.
+    keep: how many of the newest stay; 0 keeps all.
+    lora: whose merged kernels are among the variables.
+  """
+
+  def __init__(self, variables: Mapping[str, tf.Variable], directory: str, step: tf.Variable, interval: int, keep: int,
+               lora: LoraWeights | None = None):
+    self.directory = directory
+    self._checkpoint = checkpoint_of(variables)
+    self._variables = {**variables, "save_counter": self._checkpoint.save_counter}
+    self._step = step
+    self._interval = interval
+    self._keep = keep
+    self._lora = lora
+    self._saved_step: int | None = None
+
+  @property
+  def latest_checkpoint(self) -> str | None:
+    """Prefix of the newest checkpoint there is; None before the first."""
+    return latest_checkpoint(self.directory)
+
+  def restore_or_initialize(self) -> str | None:
+    """Restores the newest checkpoint, whole.
+
+    Returns:
+      its prefix, or None if there is none.
+
+    Raises:
+      UserError: it can't be read, does not fit, or holds something that is not finite.
+    """
+    prefix = latest_checkpoint(self.directory)
+    if prefix is None or self._saved_step is not None:
+      return prefix
+    try:
+      self._restore(Bundle(prefix))
+    except UserError as error:
+      name = os.path.basename(prefix)
+      earlier = [f"{CHECKPOINT_NAME}-{step}" for step in saved_steps(self.directory)][:-1]
+      raise UserError(f"checkpoint {prefix} can't be restored: {str(error).removeprefix(f'{prefix}: ')}; to resume "
+                      f"from an earlier one ({', '.join(earlier) or 'none'}), move {name}.* out of {self.directory}"
+                      ) from None
+    self._saved_step = int(self._step.numpy())
+    return prefix
+
+  def _restore(self, bundle: Bundle) -> None:
+    # Damage and another size are found before anything is changed, as far as they show without reading the data.
+    for path, variable in self._variables.items():
+      found, expected = bundle.shapes.get(path + SUFFIX), tuple(variable.shape)
+      if found != expected:
+        there = "is missing" if found is None else f"has the shape {list(found)}, {list(expected)} is expected"
+        raise UserError(f"{bundle.prefix}: {path} {there}")
+    for path, variable in self._variables.items():
+      values = bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype)
+      if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise UserError(f"{bundle.prefix}: {path} holds values that are not finite")
+      variable.assign(values)
+
+  def save(self, check_interval: bool = True) -> str | None:
+    """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
+
+    Returns:
+      its prefix; None where nothing was written.
+
+    Raises:
+      UserError: it could not be written, or there is one of this step or a later one that was not restored; the
+        checkpoints that were there still are.
+    """
+    step = int(self._step.numpy())
+    if step == self._saved_step or (check_interval and step % self._interval):
+      return None
+    prefix = os.path.join(self.directory, f"{CHECKPOINT_NAME}-{step}")
+    there = saved_steps(self.directory)
+    if there and there[-1] >= step:
+      raise UserError(f"checkpoint {CHECKPOINT_NAME}-{step} is not saved: {self.directory} holds "
+                      f"{CHECKPOINT_NAME}-{there[-1]}, which this run has not restored; run the same command again")
+    if self._lora:
+      self._lora.merge()
+    with _saving(prefix):
+      _write(self._checkpoint, prefix)
+      kept = [*there, step][-self._keep:]
+      write_state(self.directory, kept)
+      for old in sorted({*there} - {*kept}):
+        _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
+    self._saved_step = step
+    return prefix
+
+
+class BestCheckpoint:
+  """The best weights of a run, in `best/`, which is a run directory by itself.
+
+  Args:
+    directory: of the run.
+    model: its weights are saved.
+    state: counters; the step is saved.
+    metric: what is compared; higher is better.
+    describe: writes into a directory what `run_directory.write_description` does.
+    complete: adds to metrics that an earlier version noted those that have been added since.
+    lora: of a model with LoRA.
+
+  Raises:
+    UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
+  """
+
+  def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
+               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict, lora: LoraWeights | None = None):
+    self.directory = os.path.join(directory, BEST_DIRECTORY)
+    self._metric = metric
+    self._describe = describe
+    self._step = state.step
+    self._lora = lora
+    self._checkpoint = checkpoint_of({**_model_variables(model, lora), "step": state.step})
+    self._record_file = os.path.join(self.directory, BEST_RECORD)
+    self._record = json_files.read_object(self._record_file, BEST_FIELDS) or None
+    there = saved_steps(self.directory)
+    reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
+    # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
+    if self._record is None and there and there[-1] in reported:
+      raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
+                      f"{self.directory} away")
+    if self._record is not None:
+      self._record["metrics"] = complete(self._record["metrics"])
+
+  @property
+  def record(self) -> dict | None:
+    """{"step", "metric", "metrics": {name: value}} of the best evaluation so far; None before the first."""
+    return self._record
+
+  def update(self, metrics: Mapping[str, float]) -> bool:
+    """Saves the weights if these metrics are the best so far; of equal ones the first is kept.
+
+    Raises:
+      UserError: the checkpoint could not be written.
+    """
+    step = int(self._step.numpy())
+    # A step that is computed again after an interruption gives the same value and changes nothing.
+    if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
+      return False
+    files.make_output_directory(self.directory, "output_dir")
+    self._describe(self.directory)
+    prefix = os.path.join(self.directory, f"{CHECKPOINT_NAME}-{step}")
+    if self._lora:
+      self._lora.merge()
+    with _saving(prefix):
+      # Of an evaluation that was interrupted before it was recorded.
+      _remove_checkpoint(prefix)
+      _write(self._checkpoint, prefix)
+      write_state(self.directory, [step])
+    self._record = {"step": step, "metric": self._metric, "metrics": dict(metrics)}
+    json_files.write(self._record_file, self._record)
+    for old in saved_steps(self.directory):
+      if old != step:
+        _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
+    return True
+
+
+def copy_best(source: str, directory: str) -> None:
+  """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
+  target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
+  if files.is_remote(target):
+    files.remove_tree(target)
+    files.copy_tree(best, target)
+    return
+  with tempfile.TemporaryDirectory(prefix=_COPIES, dir=directory) as temporary:
+    copy = os.path.join(temporary, "new")
+    files.copy_tree(best, copy)
+    if os.path.exists(target):
+      os.rename(target, os.path.join(temporary, "old"))
+    os.rename(copy, target)
+
+
+def remove_leftovers(directory: str) -> None:
+  """Removes what a run that was killed has left in its local directory, half a checkpoint above all.
+
+  To be called by the one process that writes there, which holds the directory's lock.
+
+  Raises:
+    UserError: see `latest_checkpoint`.
+  """
+  if files.is_remote(directory):
+    return
+  for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
+    if os.path.isdir(folder):
+      _remove_half_checkpoints(folder)
+      locks.remove_abandoned(folder, f"{_LEFT_BEHIND.pattern}|{locks.temporary_names()}|"
+                                     f"{re.escape(_COPIES)}[a-z0-9_]{{8}}")
+
+
+def _remove_half_checkpoints(directory: str) -> None:
+  # Refuses where data without an index may be all that is left of a checkpoint.
+  latest_checkpoint(directory)
+  complete = {f"{CHECKPOINT_NAME}-{step}" for step in saved_steps(directory)}
+  for name in os.listdir(directory):
+    match = re.fullmatch(rf"({CHECKPOINT_NAME}-\d+)({UNFINISHED}|\.data-\d{{5}}-of-\d{{5}})", name)
+    if match and match[1] not in complete:
+      _remove_checkpoint(os.path.join(directory, match[1]))
+
+
+@contextlib.contextmanager
+def _saving(prefix: str) -> Iterator[None]:
+  """Errors of writing a checkpoint as the user sees them; half of one does not stay."""
+  directory, name = os.path.split(prefix)
+  try:
+    yield
+  except (tf.errors.OpError, OSError, UserError) as error:
+    steps = saved_steps(directory)
+    if f"{CHECKPOINT_NAME}-{steps[-1] if steps else None}" != name:
+      _remove_checkpoint(prefix)
+    last = f"the last good one is {directory}/{CHECKPOINT_NAME}-{steps[-1]}" if steps else "there is none yet"
+    raise UserError(f"checkpoint {name} could not be saved in {directory}: {_first_line(error)}; {last}; free some "
+                    "space and run the same command again") from None
+
+
+def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
+  """Local files get their names when all is written, the index, which makes them a checkpoint, last."""
+  checkpoint.save_counter.assign_add(1)
+  if files.is_remote(prefix):
+    # TensorFlow collects them in `ckpt-N_temp/`, too; a rename would be another copy.
+    checkpoint.write(prefix)
+    return
+  folder, (directory, name) = prefix + UNFINISHED, os.path.split(prefix)
+  os.makedirs(folder)
+  checkpoint.write(os.path.join(folder, name))
+  for written in sorted(os.listdir(folder), key=lambda written: written.endswith(".index")):
+    os.replace(os.path.join(folder, written), os.path.join(directory, written))
+  os.rmdir(folder)
+
+
+def _remove_checkpoint(prefix: str) -> None:
+  """Removes a checkpoint, or what there is of one; the index first, without which it is none."""
+  pattern = files.escape_pattern(prefix)
+  for path in [f"{prefix}.index", *files.glob_files(f"{pattern}.data-*"), *files.glob_files(f"{pattern}{UNFINISHED}*")]:
+    with contextlib.suppress(OSError):
+      files.remove_tree(path) if files.is_directory(path) else files.remove(path)
+
+
+def _first_line(error: Exception) -> str:
+  return " ".join(str(getattr(error, "message", None) or error).split())[:300]

@@ -1,0 +1,182 @@
+"""Devices: which strategy, which precision, XLA or not. Nothing falls back silently from what was asked for.
+
+Run here: the default strategy, MirroredStrategy on two logical CPUs, MultiWorkerMirroredStrategy with two processes.
+Not run for want of the hardware: GPUs and TPUs.
+"""
+
+import dataclasses
+import os
+import socket
+import urllib.parse
+
+import tensorflow as tf
+
+from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
+from bert_tf.common.errors import UserError
+
+# Where a TPU's server listens, and how long it may take to answer.
+_TPU_PORT = 8470
+_SECONDS_TO_CONNECT = 20.0
+
+
+@dataclasses.dataclass(frozen=True)
+class TpuOptions:
+  """Where the TPU is: `name` may be "local", a Cloud TPU's name or a grpc:// address; zone and project as gcloud's."""
+
+  name: str | None = None
+  zone: str | None = None
+  project: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+  """What a run computes on.
+
+  Attributes:
+    strategy: the distribution strategy.
+    kind: "CPU", "GPU" or "TPU".
+    description: for the report, e.g. "2 x GPU (MirroredStrategy)".
+    dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
+    jit_compile: whether the replica's computation is compiled with XLA.
+    is_chief: whether this process writes files.
+    num_workers: processes that take part.
+  """
+
+  strategy: tf.distribute.Strategy
+  kind: str
+  description: str
+  dtype: str
+  jit_compile: bool
+  is_chief: bool = True
+  num_workers: int = 1
+
+
+def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
+           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = ()) -> Devices:  # noqa: B008
+  """Makes the strategy and settles precision and compilation.
+
+  Args:
+    distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG is set, mirrored on
+      several GPUs, else none.
+    precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
+      float32. On a CPU bfloat16 is worth asking for where it has AMX units.
+    jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
+    tpu: where the TPU is.
+    paths: every path the run reads or writes, checked to be remote before a TPU is connected.
+
+  Raises:
+    UserError: a device that was asked for is not there.
+  """
+  kind = distribution_strategy
+  if kind == "auto":
+    if tpu.name:
+      kind = "tpu"
+    elif os.environ.get("TF_CONFIG"):
+      kind = "multi_worker_mirrored"
+    else:
+      kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
+  num_workers, is_chief = 1, True
+  if kind == "tpu":
+    strategy = _tpu_strategy(tpu, paths)
+  elif kind == "multi_worker_mirrored":
+    cluster = read_cluster()
+    num_workers, is_chief = len(cluster.names), cluster.is_chief
+    strategy = _multi_worker_strategy(cluster)
+  elif kind == "mirrored":
+    devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    if len(devices) < 2:
+      raise UserError(f"--distribution_strategy=mirrored needs several devices, this machine has "
+                      f"{devices[0].device_type} only once: use --distribution_strategy=none")
+    strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+  else:
+    strategy = tf.distribute.get_strategy()
+  # Not before there is a strategy: that of several machines must find TensorFlow untouched.
+  _let_xla_introduce_itself()
+  device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+  replicas = strategy.num_replicas_in_sync
+  # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
+  name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
+          "multi_worker_mirrored": "MultiWorkerMirroredStrategy"}[kind]
+  return Devices(
+      strategy=strategy, kind=device_kind,
+      description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
+      dtype=_dtype(precision, device_kind),
+      # On a TPU `strategy.run` compiles by itself.
+      jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
+      is_chief=is_chief, num_workers=num_workers)
+
+
+def _let_xla_introduce_itself() -> None:
+  """Compiles once with nobody listening.
+
+  The first compilation of a process writes lines about XLA to standard error, past TensorFlow's log level.
+  """
+  nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
+  os.dup2(nowhere, 2)
+  try:
+    tf.function(lambda: tf.constant(1) + 1, jit_compile=True)()
+  finally:
+    os.dup2(listening, 2)
+    os.close(nowhere)
+    os.close(listening)
+
+
+def _dtype(precision: str, device_kind: str) -> str:
+  if precision == "auto":
+    precision = "float32"
+    if device_kind == "TPU":
+      precision = "bfloat16"
+    elif device_kind == "GPU":
+      details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
+      capability = min(detail.get("compute_capability", (0, 0)) for detail in details)
+      precision = "bfloat16" if capability >= (8, 0) else "float16" if capability >= (7, 0) else "float32"
+  return {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
+
+
+def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+  """The strategy, once all processes are there.
+
+  Raises:
+    UserError: they do not find each other.
+  """
+  try:
+    with told_who_is_missing():
+      return tf.distribute.MultiWorkerMirroredStrategy()
+  except tf.errors.OpError as error:
+    raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "
+                    f"cluster: {' '.join(error.message.split())[:300]}") from None
+
+
+def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
+  """Resolves, connects and initialises a TPU.
+
+  The steps are those of the TensorFlow guide "Use TPUs": a resolver finds the TPU's address, connecting makes its hosts
+  part of this runtime, initialising clears its memory. A remote TPU has no access to this machine's files, so every
+  path must be on gs://; that is checked first, as connecting takes a minute.
+
+  Raises:
+    UserError: no TPU is named, a path is local, or the TPU does not answer.
+  """
+  if not tpu.name:
+    raise UserError("--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "
+                    "on a TPU VM)")
+  if tpu.name != "local":
+    local = [path for path in paths if path and not path.startswith("gs://")]
+    if local:
+      raise UserError(f"a remote TPU reads and writes gs:// paths only, this one is local: {local[0]}")
+  try:
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu.name, zone=tpu.zone, project=tpu.project)
+    if tpu.name != "local":
+      _check_answers(resolver.master())
+      tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+  except Exception as error:  # The resolver raises whatever its HTTP client does.
+    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {' '.join(str(error).split())[:300]}") from None
+  return tf.distribute.TPUStrategy(resolver)
+
+
+def _check_answers(address: str) -> None:
+  """Raises `OSError` if nobody listens at "grpc://host:port"; TensorFlow itself would wait for many minutes."""
+  parts = urllib.parse.urlsplit(address)
+  with socket.create_connection((parts.hostname, parts.port or _TPU_PORT), timeout=_SECONDS_TO_CONNECT):
+    pass

@@ -1,0 +1,245 @@
+"""Examples in memory and their batches, each only as long as its longest sequence needs.
+
+What fine-tuning reads fits in memory, so nothing is written to disk in between. A batch is put together of sequences
+of similar length and padded to one of a few lengths, so that little is computed for padding and the graph is compiled
+for few shapes. All replicas get the same length.
+
+The batches of an epoch are a function of (lengths, batch size, seed, epoch): a run resumes after an interruption with
+the very next batch, for any number of devices.
+
+Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Output: padded batches for
+`bert_tf/training/step.py` and `bert_tf/training/prediction.py`.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.training.inputs import without_auto_sharding
+
+# Batches whose examples are sorted by length together. More would give a little less padding and batches that differ
+# more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.
+_BATCHES_PER_POOL = 50
+# Lengths that batches are padded to. A new one costs the functions of `modeling/layers.py` half a second.
+_LENGTHS, _LENGTHS_COMPILED = 32, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+  """E examples with T tokens in all, concatenated.
+
+  A subclass whose examples have several sequences each overrides `__len__`, `lengths`, `select`, `sequence_axes` and
+  `value_types`: nothing else is read to make batches.
+
+  Attributes:
+    tokens: name → [T], one value a token: "input_ids" int32, "segment_ids" of any integer type.
+    row_lengths: int64 [E], tokens of each example.
+    values: name → [E] or [E, C], what an example has, e.g. "label_ids"; integers come as int32.
+  """
+
+  tokens: Mapping[str, np.ndarray]
+  row_lengths: np.ndarray
+  values: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+  def __len__(self) -> int:
+    return len(self.row_lengths)
+
+  @functools.cached_property
+  def row_starts(self) -> np.ndarray:
+    """int64 [number of sequences]."""
+    return np.cumsum(self.row_lengths) - self.row_lengths
+
+  @property
+  def lengths(self) -> np.ndarray:
+    """int64 [E], tokens of the longest sequence of each example: what its batch is padded to at least."""
+    return self.row_lengths
+
+  @property
+  def tokens_per_example(self) -> float:
+    """The mean."""
+    return float(self.row_lengths.sum() / len(self))
+
+  @property
+  def sequence_axes(self) -> tuple[int, ...]:
+    """Sizes of the axes between that of the examples and that of the tokens in a batch; none for one sequence each."""
+    return ()
+
+  @property
+  def value_types(self) -> dict[str, np.dtype]:
+    """Name → dtype of what `select` gives for each example."""
+    return {name: _batch_type(values) for name, values in self.values.items()}
+
+  @property
+  def value_shapes(self) -> dict[str, tuple[int, ...]]:
+    """Name → shape of what `select` gives for each example."""
+    return {name: values.shape[1:] for name, values in self.values.items()}
+
+  def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """What a batch is made of.
+
+    Args:
+      chosen: int64 [B], numbers of the examples.
+      num_real: those behind so many only fill the batch.
+
+    Returns:
+      int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
+    """
+    return self.row_starts[chosen], self.row_lengths[chosen], {
+        name: values[chosen] for name, values in self.values.items()}
+
+
+def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
+  """`padded_lengths`, as many of them as pay: few where the whole model is compiled for each length."""
+  return padded_lengths(longest, _LENGTHS_COMPILED if jit_compile else _LENGTHS)
+
+
+def padded_lengths(longest: int, number: int) -> np.ndarray:
+  """The lengths that batches are padded to: multiples of a step, the last one is `longest`. int64, ascending.
+
+  Args:
+    longest: S of the longest batch.
+    number: about how many lengths; 1 pads everything to `longest`.
+  """
+  step = -(-longest // number)
+  # The kernels of all devices like multiples of four at least.
+  step = min(-(-step // 4) * 4, longest)
+  return np.unique(np.minimum(np.arange(1, number + 1) * step, longest))
+
+
+def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
+  """The examples of every batch of an epoch, in random order; every example is in one batch.
+
+  Args:
+    row_lengths: int64 [E].
+    batch_size: examples of a batch; one of the batches has fewer where it does not divide E.
+    seed, epoch: of the order.
+
+  Returns:
+    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size].
+  """
+  random = np.random.default_rng([seed, epoch])
+  order = random.permutation(len(row_lengths))
+  pool_size = batch_size * _BATCHES_PER_POOL
+  batches = []
+  for start in range(0, len(order), pool_size):
+    pool = order[start:start + pool_size]
+    # Stable: examples of the same length stay in random order.
+    pool = pool[np.argsort(row_lengths[pool], kind="stable")]
+    batches += [pool[first:first + batch_size] for first in range(0, len(pool), batch_size)]
+  return [batches[index] for index in random.permutation(len(batches))]
+
+
+def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
+  """The examples of a step where batches are cut from epochs that follow each other, without regard to their ends.
+
+  Returns:
+    int64 [batch_size].
+  """
+  places = np.arange(step * batch_size, (step + 1) * batch_size)
+  epochs, places = np.divmod(places, num_examples)
+  return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]
+                         for epoch in np.unique(epochs)])
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
+  return np.random.default_rng([seed, epoch]).permutation(num_examples)
+
+
+def sorted_batches(row_lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
+  """All examples once, the longest first, as `epoch_batches`: for evaluation, where the order is irrelevant."""
+  order = np.argsort(-row_lengths, kind="stable")
+  return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
+
+
+def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: np.ndarray) -> dict[str, np.ndarray]:
+  """A padded batch.
+
+  Args:
+    examples: all there are.
+    chosen: int64 [<= batch_size], numbers of the examples.
+    batch_size: B; missing rows are filled up with copies of the first.
+    lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
+
+  Returns:
+    tokens int32 [B, S] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
+    [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
+  """
+  rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
+  starts, row_lengths, values = examples.select(rows, len(chosen))
+  values = {name: value.astype(examples.value_types[name]) for name, value in values.items()}
+  length = lengths[np.searchsorted(lengths, row_lengths.max())]
+  positions = np.arange(length)
+  mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
+  places = np.where(mask, starts[..., None] + positions, 0)
+  batch = {name: np.where(mask, values[places], 0).astype(np.int32) for name, values in examples.tokens.items()}
+  return {**batch, **values, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
+          "is_real_example": (np.arange(batch_size) < len(chosen)).astype(np.int32)}
+
+
+def training_dataset(examples: Examples, batch_size: int, seed: int, start_step: int, lengths: np.ndarray,
+                     context: tf.distribute.InputContext, consecutive: bool = False) -> tf.data.Dataset:
+  """Endless epochs for the replicas of one host.
+
+  Args:
+    examples: all there are.
+    batch_size: examples of a step on all replicas together.
+    seed: of the order.
+    start_step: steps already made; one batch a step.
+    lengths: see `padded_lengths`.
+    context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
+    consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
+  """
+  steps_per_epoch = -(-len(examples) // batch_size)
+  plan = functools.lru_cache(maxsize=2)(
+      lambda epoch: epoch_batches(examples.lengths, batch_size, seed, epoch))
+
+  def batch_of_step(step: int) -> dict[str, np.ndarray]:
+    if consecutive:
+      return assemble(examples, consecutive_batch(len(examples), batch_size, seed, int(step)), batch_size, lengths)
+    epoch, index = divmod(int(step), steps_per_epoch)
+    return assemble(examples, plan(epoch)[index], batch_size, lengths)
+
+  dataset = _dataset(batch_of_step, examples, batch_size, start_step, np.iinfo(np.int64).max, context)
+  # Where a dataset may end, processes ask each other before every step.
+  return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+
+
+def evaluation_dataset(examples: Examples, batch_size: int, lengths: np.ndarray,
+                       context: tf.distribute.InputContext) -> tf.data.Dataset:
+  """Every example once, the longest first; the last batch is filled up ("is_real_example" 0)."""
+  batches = sorted_batches(examples.lengths, batch_size)
+  return _dataset(lambda step: assemble(examples, batches[int(step)], batch_size, lengths), examples, batch_size,
+                  0, len(batches), context)
+
+
+def _batch_type(values: np.ndarray) -> type:
+  return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
+
+
+def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Examples, batch_size: int, start: int,
+             stop: int, context: tf.distribute.InputContext) -> tf.data.Dataset:
+  """Batches of steps start...stop-1, cut into those of this host's replicas."""
+  size = batch_size // context.num_replicas_in_sync
+  replicas = context.num_replicas_in_sync // context.num_input_pipelines
+  first = context.input_pipeline_id * replicas * size
+  sequences = (*examples.tokens, "input_mask")
+  types = {**dict.fromkeys(sequences, np.int32), **examples.value_types, "example_index": np.int32,
+           "is_real_example": np.int32}
+
+  def of_step(step):
+    def arrays(number):
+      batch = batch_of_step(number)
+      return [batch[name][first:first + replicas * size].reshape(replicas, size, *batch[name].shape[1:])
+              for name in types]
+
+    tensors = tf.numpy_function(arrays, [step], [tf.as_dtype(dtype) for dtype in types.values()], stateful=False)
+    shapes = {**dict.fromkeys(sequences, (*examples.sequence_axes, None)), **examples.value_shapes}
+    return {name: tf.ensure_shape(tensor, [replicas, size, *shapes.get(name, ())])
+            for name, tensor in zip(types, tensors, strict=True)}
+
+  dataset = tf.data.Dataset.range(start, stop).map(of_step, num_parallel_calls=1, deterministic=True)
+  return without_auto_sharding(dataset.unbatch().prefetch(2 * replicas))

@@ -1,0 +1,260 @@
+"""From record files to the batches of every replica.
+
+The stream of examples is a pure function of (files, seed, place in the stream): the place is the number of examples
+seen so far, so a resumed run continues with the very next one, and the number of devices does not change what a global
+batch holds. Every host reads the serialized records of the whole global batch, which costs little, and parses its own
+share of it, in batches.
+
+Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches for
+`bert_tf/training/step.py`.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+# Records in the shuffle buffer. Records of data_gen are shuffled already; this serves those of other programs.
+_SHUFFLE_BUFFER = 8192
+# Steps after which records that hold several examples have been dealt out evenly.
+_STEPS_PER_CYCLE = 256
+# TensorFlow's own where a program has set no global seed.
+_GRAPH_SEED = 87654321
+# The pass of an evaluation; those of training count from 0.
+_EVALUATION_PASS = -1
+# Files read at the same time, and bytes read from each at once.
+_INTERLEAVED_FILES = 16
+_READ_BYTES = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordFiles:
+  """TFRecord files and how many records each of them holds.
+
+  Attributes:
+    paths: the files, plain or gzip.
+    counts: number of records of each.
+    gzipped: whether each is compressed.
+  """
+
+  paths: tuple[str, ...]
+  counts: tuple[int, ...]
+  gzipped: tuple[bool, ...]
+
+  @property
+  def num_examples(self) -> int:
+    return sum(self.counts)
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSizes:
+  """How many records each step takes.
+
+  A record of packed sequences holds several examples, and a batch has a number of examples. So the numbers of records
+  differ from step to step, in a cycle, and their mean is what the batch size asks for. They are a function of the place
+  in the stream.
+
+  Attributes:
+    sizes: records of the steps of a cycle.
+    padded: records of every batch after filling up with copies that count nothing; None where that is not needed.
+    first: place in the run's stream at which the first cycle begins.
+  """
+
+  sizes: tuple[int, ...]
+  padded: int | None = None
+  first: int = 0
+
+  @classmethod
+  def packed(cls, batch_size: int, records: int, sequences: int, multiple: int | None = None,
+             first: int = 0) -> "BatchSizes":
+    """Sizes for which a step has `batch_size` sequences on average.
+
+    Args:
+      batch_size: at least the sequences of a record.
+      records, sequences: how many sequences so many records hold.
+      multiple: every batch is filled up to the same number of records, which can be divided by this; None where
+        batches may differ in size.
+      first: see the class.
+    """
+    total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
+    ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
+    sizes = tuple(int(size) for size in np.diff(ends))
+    return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
+
+  @property
+  def is_constant(self) -> bool:
+    """Whether every step takes as many."""
+    return len(self.sizes) == 1
+
+  @property
+  def largest(self) -> int:
+    """Records of a batch at most, copies counted."""
+    return self.padded or max(self.sizes)
+
+  @property
+  def mean(self) -> float:
+    """Records of a batch."""
+    return sum(self.sizes) / len(self.sizes)
+
+  @functools.cached_property
+  def ends(self) -> np.ndarray:
+    """int64 [steps of a cycle], records of the cycle up to the end of each step."""
+    return np.cumsum(self.sizes)
+
+  def after(self, place):
+    """The place in the stream after the step that begins at `place`: both int64 [], tensors."""
+    if self.is_constant:
+      return place + self.sizes[0]
+    total = int(self.ends[-1])
+    begun = place - self.first
+    step = tf.searchsorted(self.ends, [begun % total], side="right")[0]
+    return place - begun % total + tf.gather(tf.constant(self.ends, tf.int64), step)
+
+  def place(self, steps: int) -> int:
+    """The place in the stream after so many steps."""
+    cycles, rest = divmod(steps, len(self.sizes))
+    return self.first + cycles * int(self.ends[-1]) + sum(self.sizes[:rest])
+
+
+def training_dataset(
+    files: RecordFiles, parse: Callable, batch_sizes: int | BatchSizes, seed: int, start_example: int,
+    context: tf.distribute.InputContext) -> tf.data.Dataset:
+  """Endless shuffled batches for the replicas of one host.
+
+  Args:
+    files: what to read.
+    parse: (serialized records, string [b]; which pass over the files each belongs to, int64 [b]) → dict of dense
+      tensors [b, ...].
+    batch_sizes: records of a step on all replicas together.
+    seed: of the order of files and records; each epoch has another one.
+    start_example: how many records of the stream are already used, those before `batch_sizes.first` included.
+    context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
+
+  Returns:
+    dicts for one replica after the other, each with its share of the records of a step. Where batches are filled up,
+    "is_real_example", int32 [b], is 0 for the copies.
+  """
+  if isinstance(batch_sizes, int):
+    batch_sizes = BatchSizes((batch_sizes,))
+  cycle = int(batch_sizes.ends[-1])
+  start_example = max(start_example - batch_sizes.first, 0)
+  # In the middle of a cycle of unequal steps the cycle is read from its beginning.
+  begin = start_example if batch_sizes.is_constant else start_example // cycle * cycle
+  first_epoch, used = divmod(begin, files.num_examples)
+  epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
+  stream = epochs.flat_map(lambda epoch: _in_pass(_shuffled_epoch(files, seed, epoch), epoch)).skip(used)
+  batches = stream.batch(cycle, drop_remainder=True)
+  if batch_sizes.is_constant:
+    batches = batches.map(lambda records, passes: (records, passes, None))
+  else:
+    done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
+    batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
+  if batch_sizes.is_constant or batch_sizes.padded:
+    dataset = _for_replicas(batches, parse, batch_sizes.largest, context)
+  else:
+    dataset = _parsed(batches.map(_drop_copies), parse)
+  # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
+  return dataset.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+
+
+def evaluation_dataset(
+    files: RecordFiles, parse: Callable, global_batch_size: int,
+    context: tf.distribute.InputContext, max_batches: int | None = None) -> tf.data.Dataset:
+  """One pass over all records in file order.
+
+  The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], tells the
+  real ones (1) from the copies (0).
+
+  Args:
+    max_batches: stop after so many global batches.
+    others: as for `training_dataset`.
+  """
+  stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
+  batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))
+  if max_batches is not None:
+    batches = batches.take(max_batches)
+  return _for_replicas(batches, parse, global_batch_size, context)
+
+
+def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
+  order = tf.random.experimental.stateless_shuffle(
+      tf.range(len(files.paths)), seed=tf.stack([tf.constant(seed, tf.int64), epoch]))
+  stream = _read(tf.gather(files.paths, order), tf.gather(files.gzipped, order))
+  # Of the graph of this function alone. The order must not depend on a global seed, which some library may have set.
+  tf.random.set_seed(_GRAPH_SEED)
+  # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an epoch.
+  return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
+
+
+def _in_pass(stream: tf.data.Dataset, epoch: tf.Tensor | int) -> tf.data.Dataset:
+  """Serialized records with the pass they belong to."""
+  return tf.data.Dataset.zip((stream, tf.data.Dataset.from_tensors(tf.cast(epoch, tf.int64)).repeat()))
+
+
+def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.Tensor, ...]:
+  """A cycle of records → (records, passes, is_real) of its steps, [steps, largest]; missing ones are copies."""
+  column = np.arange(batch_sizes.largest)
+  is_real = column < np.array(batch_sizes.sizes)[:, None]
+  begins = batch_sizes.ends - batch_sizes.sizes
+  index = np.where(is_real, begins[:, None] + column, begins[:, None])
+  return (*(tf.gather(element, index) for element in elements), tf.constant(is_real, tf.int32))
+
+
+def _drop_copies(records: tf.Tensor, passes: tf.Tensor, is_real: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  count = tf.reduce_sum(is_real)
+  return records[:count], passes[:count]
+
+
+def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
+  def read_file(path, is_gzipped):
+    return tf.data.TFRecordDataset(
+        path, compression_type=tf.where(is_gzipped, "GZIP", ""), buffer_size=_READ_BYTES)
+
+  return tf.data.Dataset.from_tensor_slices((paths, gzipped)).interleave(
+      read_file, cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=tf.data.AUTOTUNE,
+      deterministic=True)
+
+
+def _fill(records: tf.Tensor, passes: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+  missing = size - tf.size(records)
+  is_real = tf.sequence_mask(tf.size(records), size, dtype=tf.int32)
+  return (*(tf.concat([values, tf.repeat(values[:1], missing)], axis=0) for values in (records, passes)), is_real)
+
+
+def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: int,
+                  context: tf.distribute.InputContext) -> tf.data.Dataset:
+  """Cuts (records, passes, is_real or None) of global batches into parsed batches of this host's replicas, in order."""
+  replicas = context.num_replicas_in_sync // context.num_input_pipelines
+  size = global_batch_size // context.num_replicas_in_sync
+  first = context.input_pipeline_id * replicas * size
+
+  def share(records, passes, is_real):
+    parts = {"records": records, "passes": passes}
+    if is_real is not None:
+      parts["is_real_example"] = is_real
+    return {name: tf.reshape(values[first:first + replicas * size], [replicas, size])
+            for name, values in parts.items()}
+
+  def parse_part(part):
+    features = parse(part["records"], part["passes"])
+    if "is_real_example" in part:
+      features["is_real_example"] = part["is_real_example"]
+    return features
+
+  return _parsed(batches.map(share).unbatch(), parse_part)
+
+
+def _parsed(batches: tf.data.Dataset, parse: Callable) -> tf.data.Dataset:
+  """Parsing is spread over the cores; the order is kept."""
+  return without_auto_sharding(batches.map(
+      parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE))
+
+
+def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
+  """The dataset with its order kept, and left alone by `tf.distribute`: it is cut up already."""
+  options = tf.data.Options()
+  options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+  options.deterministic = True
+  return dataset.with_options(options)

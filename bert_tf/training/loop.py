@@ -1,0 +1,234 @@
+"""The training loop: inner loops of steps, reports, checkpoints, evaluations, interruption, in the order they happen.
+
+Input: a `TrainingStep` (`bert_tf/training/step.py`) and a stream of batches. Output: checkpoints, `metrics.jsonl` and
+TensorBoard in a run directory (`bert_tf/training/checkpoints.py`, `bert_tf/training/reports.py`).
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.training.checkpoints import CheckpointManager
+from bert_tf.training.devices import Devices
+from bert_tf.training.reports import Reports
+from bert_tf.training.signals import Interrupted, StopSignal
+from bert_tf.training.step import TrainingState, TrainingStep
+
+# How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
+_SECONDS_PER_LOOP = 5.0
+_LOOP_LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopOptions:
+  """How far and how often.
+
+  Attributes:
+    num_train_steps: where training ends.
+    stage_ends: steps at which the batches become of another kind.
+    last_step: where this stage ends; None for the end of training.
+    save_checkpoints_steps: steps between checkpoints.
+    eval_steps: steps between evaluations, besides the one at the end; 0 for none at all.
+    iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
+    tokens_per_example: for the report of tokens/s.
+    profile_steps: (first, last) steps that the TensorFlow profiler records; None for none.
+    shown_metric: name of the metric shown beside the loss.
+  """
+
+  num_train_steps: int
+  save_checkpoints_steps: int
+  eval_steps: int = 0
+  iterations_per_loop: int | None = None
+  tokens_per_example: float = 1.0
+  profile_steps: tuple[int, int] | None = None
+  shown_metric: str = "accuracy"
+  stage_ends: tuple[int, ...] = ()
+  last_step: int | None = None
+
+  @property
+  def end(self) -> int:
+    """The step at which the loop returns."""
+    return self.num_train_steps if self.last_step is None else self.last_step
+
+  def evaluates_at(self, step: int) -> bool:
+    """Whether an evaluation belongs to this step."""
+    return bool(self.eval_steps) and step > 0 and (step % self.eval_steps == 0 or step in (
+        self.num_train_steps, *self.stage_ends))
+
+
+def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingState, devices: Devices,
+          options: LoopOptions, checkpoints: CheckpointManager | None, reports: Reports, stop: StopSignal,
+          evaluate: Callable[[], dict[str, float]] | None = None,
+          ends_early: Callable[[], bool] | None = None) -> dict[str, float] | None:
+  """Trains to the end, with evaluations and checkpoints on the way.
+
+  Args:
+    training_step: what is run.
+    make_dataset: () → distributed dataset that starts at the state's place in the stream.
+    state: counters, restored already.
+    devices: what it runs on.
+    options: how far and how often.
+    checkpoints: None in processes that write nothing.
+    reports: where metrics go.
+    stop: the signals.
+    evaluate: () → metrics at the state's step; also writes whatever belongs to them. None for no evaluation.
+    ends_early: () → whether the evaluations so far are a reason to end; the chief's answer counts. None for no such
+      reason.
+
+  Returns:
+    the metrics of the evaluation at the last step, None where there was none.
+
+  Raises:
+    Interrupted: a signal came; what was trained is saved.
+    UserError: a loss that is not finite, a checkpoint that can't be saved, processes that start at different steps.
+  """
+  agreement = Agreement(devices)
+  agreement.check_same_step(state.step_number, reports.directory)
+  length = LoopLength(options)
+  profiler = _Profiler(reports, options.profile_steps if devices.is_chief else None)
+  iterator = metrics = None
+  is_first_loop = True
+  with reports.progress("training", options.num_train_steps, state.step_number), stop.listening(reports.log):
+    try:
+      # An evaluation that was due when an earlier run was stopped.
+      if evaluate and options.evaluates_at(state.step_number) and agreement.chief_says(
+          not reports.has_evaluation(state.step_number)):
+        metrics = evaluate()
+      while state.step_number < options.end and not (ends_early and agreement.chief_says(ends_early())):
+        # 1. Steps.
+        if iterator is None:
+          iterator = iter(make_dataset())
+        steps = length(state.step_number)
+        report = training_step.run(iterator, steps)
+        step = state.step_number
+
+        # 2. Report.
+        report["tokens_per_second"] = report["examples_per_second"] * options.tokens_per_example
+        seconds_per_step = agreement.mean_seconds(1.0 / report["steps_per_second"], stop)
+        if is_first_loop:
+          reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
+                      "with tracing and compiling")
+        else:
+          length.adapt(seconds_per_step)
+        # The first loop contains tracing and compilation.
+        reports.training(step, steps, report, options.shown_metric, compiled=is_first_loop)
+        is_first_loop = False
+        profiler.at(step)
+
+        # 3. Checkpoint.
+        if checkpoints is not None:
+          checkpoints.save()
+        stop.check()
+
+        # 4. Evaluation.
+        if evaluate and options.evaluates_at(step):
+          metrics = evaluate()
+    except Interrupted:
+      if checkpoints is not None:
+        checkpoints.save(check_interval=False)
+      raise
+    finally:
+      profiler.stop()
+    if checkpoints is not None:
+      checkpoints.save(check_interval=False)
+  return metrics
+
+
+class LoopLength:
+  """How many steps the next inner loop has.
+
+  Where not fixed: about `_SECONDS_PER_LOOP`, ending at round numbers. Never past a checkpoint, an evaluation or the
+  end.
+  """
+
+  def __init__(self, options: LoopOptions):
+    self._length = options.iterations_per_loop or 1
+    self._fixed = options.iterations_per_loop is not None
+    intervals = [options.save_checkpoints_steps, options.eval_steps]
+    self._intervals = [interval for interval in intervals if interval]
+    self._ends = [*(options.profile_steps or ()), options.end]
+
+  def __call__(self, step: int) -> int:
+    ends = [(step // interval + 1) * interval for interval in (*self._intervals, self._length)]
+    return min(end for end in (*ends, *self._ends) if end > step) - step
+
+  def adapt(self, seconds_per_step: float) -> None:
+    """Chooses the length by the speed of the last loop."""
+    if not self._fixed:
+      fitting = [length for length in _LOOP_LENGTHS if length * seconds_per_step <= _SECONDS_PER_LOOP]
+      self._length = max(fitting, default=1)
+
+
+class Agreement:
+  """What all processes of a cluster must decide alike; with one process it decides by itself."""
+
+  def __init__(self, devices: Devices):
+    self._devices = devices
+    self._sum = tf.function(self._all_reduce, autograph=False)
+
+  def check_same_step(self, step: int, directory: str) -> None:
+    """All processes must have restored the same checkpoint.
+
+    Raises:
+      UserError: they have not.
+    """
+    if self._devices.num_workers > 1:
+      mean, mean_square = self._means([float(step), float(step) * step])
+      if mean_square > mean * mean:
+        raise UserError(f"this process starts at step {step}, another one elsewhere: --output_dir={directory} must be "
+                        "the same directory on all machines")
+
+  def chief_says(self, value: bool) -> bool:
+    """The chief's value, in every process."""
+    if self._devices.num_workers == 1:
+      return value
+    return self._means([float(value and self._devices.is_chief)])[0] > 0
+
+  def mean_seconds(self, seconds_per_step: float, stop: StopSignal) -> float:
+    """The mean over all processes, so that all choose the same loop length; signals are shared on the way."""
+    if self._devices.num_workers == 1:
+      return seconds_per_step
+    seconds, signals = self._means([seconds_per_step, 1.0 if stop.received else 0.0])
+    if signals > 0 and not stop.received:
+      stop.received = "a signal to another process"
+    return seconds
+
+  def _means(self, values: list[float]) -> list[float]:
+    # float64 holds the squares of steps exactly.
+    summed = self._sum(tf.constant(values, tf.float64))
+    return [float(value) / self._devices.strategy.num_replicas_in_sync for value in summed]
+
+  def _all_reduce(self, values: tf.Tensor) -> tf.Tensor:
+    strategy = self._devices.strategy
+    # The identity has the replica's device, which the reduction needs to know.
+    summed = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.SUM, tf.identity(values)))
+    return strategy.experimental_local_results(summed)[0]
+
+
+class _Profiler:
+  """Records the steps from the first to the last of `steps` with the TensorFlow profiler."""
+
+  def __init__(self, reports: Reports, steps: tuple[int, int] | None):
+    self._reports, self._steps, self._running = reports, steps, False
+
+  def at(self, step: int) -> None:
+    """To be called between inner loops."""
+    if self._steps is None:
+      return
+    first, last = self._steps
+    if self._running and step >= last:
+      self.stop()
+      self._reports.log(f"profile of steps {first} to {last} written: tensorboard, page Profile")
+    elif not self._running and first <= step < last:
+      tf.profiler.experimental.start(os.path.join(self._reports.directory, "train"))
+      self._running = True
+
+  def stop(self) -> None:
+    """Ends a recording, where there is one."""
+    if self._running:
+      tf.profiler.experimental.stop()
+      self._running = False

@@ -1,0 +1,170 @@
+"""Passes of a model over a whole set: its outputs in the order of the examples, or sums that metrics are made of.
+
+Input: `Examples` in memory, or batches of records. Output: arrays, which tasks score while training and afterwards, or
+metrics.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.training.examples import Examples, assemble, evaluation_dataset, sorted_batches
+from bert_tf.training.step import Objective
+
+_SEQUENCES = ("input_ids", "input_mask", "segment_ids")
+
+
+class EvaluationPass:
+  """One exact pass over an evaluation set, for metrics that are made of sums.
+
+  Args:
+    objective: what is measured.
+    make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
+    batches: how many there are.
+    strategy: where it runs.
+    jit_compile: compile with XLA.
+    check_stop: called before every batch; may raise to break off.
+  """
+
+  def __init__(self, objective: Objective, make_dataset: Callable, batches: int, strategy: tf.distribute.Strategy,
+               jit_compile: bool, check_stop: Callable[[], None] = lambda: None):
+    self._objective = objective
+    self._make_dataset = make_dataset
+    self._batches = batches
+    self._strategy = strategy
+    self._check_stop = check_stop
+    self._sums = tf.function(
+        lambda features: objective.sums(features, None), jit_compile=jit_compile or None, autograph=False)
+    self._next_sums = tf.function(self._sums_of_next, autograph=False)
+
+  def __call__(self) -> dict[str, float]:
+    """Metrics of the whole set."""
+    iterator = iter(self._make_dataset())
+    totals: dict[str, float] = {}
+    for _ in range(self._batches):
+      self._check_stop()
+      # Python floats: double precision for however many batches there are.
+      totals = {name: totals.get(name, 0.0) + float(value.numpy())
+                for name, value in self._next_sums(iterator).items()}
+    return self._objective.metrics(totals)
+
+  def _sums_of_next(self, iterator) -> dict:
+    def replica_sums(features):
+      sums = self._sums(features)
+      if self._strategy.num_replicas_in_sync > 1:
+        sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
+      return sums
+
+    sums = self._strategy.run(replica_sums, args=(next(iterator),))
+    return {name: self._strategy.experimental_local_results(value)[0] for name, value in sums.items()}
+
+
+class Prediction:
+  """A model that can be run over examples again and again.
+
+  Args:
+    model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
+    batch_size: examples of a batch on all replicas together.
+    lengths: that batches are padded to, see `examples.padded_lengths`.
+    strategy: where it runs.
+    jit_compile: compile with XLA.
+    token_outputs: names of the outputs that have one row a token.
+    check_stop: called before every batch; may raise to break off.
+  """
+
+  def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+               strategy: tf.distribute.Strategy, jit_compile: bool, token_outputs: tuple[str, ...] = (),
+               check_stop: Callable[[], None] = lambda: None):
+    self._model = tf.function(model, jit_compile=jit_compile or None, autograph=False)
+    self._batch_size = batch_size
+    self._lengths = lengths
+    self._strategy = strategy
+    self._token_outputs = token_outputs
+    self._check_stop = check_stop
+    self._next = tf.function(self._next_outputs, autograph=False)
+
+  def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """Runs over all examples.
+
+    Args:
+      examples: E examples with T tokens.
+      advance: called with the number of examples of every batch, for a progress bar.
+
+    Returns:
+      output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
+    """
+    replicas = self._strategy.num_replicas_in_sync
+    # A few examples need not wait for a whole batch.
+    batch_size = min(self._batch_size, -(-len(examples) // replicas) * replicas)
+    dataset = self._strategy.distribute_datasets_from_function(
+        lambda context: evaluation_dataset(examples, batch_size, self._lengths, context))
+    iterator = iter(dataset)
+    results: dict[str, np.ndarray] = {}
+    for _ in range(-(-len(examples) // batch_size)):
+      self._check_stop()
+      outputs = {name: value.numpy() for name, value in self._next(iterator).items()}
+      rows = outputs.pop("example_index")
+      real = outputs.pop("is_real_example") == 1
+      rows = rows[real]
+      for name, value in outputs.items():
+        _place(results, name, value[real], rows, examples, name in self._token_outputs)
+      advance(len(rows))
+    return results
+
+  def _next_outputs(self, iterator) -> dict:
+    def replica_outputs(features):
+      outputs = {**self._model(features), "example_index": features["example_index"],
+                 "is_real_example": features["is_real_example"]}
+      if self._strategy.num_replicas_in_sync == 1:
+        return outputs
+      replica = tf.distribute.get_replica_context()
+      # The identity has the replica's device, which the gathering needs to know: what came with the batch has none.
+      return {name: replica.all_gather(tf.identity(value), axis=0) for name, value in outputs.items()}
+
+    outputs = self._strategy.run(replica_outputs, args=(next(iterator),))
+    return {name: self._strategy.experimental_local_results(value)[0] for name, value in outputs.items()}
+
+
+class LocalPrediction:
+  """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
+
+  Args:
+    model: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
+    batch_size: most examples of a batch.
+    lengths: that batches are padded to, see `examples.padded_lengths`.
+    token_outputs: names of the outputs that have one row a token.
+  """
+
+  def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,
+               token_outputs: tuple[str, ...] = ()):
+    self._model = tf.function(
+        model, input_signature=[{name: tf.TensorSpec([None, None], tf.int32, name) for name in _SEQUENCES}],
+        autograph=False)
+    self._model.get_concrete_function()
+    self._batch_size = batch_size
+    self._lengths = lengths
+    self._token_outputs = token_outputs
+
+  def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
+    """Runs over all examples, at least one; returns what `Prediction` does."""
+    results: dict[str, np.ndarray] = {}
+    for rows in sorted_batches(examples.lengths, self._batch_size):
+      batch = assemble(examples, rows, len(rows), self._lengths)
+      outputs = self._model({name: batch[name] for name in _SEQUENCES})
+      for name, value in outputs.items():
+        _place(results, name, value.numpy(), rows, examples, name in self._token_outputs)
+    return results
+
+
+def _place(results: dict, name: str, value: np.ndarray, rows: np.ndarray, examples: Examples, by_token: bool) -> None:
+  """Puts the output of a batch, [b, ...] or [b, S, ...], where the examples `rows` [b] have their places."""
+  if not by_token:
+    target = results.setdefault(name, np.empty((len(examples), *value.shape[1:]), value.dtype))
+    target[rows] = value
+    return
+  target = results.setdefault(name, np.empty((int(examples.row_lengths.sum()), *value.shape[2:]), value.dtype))
+  lengths = examples.row_lengths[rows][:, None]
+  positions = np.arange(value.shape[1])
+  is_token = positions < lengths  # [b, S]
+  target[(examples.row_starts[rows][:, None] + positions)[is_token]] = value[is_token]

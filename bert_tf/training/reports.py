@@ -1,0 +1,169 @@
+"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
+`bert_tf/common/charts.py`).
+
+One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+import tensorflow as tf
+
+from bert_tf.common import charts, markdown
+from bert_tf.common.errors import UserError
+from bert_tf.common.progress import Progress
+from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics
+
+
+class Reports:
+  """Takes reports of training and evaluation.
+
+  Args:
+    directory: the run directory.
+    is_chief: whether this process writes.
+    step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
+    log: prints a line.
+
+  Raises:
+    UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
+  """
+
+  def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None]):
+    self.directory = directory
+    self._is_chief = is_chief
+    self._log = log
+    check_places(directory)
+    self._metrics = MetricsLog(directory, step) if is_chief else None
+    self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
+    self._writers: dict[str, tf.summary.SummaryWriter] = {}
+    self._progress: Progress | None = None
+    # Metrics that TensorBoard's layout has.
+    self._shown: set[str] = set()
+
+  def log(self, line: str) -> None:
+    """Prints a line of its own, also while there is a progress bar."""
+    if self._progress is not None:
+      self._progress.write(line)
+    else:
+      self._log(line)
+
+  def text(self, split: str, name: str, markdown: str, step: int) -> None:
+    """Shows a text in TensorBoard."""
+    with self.showing(split, step):
+      tf.summary.text(name, markdown)
+
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
+               ) -> None:
+    """The report of an inner loop of `steps` steps that ended at `step`.
+
+    Args:
+      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    """
+    self._write(TRAIN, step, metrics)
+    speed = {} if compiled else {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+                                 "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+    if compiled:
+      self._progress.restart_clock(steps)
+    label = shown_metric.removeprefix("masked_lm_").removeprefix("next_token_")
+    self._progress.advance(0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
+                           **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
+
+  def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+    """The report of an evaluation; made when everything that belongs to it is written."""
+    self._write(EVAL, step, metrics)
+    self._evaluated.add(step)
+    if self._progress is not None:
+      shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
+      self.log(f"step {step}: evaluation: {shown}")
+
+  def has_evaluation(self, step: int) -> bool:
+    """Whether an evaluation of this step was reported, by this or an earlier process."""
+    return step in self._evaluated
+
+  def evaluations_after(self, step: int) -> int:
+    """How many evaluations of later steps were reported, by this or an earlier process."""
+    return sum(one > step for one in self._evaluated)
+
+  @contextlib.contextmanager
+  def showing(self, split: str, step: int) -> Iterator[None]:
+    """What `tf.summary` is told in the block goes to TensorBoard, of `TRAIN` or `EVAL`, when the block ends.
+
+    Raises:
+      UserError: it can't be written.
+    """
+    if not self._is_chief:
+      with tf.summary.create_noop_writer().as_default(step):
+        yield
+      return
+    path = os.path.join(self.directory, split)
+    with _writing(path):
+      if split not in self._writers:
+        self._writers[split] = tf.summary.create_file_writer(path)
+      # Written to the disk where the block ends.
+      with self._writers[split].as_default(step):
+        yield
+
+  @contextlib.contextmanager
+  def progress(self, what: str, steps: int, step: int) -> Iterator[None]:
+    """A progress bar from `step` to `steps` while the block runs; none where nothing is left to do."""
+    if step < steps:
+      self._progress = Progress(what, steps, "step", initial=step)
+    try:
+      yield
+    finally:
+      if self._progress is not None:
+        self._progress.close()
+        self._progress = None
+
+  def _write(self, split: str, step: int, metrics: Mapping[str, float]) -> None:
+    if not self._is_chief:
+      return
+    with self.showing(split, step):
+      self._lay_out(metrics)
+      for name, value in metrics.items():
+        if (tag := charts.tag(name)) is not None:
+          tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
+    self._metrics.append(step, split, metrics)
+
+  def _lay_out(self, metrics: Mapping[str, float]) -> None:
+    """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""
+    from tensorboard.plugins.custom_scalar import layout_pb2, summary
+
+    if self._shown >= metrics.keys():
+      return
+    self._shown.update(metrics)
+    categories = [layout_pb2.Category(title=group, chart=[
+        layout_pb2.Chart(title=tag, multiline=layout_pb2.MultilineChartContent(tag=[f"^{re.escape(tag)}$"]))
+        for tag in tags]) for group, tags in charts.by_importance(self._shown).items()]
+    message = summary.pb(layout_pb2.Layout(category=categories))
+    tf.summary.experimental.write_raw_pb(message.SerializeToString())
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+  try:
+    yield
+  except tf.errors.OpError as error:
+    if "Summary" not in error.message:
+      # Of what is to be shown, not of showing it.
+      raise
+    # The operation comes first, then the file and the reason, then more lines of the same.
+    reason = error.message.partition("}} ")[2] or error.message
+    reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
+    raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
+                    "command again to resume") from None
+
+
+def printer(is_chief: bool) -> Callable[[str], None]:
+  """`print` for the process that reports, nothing for the others."""
+  return (lambda text: print(text, flush=True)) if is_chief else (lambda text: None)
+
+
+def duration(seconds: float) -> str:
+  """Seconds in words: "40 s", "12 min", "3.5 h", "2.1 days"."""
+  for size, unit, digits in ((86400, "days", 1), (3600, "h", 1), (60, "min", 0)):
+    if seconds >= 1.5 * size:
+      return f"{seconds / size:.{digits}f} {unit}"
+  return f"{seconds:.0f} s"

@@ -1,0 +1,170 @@
+"""The directory of a run: what it is made of, who writes in it, what a resumed run must agree with, its reports.
+
+  ckpt-N.*  checkpoint  best/   see training/checkpoints.py
+  bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
+  task.json                     what a fine-tuned model is for: kind, labels, lengths
+  flags.json                    the effective configuration
+  metrics.jsonl                 one line for each report of training or evaluation
+  train/  eval/                 TensorBoard
+
+Used by `bert_tf/training/reports.py` and the tasks.
+"""
+
+import contextlib
+import importlib.metadata
+import json
+import os
+from collections.abc import Mapping
+
+from bert_tf.common import files, json_files, locks
+from bert_tf.common.charts import METRICS_FILE
+from bert_tf.common.errors import UserError
+from data_gen.tokenization.tokenizer_config import write_tokenizer_config
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.config import BertConfig
+
+FLAGS_FILE = "flags.json"
+# TensorBoard's directories.
+TRAIN, EVAL = "train", "eval"
+
+# Packages whose versions decide what a run computes.
+_PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
+
+
+def lock(directory: str) -> contextlib.AbstractContextManager[None]:
+  """Holds a run directory for the only process that writes there.
+
+  On a local disk only, see `bert_tf/common/locks.py`.
+
+  Raises:
+    UserError: another process has it.
+  """
+  return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
+                              "it, or choose another directory")
+
+
+def check_places(directory: str) -> None:
+  """Finds out before training what would keep a report or a checkpoint from being written hours later.
+
+  Raises:
+    UserError: there is a file where a directory must be.
+  """
+  for name in (TRAIN, EVAL, BEST_DIRECTORY):
+    path = os.path.join(directory, name)
+    if files.exists(path) and not files.is_directory(path):
+      raise UserError(f"--output_dir={directory}: {path} is a file, a directory must be there: move it away")
+
+
+def check_same_model(directory: str, config: BertConfig) -> None:
+  """Refuses to resume in a directory that holds checkpoints of another model.
+
+  Raises:
+    UserError: names the keys of `bert_config.json` that differ.
+  """
+  path = os.path.join(directory, CONFIG_FILE)
+  if latest_checkpoint(directory) is None or not files.exists(path):
+    return
+  there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
+  different = [f"{key} is {there.get(key)} there and {here.get(key)} here"
+               for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+  if different:
+    raise UserError(f"--output_dir={directory} holds checkpoints of another configuration ({'; '.join(different)}): "
+                    "choose another directory, or the configuration that is there")
+
+
+def check_same_lora(directory: str, flags: Mapping[str, object]) -> None:
+  """Refuses to resume a run with another LoRA than it was begun with: its checkpoints hold other variables.
+
+  Raises:
+    UserError: names the first flag that differs.
+  """
+  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags")
+  if latest_checkpoint(directory) is None or earlier is None:
+    return
+  # Runs of earlier versions have none of these flags.
+  there = {"lora_rank": 0, **earlier}
+  # The rank first: without LoRA the others say nothing.
+  for name in sorted((name for name in flags if name.startswith("lora_")), key=lambda name: name != "lora_rank"):
+    value = flags[name]
+    if name in there and _plain(there[name]) != _plain(value):
+      raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
+                      f"{_shown(value)} is given: resume it as it was begun, or choose another directory")
+
+
+def _shown(value: object) -> str:
+  return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
+  """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
+  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
+  return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
+          if name in earlier and _plain(earlier[name]) != _plain(value)]
+
+
+def _plain(value: object) -> object:
+  """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
+  if isinstance(value, list):
+    return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
+  if isinstance(value, str):
+    with contextlib.suppress(ValueError):
+      return float(value)
+  return value
+
+
+def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
+                      vocab_file: str | None, do_lower_case: bool | None,
+                      task: Mapping[str, object] | None = None, vocab_sha256: str | None = None) -> None:
+  """Writes everything but checkpoints and reports.
+
+  Args:
+    vocab_file: copied as `vocab.txt`; None where it is not known.
+    do_lower_case: casing of the vocabulary; None where it is not known.
+    task: of a fine-tuned model, kept in `task.json`; None for pre-training.
+    vocab_sha256: `Vocabulary.fingerprint`, kept beside the weights whether or not the vocabulary is; None where it is
+      not known.
+  """
+  config.to_file(os.path.join(directory, CONFIG_FILE))
+  if vocab_file is not None:
+    target = os.path.join(directory, VOCAB_FILE)
+    if not files.same_file(vocab_file, target):
+      files.copy(vocab_file, target)
+  write_tokenizer_config(directory, do_lower_case, vocab_sha256)
+  if task is not None:
+    json_files.write(os.path.join(directory, TASK_FILE), dict(task))
+  versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
+  json_files.write(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
+
+
+class MetricsLog:
+  """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
+
+  Args:
+    directory: the run directory.
+    step: the step that the run resumes at; lines of later steps, written before an interruption, are dropped.
+  """
+
+  def __init__(self, directory: str, step: int):
+    self._path = os.path.join(directory, METRICS_FILE)
+    kept = [line for line in read_metrics(directory) if line["step"] <= step]
+    with files.atomic_write(self._path) as file:
+      file.writelines(json.dumps(line) + "\n" for line in kept)
+
+  def append(self, step: int, split: str, metrics: Mapping[str, float]) -> None:
+    """Adds a line; floats are rounded to 7 digits."""
+    line = {"step": step, "split": split, **{name: float(f"{value:.7g}") for name, value in metrics.items()}}
+    try:
+      with files.open_file(self._path, "a") as file:
+        file.write(json.dumps(line) + "\n")
+    except OSError as error:
+      raise UserError(f"can't write {self._path}: {error.strerror}") from None
+
+
+def read_metrics(directory: str) -> list[dict]:
+  """The lines of `metrics.jsonl`; an incomplete last line is left out.
+
+  Raises:
+    UserError: another line is no report.
+  """
+  return json_files.read_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})

@@ -1,0 +1,270 @@
+"""The training step, for any task, on tf.distribute.
+
+Input: batches of `bert_tf/training/inputs.py` or `bert_tf/training/examples.py`. Output: updated weights, and sums over
+the global batch that losses and metrics are made of. `bert_tf/training/loop.py` runs the steps.
+
+Each replica computes gradients of its share of the global loss; they are summed over the replicas, clipped by their
+global norm, and applied by every replica to its own copy of the weights. The loss is a ratio of sums over the whole
+global batch, so the result does not depend on how the batch is spread over devices or micro-batches.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.training.inputs import BatchSizes
+from bert_tf.training.optimization import AdamWeightDecay
+from modeling.dropout import dropout_stream
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+  """What is minimised and what is measured on the way.
+
+  The loss is the sum over `losses` of <name>_loss_sum / <name>_count.
+
+  Attributes:
+    losses: names of its parts, e.g. ("masked_lm", "next_sentence").
+    counts: features → dict <name>_count → float32 [], for every part of the loss: what the sums are divided by.
+    sums: (features, dropout stream or None) → dict of float32 scalars that contains <name>_loss_sum, <name>_count
+      and whatever else the metrics need. Sums over examples: the sum of the batches' is that of the whole.
+    metrics: summed dict of floats → dict of metric name → float; contains "loss".
+  """
+
+  losses: tuple[str, ...]
+  counts: Callable[[dict], dict]
+  sums: Callable[[dict, object], dict]
+  metrics: Callable[[Mapping[str, float]], dict[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+  """How a step is computed.
+
+  Attributes:
+    jit_compile: compile the replica's computation with XLA.
+    gradient_accumulation_steps: micro-batches a step is cut into.
+    loss_scaling: multiply the loss by a dynamic factor, for float16.
+    seed: of the dropout masks.
+    batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
+  """
+
+  jit_compile: bool
+  gradient_accumulation_steps: int = 1
+  loss_scaling: bool = False
+  seed: int = 0
+  batch_sizes: BatchSizes | None = None
+
+
+class TrainingState:
+  """What a checkpoint holds beside weights and optimizer slots.
+
+  Attributes:
+    step: int64, updates made.
+    examples: int64, examples seen: the position in the stream of training examples (of packed ones, records seen).
+    loss_scale, steps_since_overflow: of float16 training.
+  """
+
+  def __init__(self):
+    def counter(name: str) -> tf.Variable:
+      return tf.Variable(0, dtype=tf.int64, trainable=False, name=name,
+                         aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+
+    self.step = counter("step")
+    self.examples = counter("examples")
+    self.loss_scale = tf.Variable(2.0**15, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    self.steps_since_overflow = counter("steps_since_overflow")
+
+  @property
+  def step_number(self) -> int:
+    """Updates made, as a Python number."""
+    return int(self.step.numpy())
+
+
+# Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double after a while.
+_STEPS_BEFORE_DOUBLING = 2000
+# Sums of a step at most; a task has 4 to 8, the step adds 2.
+_MOST_TOTALS = 32
+
+
+class TrainingStep:
+  """Runs inner loops of training steps inside one tf.function.
+
+  Args:
+    objective: what is minimised.
+    optimizer: holds the variables that are trained.
+    schedule: step, int64 [] → learning rate, float32 [].
+    state: counters; advanced by every step.
+    strategy: where the steps run.
+    global_batch_size: examples of a step on all replicas.
+    options: how a step is computed.
+  """
+
+  def __init__(self, objective: Objective, optimizer: AdamWeightDecay, schedule: Callable, state: TrainingState,
+               strategy: tf.distribute.Strategy, global_batch_size: int, options: StepOptions):
+    self._objective = objective
+    self._optimizer = optimizer
+    self._schedule = schedule
+    self._state = state
+    self._strategy = strategy
+    self._replicas = strategy.num_replicas_in_sync
+    self._global_batch_size = global_batch_size
+    self._batch_sizes = options.batch_sizes or BatchSizes((global_batch_size,))
+    self._options = options
+    # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
+    compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
+    self._compute_gradients = tf.function(self._gradients, **compiled)
+    self._apply_gradients = tf.function(self._update, **compiled)
+    self._run_steps = tf.function(self._steps)
+    # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
+    # function is traced: a function that creates variables is traced, and optimised, a second time.
+    self._totals = tf.Variable(tf.zeros([_MOST_TOTALS]), trainable=False)
+    self._names: tuple[str, ...] = ()
+    self._seconds_waiting = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+    self._failed_step = tf.Variable(-1, dtype=tf.int64, trainable=False)
+
+  def run(self, iterator, steps: int) -> dict[str, float]:
+    """One inner loop.
+
+    Args:
+      iterator: of a distributed dataset, at the state's place in the stream.
+      steps: how many.
+
+    Returns:
+      metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the mean over its updates;
+      "examples_per_second", "steps_per_second"; "input_wait_share", of the time.
+
+    Raises:
+      UserError: the loss or the gradient was not finite at one of the steps.
+    """
+    self._totals.assign(tf.zeros([_MOST_TOTALS]))
+    self._seconds_waiting.assign(0.0)
+    started = time.perf_counter()
+    self._run_steps(iterator, tf.constant(steps))
+    # Reading a variable waits for the steps.
+    failed_step = int(self._failed_step.numpy())
+    totals = dict(zip(self._names, self._totals.numpy().tolist(), strict=False))
+    seconds = max(time.perf_counter() - started, 1e-9)
+    if failed_step >= 0:
+      raise UserError(
+          f"the loss or its gradient was not finite at step {failed_step}: training stopped, what was saved before is "
+          "kept; a lower --learning_rate or a longer warm-up usually helps")
+    return {
+        **self._objective.metrics(totals),
+        "learning_rate": float(self._schedule(self._state.step - 1).numpy()),
+        "gradient_norm": totals["gradient_norm"] / max(totals["updates"], 1.0),
+        "examples_per_second": steps * self._global_batch_size / seconds,
+        "steps_per_second": steps / seconds,
+        "input_wait_share": float(self._seconds_waiting.numpy()) / seconds,
+    }
+
+  def _steps(self, iterator, steps: tf.Tensor) -> None:
+    for _ in tf.range(steps):
+      self._step(iterator)
+
+  @tf.autograph.experimental.do_not_convert
+  def _step(self, iterator) -> None:
+    """One step, in the cross-replica context."""
+    began = tf.timestamp()
+    with tf.control_dependencies([began]):
+      features = next(iterator)
+    with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
+      waited = self._seconds_waiting.assign_add(tf.timestamp() - began)
+    # On a single core the second timestamp would otherwise be taken last, after all the work of the step.
+    with tf.control_dependencies([waited]):
+      results = self._strategy.run(self._replica_step, args=(features,))
+    # After the reduction all replicas hold the same numbers.
+    results = {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
+    loss, norm = results.pop("loss_of_step"), results["gradient_norm"]
+    is_update = tf.math.is_finite(norm)
+    # With loss scaling a step that overflows is skipped, and its norm says nothing.
+    results |= {"gradient_norm": tf.where(is_update, norm, 0.0), "updates": tf.cast(is_update, tf.float32)}
+    self._names = tuple(results)
+    self._totals.assign_add(tf.pad(tf.stack(list(results.values())), [[0, _MOST_TOTALS - len(results)]]))
+    # A scale of 1 can't be halved: nothing would ever be learnt again.
+    can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
+    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
+    is_first = tf.logical_and(failed, self._failed_step < 0)
+    self._failed_step.assign(tf.where(is_first, self._state.step + 1, self._failed_step))
+    if self._options.loss_scaling:
+      self._adapt_loss_scale(is_update)
+    self._state.step.assign_add(1)
+    self._state.examples.assign(self._batch_sizes.after(self._state.examples))
+
+  def _replica_step(self, features: dict) -> dict:
+    """One step on one replica: gradients, sum over the replicas, update. Returns sums over the global batch."""
+    replica = tf.distribute.get_replica_context()
+    rows = self._batch_sizes.largest // self._replicas
+    first_example = tf.cast(replica.replica_id_in_sync_group * rows, tf.int64)
+    counts = self._sum_over_replicas(replica, self._objective.counts(features))
+    step = tf.identity(self._state.step)
+    scale = tf.identity(self._state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
+    gradients, sums = self._compute_gradients(features, counts, step, first_example, scale)
+    gradients, sums = self._sum_over_replicas(replica, (gradients, sums))
+    norm = self._apply_gradients(gradients, step)
+    loss = tf.add_n(
+        [sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
+    return {**sums, "gradient_norm": norm, "loss_of_step": loss}
+
+  def _sum_over_replicas(self, replica, values):
+    if self._replicas == 1:
+      return values
+    flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
+    return tf.nest.pack_sequence_as(values, flat)
+
+  def _gradients(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+                 scale: tf.Tensor) -> tuple[list, dict]:
+    """This replica's part of the gradient of the global loss, and its sums, over all micro-batches."""
+    parts = self._options.gradient_accumulation_steps
+    if parts == 1:
+      return self._micro_batch_gradients(features, counts, step, first_example, scale)
+    rows = next(iter(features.values())).shape[0] // parts
+    stacked = {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
+               for name, value in features.items()}
+
+    def add_part(part, totals):
+      micro_batch = {name: value[part] for name, value in stacked.items()}
+      first = first_example + tf.cast(part, tf.int64) * rows
+      results = self._micro_batch_gradients(micro_batch, counts, step, first, scale)
+      return part + 1, tf.nest.map_structure(tf.add, totals, results)
+
+    first_part = self._micro_batch_gradients(
+        {name: value[0] for name, value in stacked.items()}, counts, step, first_example, scale)
+    _, totals = tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), first_part),
+                              parallel_iterations=1)
+    return totals
+
+  def _micro_batch_gradients(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+                             scale: tf.Tensor) -> tuple[list, dict]:
+    dropout = dropout_stream(self._options.seed, step, first_example)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+      tape.watch(self._optimizer.variables)
+      sums = self._objective.sums(features, dropout)
+      loss = tf.add_n(
+          [sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
+      loss *= scale
+    gradients = tape.gradient(loss, self._optimizer.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    # The gradient of a table that is looked up comes as rows; the norm of the clipping is that of their sum.
+    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    if self._options.loss_scaling:
+      gradients = [gradient / scale for gradient in gradients]
+    return gradients, dict(sums)
+
+  def _update(self, gradients: list, step: tf.Tensor) -> tf.Tensor:
+    return self._optimizer.update(gradients, self._schedule(step), step, skip_non_finite=self._options.loss_scaling)
+
+  def _adapt_loss_scale(self, finite: tf.Tensor) -> None:
+    state = self._state
+    grown = tf.logical_and(finite, state.steps_since_overflow + 1 >= _STEPS_BEFORE_DOUBLING)
+    factor = tf.where(finite, tf.where(grown, 2.0, 1.0), 0.5)
+    state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
+    state.steps_since_overflow.assign(
+        tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
+
+
+def _denominator(count: tf.Tensor) -> tf.Tensor:
+  """The count, or a small number where there is nothing to divide (the original adds 1e-5 to every count)."""
+  return tf.maximum(count, 1e-5)

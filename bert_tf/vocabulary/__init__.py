@@ -1,0 +1,6 @@
+"""Learning a WordPiece vocabulary from a prepared corpus, for `vocab/build_vocab.py`.
+
+    building.py           its options and the order of the work; how well a vocabulary fits a text
+    word_counts.py        a corpus → words and how often they occur
+    wordpiece_learner.py  words → word pieces, exactly as many as asked for
+"""

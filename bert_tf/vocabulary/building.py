@@ -1,0 +1,217 @@
+"""The work of `build_vocab.py`: counts, learns, writes, and measures how well the vocabulary fits a text.
+
+Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer_config.json`. The words are counted by
+`word_counts.py`, the word pieces learnt by `wordpiece_learner.py`.
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
+from bert_tf.common.progress import Progress
+from bert_tf.vocabulary import wordpiece_learner
+from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
+from data_gen.options import TEXT_FILES, TextOptions
+from data_gen.tokenization.tokenizer_config import write_tokenizer_config
+from data_gen.tokenization.vocabulary import UNK, Vocabulary
+from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
+from modeling.presets import PRESETS
+
+# So many different words are kept while counting: about 600 MB.
+_MAX_COUNTED_WORDS = 5_000_000
+# A token that a model is to learn should occur so often; the rarest of `english_uncased` do.
+_ENOUGH_OCCURRENCES = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(TextOptions):
+  """Vocabulary:"""
+
+  input_file: str = option(None, TEXT_FILES, required=True)
+  output_dir: str = option(None, "Where vocab.txt and the configurations are written.", required=True)
+  vocab_size: int = option(
+      None, "Number of tokens, special ones and [unusedN] included.", minimum=10, maximum=1 << 22, required=True)
+  do_lower_case: bool = option(True, "Lower-case the text and strip accents (an uncased vocabulary).")
+  num_unused: int = option(
+      0, "Reserved tokens [unused0], [unused1], …; 994 as in the released uncased vocabulary.", minimum=0)
+  model_size: str = option("base", "Size of the model in bert_config.json.", choices=tuple(sorted(PRESETS)))
+  max_characters: int = option(
+      1000, "Different characters in the vocabulary; words with rarer ones will be [UNK]. Chinese and Japanese need "
+      "5,000 and more.", minimum=1)
+  max_words: int = option(
+      300_000, "Different words the word pieces are learnt from, the most common ones. Learning takes some 200 MB a "
+      "core, and ten seconds a round, for each 100,000.", minimum=1)
+  held_out_file: str | None = option(None, "Text for the statistics, as --input_file; it is not learnt from.")
+  held_out_fraction: float = option(
+      0.01, "Without --held_out_file: share of the input that is kept for the statistics.", minimum=0, maximum=0.5)
+
+
+def run(options: VocabularyOptions) -> None:
+  """The command: builds the vocabulary and prints how well it fits.
+
+  Raises:
+    UserError: an input can't be read or has no words, the output can't be written, or the size is too small.
+  """
+  files.make_output_directory(options.output_dir, "output_dir")
+  inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
+            if (given := getattr(options, name))}
+  for name in WRITTEN:
+    files.check_output_file(os.path.join(options.output_dir, name), "output_dir", inputs)
+  held_out = _count(options, "held_out_file", 0.0).words if options.held_out_file else None
+  start = time.monotonic()
+  counts = _count(options, "input_file", 0.0 if held_out is not None else options.held_out_fraction)
+  if not counts.words:
+    raise UserError("--input_file: there are no words in the input")
+  words = wordpiece_learner.most_common(counts.words, options.max_words)
+  _report_counts(options, counts, words, time.monotonic() - start)
+
+  print("learning the pieces …", flush=True)
+  tokens = wordpiece_learner.learn_vocabulary(
+      words, options.vocab_size, wordpiece_learner.special_tokens(options.num_unused), options.max_characters,
+      options.do_lower_case, options.workers)
+  vocabulary = Vocabulary(tokens)
+  write_vocabulary(options.output_dir, tokens, options.do_lower_case, options.model_size)
+
+  continuations = sum(token.startswith("##") and len(token) > 2 for token in tokens)
+  print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
+        f"({time.monotonic() - start:.0f} s in all)\n")
+  print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
+  if len(tokens) < options.vocab_size:
+    print(f"warning: the text does not hold {options.vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and "
+          f"bert_config.json says so. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for "
+          f"its characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+
+
+def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
+  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt.
+
+  Args:
+    words: word → occurrences.
+    tokens: a vocabulary that holds every piece of the text.
+
+  Returns:
+    the number of special tokens and characters, and of words that occur `_ENOUGH_OCCURRENCES` times.
+  """
+  always = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens)
+  return always + sum(count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in words.items())
+
+
+def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
+  paths = files.expand_patterns(getattr(options, flag), flag)
+  for path in paths:
+    files.check_readable(path, flag)
+  with Progress("counting words", total=total_size(paths), unit="B") as progress:
+    return count_words(paths, options.do_lower_case, options.workers, _MAX_COUNTED_WORDS, held_out_fraction,
+                       options.on_bad_utf8, progress.advance)
+
+
+def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequence[tuple[str, int]],
+                   seconds: float) -> None:
+  """Prints what was counted, and what of it is not learnt from."""
+  total, used = counts.words.total(), sum(count for _, count in words)
+  print(f"counted {total:,} words, {len(counts.words):,} different ones, in {counts.num_bytes:,} bytes "
+        f"({seconds:.0f} s)")
+  if counts.pruned_words:
+    print(f"note: more than {_MAX_COUNTED_WORDS:,} different words: {counts.pruned_words:,} rare ones "
+          f"({counts.pruned_occurrences / (total + counts.pruned_occurrences):.3%} of the text) were dropped")
+  if used < total:
+    print(f"note: learning from the {len(words):,} most common words, {used / total:.3%} of the text (--max_words)")
+  rare, share = left_out_characters(counts, options.max_characters)
+  if rare:
+    print(f"note: {rare:,} rare characters, {share:.4%} of the text, are left out (--max_characters)")
+
+
+# The files of a vocabulary.
+WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
+
+
+def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:
+  """Writes `vocab.txt`, `bert_config.json` of a preset with this vocabulary's size, and `tokenizer_config.json`.
+
+  Args:
+    output_dir: an existing directory; files of these names in it are replaced.
+    tokens: in the order of their ids.
+    do_lower_case: written down so that other programs need not be told.
+    model_size: a key of `PRESETS`.
+  """
+  config = dataclasses.replace(PRESETS[model_size], vocab_size=len(tokens))
+  with files.atomic_write(os.path.join(output_dir, "vocab.txt")) as file:
+    file.writelines(f"{token}\n" for token in tokens)
+  config.to_file(os.path.join(output_dir, "bert_config.json"))
+  write_tokenizer_config(output_dir, do_lower_case, None)
+
+
+def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:
+  """How many characters have no place, and their share of all occurrences of characters."""
+  characters = wordpiece_learner.character_counts(list(counts.words.items()))
+  rare = characters[max_characters:]
+  return len(rare), sum(count for _, count in rare) / max(1, sum(count for _, count in characters))
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+  """How well a vocabulary fits a text.
+
+  Attributes:
+    words: words and punctuation marks of the text.
+    tokens: WordPiece tokens it becomes.
+    unknown: words that become [UNK].
+    whole: words that are a token of their own.
+  """
+
+  words: int
+  tokens: int
+  unknown: int
+  whole: int
+
+  @property
+  def pieces_per_word(self) -> float:
+    return self.tokens / max(1, self.words)
+
+  @property
+  def unknown_share(self) -> float:
+    """[UNK] among the tokens."""
+    return self.unknown / max(1, self.tokens)
+
+  @property
+  def whole_share(self) -> float:
+    return self.whole / max(1, self.words)
+
+
+def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> Coverage:
+  """Tokenizes words with the tokenizer that training will use.
+
+  Args:
+    vocabulary: the vocabulary.
+    word_counts: words of `basic_tokenize` and how often each occurs.
+  """
+  wordpiece = WordPiece(vocabulary)
+  unk = wordpiece.id_bytes(UNK)
+  words = tokens = unknown = whole = 0
+  for word, count in word_counts.items():
+    ids = wordpiece.ids(word)
+    words += count
+    tokens += count * (len(ids) // ID_BYTES)
+    unknown += count * (ids == unk)
+    whole += count * (len(ids) == ID_BYTES and ids != unk)
+  return Coverage(words, tokens, unknown, whole)
+
+
+def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
+  """A row for each text that is not empty.
+
+  Args:
+    vocabulary: the vocabulary.
+    texts: name → word counts.
+  """
+  rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'pieces/word':>12} {'whole words':>12} {'[UNK]':>9}"]
+  for name, words in texts.items():
+    if words:
+      coverage = measure_coverage(vocabulary, words)
+      rows.append(f"{name:<10} {coverage.words:>12,} {coverage.tokens:>12,} {coverage.pieces_per_word:>12.3f} "
+                  f"{coverage.whole_share:>12.2%} {coverage.unknown_share:>9.4%}")
+  return "\n".join(rows)

@@ -1,3 +1,0 @@
-"""Predictions, exports, features and filled masks: what is the same for all tasks, and the table of the tasks."""
-
-import common  # noqa: F401  (tells TensorFlow to be quiet)

@@ -1,0 +1,53 @@
+"""The scorer of CoNLL: the script's own reports, its chunks against seqeval's, its command line."""
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.evaluation import conlleval
+
+
+def run_main(monkeypatch, capsysbinary, data: bytes, arguments: list[str]) -> tuple[int, bytes, bytes]:
+  monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+  status = conlleval.main(arguments)
+  sys.stdout.flush()
+  return status, *capsysbinary.readouterr()
+
+
+def test_reports_equal_those_of_the_script_byte_for_byte(golden_set, monkeypatch, capsysbinary):
+  folder = golden_set / "conlleval"
+  cases = json.loads((folder / "index.json").read_text())
+  assert len(cases) >= 8
+  for case in cases:
+    data = gzip.decompress((folder / f"{case['name']}.conll.gz").read_bytes())
+    for extension, flags in (("txt", []), ("tex", ["-l"])):
+      status, printed, _ = run_main(monkeypatch, capsysbinary, data, [*flags, *case["options"]])
+      assert status == 0
+      assert printed == (folder / f"{case['name']}.expected.{extension}").read_bytes(), (case["name"], extension)
+
+
+def test_bytes_that_are_no_utf8_come_out_as_they_went_in(monkeypatch, capsysbinary):
+  _, printed, _ = run_main(monkeypatch, capsysbinary, b"\xff B-\xe9 B-\xe9\n", [])
+  assert b"\n                \xe9: precision: 100.00%" in printed
+
+
+@pytest.mark.parametrize(("data", "arguments", "message"), [
+    (b"a O O\nb x O O\n", [], "line 2: unexpected number of features: 4 (3)"),
+    (b"a\n", [], "line 1: unexpected number of features in line a"),
+    (b"", ["-d"], "-d requires a value"),
+    (b"", ["-d", "("], "no regular expression"),
+    (b"", ["-q"], "unknown argument -q"),
+])
+def test_what_is_wrong_is_said(monkeypatch, capsysbinary, data, arguments, message):
+  status, printed, errors = run_main(monkeypatch, capsysbinary, data, arguments)
+  assert (status, printed) == (2, b"")
+  assert message in errors.decode()
+
+
+def test_a_line_with_another_number_of_columns_is_refused():
+  with pytest.raises(UserError, match="line 3: unexpected number of features: 2"):
+    list(conlleval.read_rows(["a O O", "", "O O"]))

@@ -1,0 +1,148 @@
+import io
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.terminal import RIGHT, WRONG
+from bert_tf.inference import fill_mask
+from bert_tf.inference.fill_mask import filled, load_mask_filler, take_hidden
+from bert_tf.inference.options import FillMaskOptions
+from bert_tf.training import run_directory
+from bert_tf.training.checkpoints import variables_of
+from bert_tf.training.loop import TrainingState
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+from modeling.checkpoints.native import checkpoint_of
+from modeling.config import BertConfig
+from modeling.pretraining import BertForPreTraining
+
+WORDS = ["the", "array", "is", "returned", "list", "##s", "."]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+  """A run directory with a tiny model of random weights, and that model."""
+  directory = tmp_path_factory.mktemp("run")
+  tokens = [*SPECIAL_TOKENS, *WORDS]
+  vocab = directory / "words.txt"
+  vocab.write_text("\n".join(tokens) + "\n")
+  config = BertConfig(vocab_size=len(tokens), hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+                      intermediate_size=16, max_position_embeddings=12, type_vocab_size=2)
+  model = BertForPreTraining(config)
+  model.build_weights()
+  run_directory.write_description(str(directory), "test", {}, config, str(vocab), True)
+  checkpoint_of(variables_of(model, TrainingState())).write(str(directory / "ckpt-7"))
+  return directory, model
+
+
+def load(path, **kwargs):
+  return load_mask_filler(FillMaskOptions(init_checkpoint=str(path), **kwargs))
+
+
+def test_candidates_are_those_of_the_model(run):
+  directory, model = run
+  filler = load(directory / "ckpt-7", top_k=3)
+  (first, second) = filler.fill("The [MASK] is [MASK].")
+  vocabulary = filler.vocabulary
+  ids = [vocabulary.id_of(token) for token in ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]]
+  logits = model({
+      "input_ids": tf.constant([ids]), "input_mask": tf.ones([1, 7], tf.int32),
+      "segment_ids": tf.zeros([1, 7], tf.int32), "masked_lm_positions": tf.constant([[2, 4]])})["masked_lm_logits"]
+  expected = tf.math.top_k(tf.nn.softmax(logits[0]), 3)
+  for candidates, indices, values in zip((first, second), expected.indices, expected.values, strict=True):
+    assert [candidate.token for candidate in candidates] == [vocabulary.token_of(int(index)) for index in indices]
+    assert [candidate.probability for candidate in candidates] == pytest.approx(values.numpy().tolist(), rel=1e-5)
+
+
+def test_more_candidates_than_words_are_all_of_them(run):
+  (candidates,) = load(run[0] / "ckpt-7", top_k=100).fill("[MASK]")
+  assert len(candidates) == len(SPECIAL_TOKENS) + len(WORDS)
+  assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("the array", "there is no .MASK."), ("[MASK] " + "the " * 20, "longer than the .*'s position table")])
+def test_texts_that_can_not_be_filled(run, text, message):
+  with pytest.raises(UserError, match=message):
+    load(run[0] / "ckpt-7").fill(text)
+
+
+def test_a_checkpoint_without_the_head_is_refused(golden):
+  """The classifier of the golden files has an encoder and a classification head only."""
+  vocab = golden / "tf1_checkpoint" / "vocab.txt"
+  with pytest.raises(UserError, match="bert_config.json|no whole masked-LM head"):
+    load(golden / "tf1_heads" / "classifier_model.ckpt", vocab_file=str(vocab))
+
+
+def test_a_vocabulary_of_another_size_is_refused(run, tmp_path):
+  vocab = tmp_path / "vocab.txt"
+  vocab.write_text("\n".join(SPECIAL_TOKENS) + "\n")
+  with pytest.raises(UserError, match="has 5 entries, but vocab_size is 12"):
+    load(run[0] / "ckpt-7", vocab_file=str(vocab))
+
+
+def test_an_original_checkpoint_fills_masks(golden):
+  filler = load(golden / "tf1_checkpoint" / "bert_model.ckpt")
+  (candidates,) = filler.fill("a [MASK] b")
+  assert len(candidates) == 5 and candidates[0].probability >= candidates[1].probability
+
+
+@pytest.mark.parametrize("text, tokens, expected", [
+    ("The [MASK] is here.", ["cat"], "The cat is here."), ("An array [MASK] [MASK]", ["##s", "."], "An arrays ."),
+    ("[MASK]", ["##s"], "##s")])
+def test_filled_text(text, tokens, expected):
+  assert filled(text, tokens) == expected
+
+
+def test_the_command(run, capsys, monkeypatch):
+  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2, sentences=("The [MASK] is.", "[MASK] [MASK]"))
+  fill_mask.run(options)
+  first, second = capsys.readouterr().out.split("\n\n")
+  lines = first.splitlines()
+  assert lines[0] == "The [MASK] is." and len(lines) == 4
+  best = lines[1].split()[1]
+  assert lines[1].split()[0].endswith("%") and lines[3] == f"  → {filled('The [MASK] is.', [best])}"
+  assert [line for line in second.splitlines() if "mask" in line] == ["  mask 1", "  mask 2"]
+  monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\nThe [MASK] is.\n\n")))
+  fill_mask.run(options.replace(sentences=()))
+  assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_what_is_hidden_may_be_told():
+  assert take_hidden("The [MASK]{cat} is [MASK].") == ("The [MASK] is [MASK].", ["cat", None])
+  assert take_hidden("{a} [MASK] {b} [MASK]{##s}") == ("{a} [MASK] {b} [MASK]", [None, "##s"])
+
+
+def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
+  options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
+  first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
+  (other, *_) = [word for word in WORDS if word not in (first, second) and not word.startswith("##")]
+  monkeypatch.setattr("bert_tf.common.terminal.painter", lambda stream: lambda text, style: f"<{style}>{text}<>")
+  fill_mask.run(options.replace(sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))))
+  right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
+  assert right.splitlines()[0] == "the [MASK]"
+  assert f"{first}  ✓<>" in right and f"→ {filled('the [MASK]', [first], [RIGHT], style)}" in right
+  assert f"{second}  ✓<>" in second_best and f"→ {filled('the [MASK]', [first], [WRONG], style)}" in second_best
+  assert "✓" not in wrong and f"<{WRONG}>  ✗ {other} is not among the first 2<>" in wrong
+  assert "✗ arrays is no single token of the vocabulary" in several
+
+
+def style(text: str, style: str) -> str:
+  return f"<{style}>{text}<>"
+
+
+def test_the_command_refuses_sentences_without_a_mask(project):
+  done = subprocess.run([sys.executable, str(project / "fill_mask.py"), "--init_checkpoint=none", "A [MASK].", "b"],
+                        capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout) == (2, "") and done.stderr == "error: there is no [MASK] in 'b'\n"
+
+
+def test_texts_that_are_refused_before_anything_is_loaded(monkeypatch):
+  with pytest.raises(UserError, match="there is no .MASK. in 'b'"):
+    FillMaskOptions(init_checkpoint="none", sentences=("[MASK]", "b")).check()
+  for text, message in (("", "no sentence: give one"), ("a\n", "there is no .MASK. in 'a'")):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    with pytest.raises(UserError, match=message):
+      fill_mask.run(FillMaskOptions(init_checkpoint="none"))

@@ -1,0 +1,292 @@
+"""What is found in a source, what is drawn of it, and what is refused."""
+
+import json
+import os
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+from bert_tf.common.errors import UserError
+from bert_tf.evaluation.drawing import new_figure
+from bert_tf.plotting import models, predictions, records, runs
+from bert_tf.plotting.options import PlotOptions
+from bert_tf.plotting.picture import line_style, marker_style, names_of
+from bert_tf.plotting.plot import run
+from tests.tiny import TOKENS, write_tiny
+
+
+def write_metrics(folder, offset: float = 0.0) -> str:
+  """A run of four reports and two evaluations, the last line cut off."""
+  folder.mkdir(exist_ok=True)
+  lines = [{"step": step, "split": split, "loss": 4 - step / 10 + offset, "masked_lm_accuracy": step / 50,
+            **({"learning_rate": 1e-3} if split == "train" else {})}
+           for step, split in ((10, "train"), (20, "train"), (20, "eval"), (30, "train"), (40, "train"), (40, "eval"))]
+  (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 5')
+  return str(folder)
+
+
+def options(*sources, **changes) -> PlotOptions:
+  return PlotOptions(sources=tuple(map(str, sources)), **changes)
+
+
+def drawn(picture) -> list:
+  """The axes of a picture."""
+  with new_figure(*picture.size) as figure:
+    picture.draw(figure)
+    figure.canvas.draw()
+    return figure.axes
+
+
+def test_curves_of_several_runs(tmp_path):
+  sources = [write_metrics(tmp_path / name, offset) for name, offset in (("one", 0), ("two", 1))]
+  (picture,) = runs.curves(options(*sources))
+  loss, accuracy = drawn(picture)
+  assert (loss.get_title(), loss.get_ylabel()) == ("loss", "nats")
+  assert (accuracy.get_title(), accuracy.get_ylabel()) == ("masked LM accuracy", "share")
+  assert accuracy.get_xlabel() == "step"
+  train, evaluation, other, _ = loss.lines
+  np.testing.assert_allclose(train.get_xydata(), [[10, 3], [20, 2], [30, 1], [40, 0]])
+  np.testing.assert_allclose(evaluation.get_xydata(), [[20, 2], [40, 0]])
+  np.testing.assert_allclose(other.get_ydata(), [4, 3, 2, 1])
+  # Told apart without colours: runs by their dashes, evaluations by markers.
+  assert train.get_linestyle() != other.get_linestyle() and evaluation.get_marker() != train.get_marker()
+  (picture,) = runs.curves(options(sources[0], metrics=("learning_rate",)))
+  assert [axes.get_title() for axes in drawn(picture)] == ["learning rate"]
+
+
+def test_lines_and_markers_differ_without_colour():
+  assert len({str(line_style(number)["linestyle"]) for number in range(6)}) == 6
+  assert len({marker_style(number)["marker"] for number in range(6)}) == 6
+
+
+def test_names_tell_paths_apart():
+  assert names_of(["out/run"]) == ["run"]
+  assert names_of(["a/b/c", "a/d/c/"]) == ["b/c", "d/c"]
+  assert names_of(["run", "run/best"]) == ["run", "run/best"]
+
+
+def write_selection(folder) -> str:
+  one = {"train_batch_size": 16, "num_train_epochs": 3, "others": {"dropout": 0.1}}
+  found = [{**one, "learning_rate": rate, "seed": seed, "metrics": {"accuracy": score}, "degenerate": score == 0.5}
+           for rate, seed, score in ((1e-4, 1, 0.7), (1e-4, 2, 0.9), (1e-3, 1, 0.5), (1e-3, 2, None))]
+  (folder / "selection.json").write_text(json.dumps({"main_metric": "accuracy", "best": found[1], "runs": found}))
+  return str(folder)
+
+
+def test_a_selection(tmp_path):
+  (picture,) = runs.selection(options(write_selection(tmp_path)))
+  (axes,) = drawn(picture)
+  mean, points, degenerate = axes.lines[:3]
+  np.testing.assert_allclose(mean.get_xydata(), [[1e-4, 0.8], [1e-3, 0.5]])
+  np.testing.assert_allclose(points.get_ydata(), [0.7, 0.9, 0.5])
+  np.testing.assert_allclose(degenerate.get_xydata(), [[1e-3, 0.5]])
+  assert axes.get_xscale() == "log" and "learning rate" in axes.get_xlabel() and "accuracy" in axes.get_ylabel()
+  texts = [text.get_text() for text in axes.get_legend().get_texts()]
+  assert texts == ["batch 16, epochs 3, dropout 0.1", "predicts one class only"]
+
+
+def write_squad(folder) -> str:
+  """Three questions: answered right with odds of -2, wrongly with 1, and one without an answer, with odds of 3."""
+  data = [("a", "red", -2.0, "red"), ("b", "red", 1.0, "blue"), ("c", None, 3.0, "red")]
+  questions = [{"id": id, "question": "?", "is_impossible": right is None,
+                "answers": [{"text": right, "answer_start": 0}] if right else []} for id, right, _, _ in data]
+  (folder / "dev.json").write_text(json.dumps({"version": "2", "data": [{"title": "", "paragraphs": [
+      {"context": "red blue", "qas": questions}]}]}))
+  (folder / "null_odds.json").write_text(json.dumps({id: odds for id, _, odds, _ in data}))
+  (folder / "nbest_predictions.json").write_text(json.dumps(
+      {id: [{"text": ""}, {"text": text}, {"text": "other"}] for id, _, _, text in data}))
+  (folder / "task.json").write_text(json.dumps({"null_score_diff_threshold": -0.5}))
+  (folder / "flags.json").write_text(json.dumps({"flags": {"predict_file": str(folder / "dev.json")}}))
+  return str(folder)
+
+
+def test_the_threshold_of_squad(tmp_path):
+  (picture,) = predictions.threshold(options(write_squad(tmp_path)))
+  (axes,) = drawn(picture)
+  # Nothing answered: only the question without an answer is right.
+  np.testing.assert_allclose(axes.lines[0].get_ydata(), [100 / 3, 200 / 3, 200 / 3, 100 / 3, 100 / 3])
+  texts = [text.get_text() for text in axes.get_legend().get_texts()]
+  assert texts[0] == "best F1 66.67 %" and texts[-1] == "the run's threshold -0.5"
+  assert axes.lines[1].get_xydata().tolist() == [[-2.0, pytest.approx(200 / 3)]]
+  (tmp_path / "null_odds.json").write_text("{}")
+  with pytest.raises(UserError, match="has no prediction for question a of .*dev.json"):
+    predictions.threshold(options(tmp_path))
+  os.remove(tmp_path / "dev.json")
+  with pytest.raises(UserError, match="give --predict_file.*dev.json does not exist"):
+    predictions.threshold(options(tmp_path))
+
+
+def test_reliability(tmp_path):
+  lines = [{"label": "yes", "probabilities": {"yes": 0.9, "no": 0.1}, "true_label": true} for true in ("yes", "no")]
+  (tmp_path / "eval_predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+  (tmp_path / "eval_predictions_more.jsonl").write_text('{"score": 1.5, "true_score": 1}\n')
+  (picture,) = predictions.reliability_diagrams(options(tmp_path))
+  upper, lower = drawn(picture)
+  assert "2 examples" in upper.get_title() and "calibration error 0.400" in upper.get_title()
+  assert [bar.get_height() for bar in lower.patches][-1] == 2
+  (tmp_path / "eval_predictions.jsonl").write_text('{"label": "yes", "probabilities": {}}\n')
+  with pytest.raises(UserError, match=r"eval_predictions.jsonl:1: .*true_label"):
+    predictions.reliability_diagrams(options(tmp_path))
+
+
+def write_records(folder) -> str:
+  """Records as `create_pretraining_data.py` writes them: three of 12 and 8 tokens, with three masks each."""
+  from data_gen.pretraining.masking import Masked
+  from data_gen.pretraining.record_writer import RecordWriter, sequence_features
+  from data_gen.pretraining.schema import Schema
+
+  ids = np.arange(6, 18) * np.ones((3, 1), int)
+  length, positions = np.array([12, 8, 8]), np.array([[1, 3, 5]] * 3)
+  labels = ids[:, :3] + 20
+  # The first mask shows [MASK], the second another token, the third the token itself.
+  ids[:, 1], ids[:, 3], ids[:, 5] = 4, 9, labels[:, 2]
+  ids[0, 3] = 4
+  ids *= np.arange(12) < length[:, None]
+  masked = Masked(ids, positions, labels, np.array([3, 3, 3]), {})
+  data = RecordWriter(Schema(12, 3), 50).encode(
+      sequence_features(ids, length, length // 2, np.array([0, 1, 1]), masked))
+  (folder / "a.tfrecord").write_bytes(data)
+  means = {"mean_length": 9.3, "mean_segment_a": 4.0, "mean_segment_b": 2.5, "share_mask": 0.8, "share_random": 0.1,
+           "share_kept": 0.1}
+  (folder / "a.tfrecord.stats.json").write_text(json.dumps(
+      {"instances": 3, "max_seq_length": 12, "shards": [{"file": "a.tfrecord"}], "statistics": means}))
+  (folder / "flags.json").write_text(json.dumps(
+      {"script": "run_pretraining.py", "flags": {"input_file": f"{folder}/*.tfrecord"}}))
+  return str(folder / "a.tfrecord")
+
+
+def test_records(tmp_path):
+  path = write_records(tmp_path)
+  (picture,) = records.records(options(path))
+  by_length, by_masked, by_position, by_kind = drawn(picture)
+  assert sum(bar.get_height() for bar in by_length.patches) == 3
+  assert [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in by_masked.patches] == [(3, 3)]
+  heights = [bar.get_height() for bar in by_position.patches]
+  assert [number for number, height in enumerate(heights) if height] == [1, 3, 5] and max(heights) == 100
+  np.testing.assert_allclose([bar.get_height() for bar in by_kind.patches], [400 / 9, 200 / 9, 300 / 9])
+  # They are found beside their statistics, and through the flags of a run.
+  for source in (f"{path}.stats.json", tmp_path):
+    (other,) = records.records(options(source))
+    np.testing.assert_equal(other.draw.keywords, picture.draw.keywords)
+  with pytest.raises(UserError, match="not a TFRecord|ends inside"):
+    (tmp_path / "a.tfrecord").write_bytes(b"some text, no record")
+    records.records(options(path))
+
+
+def test_statistics_without_records(tmp_path):
+  path = write_records(tmp_path)
+  os.remove(path)
+  (picture,) = records.records(options(tmp_path))
+  assert records.records(options(f"{path}.stats.json"))[0].draw.keywords == picture.draw.keywords
+  parts, by_kind = drawn(picture)
+  assert [bar.get_width() for bar in parts.patches] == pytest.approx([4, 2.5, 2.8, 2.7])
+  assert [bar.get_height() for bar in by_kind.patches] == pytest.approx([80, 10, 10])
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> str:
+  return write_tiny(tmp_path_factory.mktemp("model") / "", "masked_lm")
+
+
+def test_attention_sums_to_one(checkpoint):
+  (picture,) = models.attention(options(checkpoint, sentence="the array ||| is sorted [MASK]", layer=0))
+  *heads, _ = drawn(picture)
+  assert len(heads) == 2 and heads[1].get_title() == "layer 0, head 1"
+  tokens = [label.get_text() for label in heads[0].get_xticklabels()]
+  assert tokens == ["[CLS]", "the", "array", "[SEP]", "is", "sort", "##ed", "[MASK]", "[SEP]"]
+  for axes in heads:
+    np.testing.assert_allclose(axes.images[0].get_array().sum(axis=1), 1, atol=1e-5)
+  with pytest.raises(UserError, match="--layer=3: the model has 3 layers"):
+    models.attention(options(checkpoint, sentence="a", layer=3))
+  with pytest.raises(UserError, match="--sentence has 42 tokens, at most 24"):
+    models.attention(options(checkpoint, sentence="a " * 40))
+
+
+def test_the_plane_keeps_the_largest_distances():
+  vectors = np.random.default_rng(1).normal(size=(30, 8)) * [9, 4, 1, 1, 1, 1, 1, 1] + 100
+  points, shares = models.plane(vectors)
+  centred = vectors - vectors.mean(axis=0)
+  assert abs(np.corrcoef(points[:, 0], centred[:, 0])[0, 1]) > 0.98 and shares[0] > shares[1] > 0.05
+  assert (points**2).sum() == pytest.approx(shares.sum() * (centred**2).sum())
+
+
+def test_embeddings_show_tokens(checkpoint):
+  (picture,) = models.embeddings(options(checkpoint))
+  (axes,) = drawn(picture)
+  words = [text.get_text() for text in axes.texts]
+  assert "array" in words and "##s" not in words and "[CLS]" not in words
+  (picture,) = models.embeddings(options(checkpoint, tokens=("a", "##s", "[CLS]")))
+  assert [text.get_text() for text in drawn(picture)[0].texts] == ["a", "##s", "[CLS]"]
+  with pytest.raises(UserError, match="--tokens: 'nothing' is not in"):
+    models.embeddings(options(checkpoint, tokens=("nothing",)))
+
+
+def test_tensorboard_finds_the_projector(checkpoint, tmp_path):
+  from tensorboard.plugins.base_plugin import TBContext
+  from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
+
+  from modeling.checkpoints.load import read_checkpoint
+
+  models.write_projector(options(checkpoint, projected=9), str(tmp_path))
+  assert (tmp_path / "word_embeddings.tsv").read_text().splitlines() == [
+      "token\tid", *(f"{token}\t{number}" for number, token in enumerate(TOKENS[:9]))]
+  vectors = np.fromfile(tmp_path / "word_embeddings.bytes", "<f4").reshape(9, -1)
+  np.testing.assert_array_equal(vectors, read_checkpoint(checkpoint).read("bert/embeddings/word_embeddings")[:9])
+
+  class NoEvents:
+
+    def list_runs(self, context, experiment_id):
+      return []
+
+  plugin = ProjectorPlugin(TBContext(logdir=str(tmp_path), data_provider=NoEvents()))
+  plugin._determine_is_active()
+  assert plugin.is_active()
+
+
+def test_the_command_draws_all_there_is(checkpoint, tmp_path, capsys):
+  write_metrics(tmp_path)
+  write_records(tmp_path)
+  target = tmp_path / "plots"
+  run(options(tmp_path))
+  names = ["curves.png", "curves.svg", "records.png", "records.svg"]
+  assert sorted(os.listdir(target)) == names
+  assert capsys.readouterr().out.splitlines() == [str(target / name) for name in names]
+  assert image.imread(target / "curves.png").std() > 0.01
+  svg = (target / "curves.svg").read_bytes()
+  assert "masked LM accuracy" in "".join(xml.etree.ElementTree.fromstring(svg).itertext())
+  run(options(tmp_path, what=("curves",), formats=("svg",)))
+  assert (target / "curves.svg").read_bytes() == svg
+  run(options(checkpoint, what=("projector",), output_dir=str(tmp_path / "board")))
+  assert f"tensorboard --logdir={tmp_path / 'board' / 'projector'}, page Projector" in capsys.readouterr().out
+  assert len(list((tmp_path / "board" / "projector").iterdir())) == 3
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"sources": ("nowhere",)}, "nowhere does not exist"),
+    ({"what": ("selection",)}, "--what=selection: .* has nothing for it; it needs a directory with selection.json"),
+    ({"what": ("projector",)}, "--what=projector: .* holds no checkpoint"),
+    ({}, "there is nothing to draw"),
+])
+def test_what_is_not_there_is_refused(tmp_path, changes, message):
+  with pytest.raises(UserError, match=message):
+    run(options(tmp_path, **{name: value for name, value in changes.items() if name != "sources"})
+        if "sources" not in changes else options(*changes["sources"]))
+  assert not list(tmp_path.iterdir())
+
+
+def test_metrics_that_are_not_there(tmp_path):
+  with pytest.raises(UserError, match="there is no f1 in metrics.jsonl; there are learning_rate, loss, masked_lm_acc"):
+    runs.curves(options(write_metrics(tmp_path), metrics=("f1",)))
+  (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train"}\nrubbish\n')
+  with pytest.raises(UserError, match="metrics.jsonl:2: not JSON"):
+    runs.curves(options(tmp_path))
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"sources": ()}, "nothing to draw: name"), ({"what": ("attention",)}, "--what=attention needs a --sentence"),
+    ({"what": ("curve",)}, "--what=curve is unknown"), ({"formats": ("bmp",)}, "--formats=bmp is unknown")])
+def test_options_that_can_not_be(changes, message):
+  with pytest.raises(UserError, match=message):
+    PlotOptions(**{"sources": ("a",), **changes}).check()

@@ -1,0 +1,84 @@
+"""What a classification run makes of its files: weights, limits, windows, further files."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.classification.data import ClassificationData, read_data
+from bert_tf.tasks.classification.options import ClassificationOptions
+from modeling.checkpoints.load import open_checkpoint
+from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
+from tests.data_gen.labelled.test_xnli import write as write_xnli
+
+ROWS = [("good film", "new,long"), ("bad " * 12, "long"), ("the book is fine", ""), ("dull", "old,new")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+  folder = tmp_path_factory.mktemp("data")
+  write_model(folder)
+  write_glue(folder)
+  write_xnli(folder)
+  for name in ("train", "dev", "hard"):
+    lines = [f"{text}\t{labels}\t{number % 3}" for number, (text, labels) in enumerate(ROWS)]
+    (folder / f"{name}.tsv").write_text("\n".join(["review\ttags\tstars", *lines]) + "\n")
+  return folder
+
+
+def read(folder: pathlib.Path, **changes) -> ClassificationData:
+  options = ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.tsv", dev_file=f"{folder}/dev.tsv", text_a_column="review",
+      label_column="stars", output_dir="out", do_train=True, max_seq_length=8), **changes})
+  options.check()
+  return read_data(options, open_checkpoint(None, bert_config_file=f"{folder}/bert_config.json"))
+
+
+def test_several_classes_and_their_weights(folder):
+  data = read(folder, label_column="tags", multi_label=True, class_weights="balanced")
+  assert data.labels == ("long", "new", "old") and data.metrics[0] == "micro_f1"
+  assert data.train.examples.values["label_ids"].tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 1, 1]]
+  assert data.positive_weights == (1.0, 1.0, 3.0) and "loss_weight" not in data.train.examples.values
+  assert data.description["kind"] == "multi_label_classification"
+
+
+def test_windows_share_label_and_weight_of_their_text(folder):
+  data = read(folder, long_texts="windows", class_weights="1,2,4")
+  # 12 tokens in windows of 6 that begin 3 apart.
+  assert data.train.sequences.window_counts.tolist() == [1, 3, 1, 1]
+  values = data.train.examples.values
+  assert values["label_ids"].tolist() == [0, 1, 1, 1, 2, 0]
+  np.testing.assert_allclose(values["loss_weight"], [1, 2 / 3, 2 / 3, 2 / 3, 4, 1])
+  np.testing.assert_allclose(data.train.sequences.pool(np.arange(12, dtype=np.float32).reshape(6, 2)),
+                             [[0, 1], [4, 5], [8, 9], [10, 11]])
+  assert data.description["long_texts"] == "windows" and data.description["window_stride"] == 3
+  assert "train: 1 of 4 examples have several windows, 6 windows in all" in data.notes
+  with pytest.raises(UserError, match="--window_stride is 7: it must be from 1 to 6"):
+    read(folder, long_texts="windows", window_stride=7)
+  with pytest.raises(UserError, match="windows is for single texts"):
+    read(folder, long_texts="windows", text_b_column="tags")
+
+
+def test_the_first_examples_of_every_file(folder):
+  data = read(folder, max_train_examples=3, max_eval_examples=2, max_predict_examples=1, do_predict=True,
+              eval_files=(f"hard:{folder}/hard.tsv",), test_file=f"{folder}/dev.tsv")
+  assert len(data.train) == 3 and {name: len(split) for name, split in data.dev.items()} == {"dev": 2, "dev_hard": 2}
+  assert len(data.test["test"]) == 1
+  # The labels are those of the whole training file all the same.
+  assert data.labels == ("0", "1", "2")
+
+
+def test_further_files_of_a_glue_task_have_its_columns(folder):
+  data = read(folder, task_name="mnli", data_dir=str(folder), train_file=None, dev_file=None, text_a_column=None,
+              label_column=None, eval_files=(f"again:{folder}/MNLI/dev_matched.tsv",))
+  assert list(data.dev) == ["dev_matched", "dev_again"] and len(data.dev["dev_again"]) == 40
+
+
+def test_xnli(folder):
+  changes = dict(task_name="xnli", data_dir=str(folder), train_file=None, dev_file=None, do_predict=True)
+  data = read(folder, **changes, long_texts="head_tail")
+  assert (list(data.dev), list(data.test), data.metrics) == (["dev"], ["test"], ("accuracy",))
+  assert data.labels == ("contradiction", "entailment", "neutral") and data.description["long_texts"] == "head_tail"
+  assert list(read(folder, **changes, eval_languages=("all",)).dev) == ["dev_en", "dev_zh"]
+  assert "eval_languages" in str(pytest.raises(UserError, read, folder, **changes, eval_files=("a:b.tsv",)).value)

@@ -1,0 +1,62 @@
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf.tasks.classification.results import write_eval_results, write_predictions, write_test_results
+
+PROBABILITIES = np.array([[0.9, 0.1], [1 / 3, 2 / 3]], np.float32)
+
+
+def test_eval_results_have_the_keys_of_the_original(tmp_path):
+  metrics = {"accuracy": np.float32(0.75), "loss": np.float64(1 / 3), "f1": 0.8}
+  written = write_eval_results(str(tmp_path), 343, metrics)
+  assert (tmp_path / "eval_results.txt").read_text() == (
+    "eval_accuracy = 0.75\neval_f1 = 0.8\neval_loss = 0.3333333333333333\nglobal_step = 343\n"
+    "loss = 0.3333333333333333\n")
+  read = json.loads((tmp_path / "eval_results.json").read_text())
+  assert read == {"global_step": 343, **written}
+
+
+def test_eval_results_without_a_loss(tmp_path):
+  assert write_eval_results(str(tmp_path), 1, {"pearson": 0.5}) == {"eval_pearson": 0.5}
+
+
+def test_probabilities_are_a_line_an_example(tmp_path):
+  write_test_results(str(tmp_path / "test_results.tsv"), PROBABILITIES)
+  text = (tmp_path / "test_results.tsv").read_text()
+  assert text == "0.9\t0.1\n0.33333334\t0.6666667\n"
+  read = np.array([line.split("\t") for line in text.splitlines()], np.float32)
+  assert (read == PROBABILITIES).all()
+
+
+def test_scores_are_a_line_an_example(tmp_path):
+  scores = np.array([0.1 + 0.2, -1e-9, 5])
+  write_test_results(str(tmp_path / "test_results.tsv"), scores)
+  assert (tmp_path / "test_results.tsv").read_text() == "0.30000000000000004\n-1e-09\n5.0\n"
+
+
+def test_predictions_of_pairs(tmp_path):
+  path = tmp_path / "predictions.jsonl"
+  write_predictions(str(path), ["a", 7], ["one\u2028line", "tab\there"], ["größer", "中文"], ["no", "yes"],
+                    PROBABILITIES)
+  assert "größer" in path.read_text(encoding="utf-8")
+  assert [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]] == [
+    {"id": "a", "text_a": "one\u2028line", "text_b": "größer", "label": "no", "probabilities": {"no": 0.9, "yes": 0.1}},
+    {"id": 7, "text_a": "tab\there", "text_b": "中文", "label": "yes",
+     "probabilities": {"no": 0.33333334, "yes": 0.6666667}}]
+
+
+def test_predictions_of_a_regression_on_single_texts(tmp_path):
+  path = tmp_path / "predictions.jsonl"
+  write_predictions(str(path), [0, 1], ["a", "half a pair: \ud83d"], None, None, np.array([3.25, 0.1], np.float32))
+  assert [json.loads(line) for line in path.read_bytes().splitlines()] == [
+    {"id": 0, "text_a": "a", "score": 3.25}, {"id": 1, "text_a": "half a pair: \ud83d", "score": 0.1}]
+
+
+@pytest.mark.parametrize("labels, values", [
+    (["a"], PROBABILITIES), (None, PROBABILITIES), (["a", "b"], PROBABILITIES[:1])])
+def test_values_must_fit_the_labels_and_examples(tmp_path, labels, values):
+  with pytest.raises(ValueError, match="shape"):
+    write_predictions(str(tmp_path / "predictions.jsonl"), [0, 1], ["a", "b"], None, labels, values)
+  assert not list(tmp_path.iterdir())

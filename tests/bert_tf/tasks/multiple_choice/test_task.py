@@ -1,0 +1,279 @@
+"""Runs on questions in this process: what they learn, leave behind and refuse."""
+
+import csv
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
+from bert_tf.inference.predictor import Predictor
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.multiple_choice.folds import run_folds
+from bert_tf.tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask, run, run_fold
+from bert_tf.training.run_directory import read_metrics
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
+from tests.tiny import write_tiny
+
+TRAINING = dict(max_seq_length=24, train_batch_size=8, learning_rate=0.01, num_train_epochs=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+  folder = tmp_path_factory.mktemp("data")
+  write_model(folder)
+  for split, count, seed in (("train", 101, 1), ("val", 40, 2), ("test", 21, 3)):
+    write_swag(folder / f"{split}.csv", count, seed, labels=split != "test")
+    write_jsonl(folder / f"{split}.jsonl", count, seed, most=4, fewest=2)
+  return folder
+
+
+def swag(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> MultipleChoiceOptions:
+  return MultipleChoiceOptions(**{**TRAINING, **dict(
+      data_dir=str(folder), output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json"), **changes})
+
+
+def own(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> MultipleChoiceOptions:
+  """Questions with 2 to 4 choices."""
+  return MultipleChoiceOptions(**{**TRAINING, **dict(
+      task_name="custom", train_file=f"{folder}/train.jsonl", dev_file=f"{folder}/val.jsonl",
+      test_file=f"{folder}/test.jsonl", context_column="context", choices_columns=("choices",), label_column="label",
+      id_column="id", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json"), **changes})
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory) -> pathlib.Path:
+  """The directory of a finished run on questions with different numbers of choices."""
+  directory = tmp_path_factory.mktemp("trained") / "run"
+  assert run(own(folder, directory, do_train=True, do_eval=True, do_predict=True, save_checkpoints_steps=10)) == 0
+  return directory
+
+
+def test_it_learns_and_keeps_its_best_weights(trained):
+  results = json_files.read(str(trained / "eval_results.json"))
+  assert set(results) == {"eval_accuracy", "eval_loss", "global_step"}
+  assert results["eval_accuracy"] > 0.8
+  evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
+  assert [line["step"] for line in evaluations] == [13, 26]
+  assert json_files.read(str(trained / "best/best.json"))["metrics"]["accuracy"] == results["eval_accuracy"]
+  opened = open_checkpoint(str(trained))
+  assert opened.heads == ["multiple_choice"]
+  assert opened.task == {"kind": "multiple_choice", "task_name": "custom", "max_seq_length": 24, "truncate": "longer"}
+
+
+def test_what_is_written(folder, trained):
+  questions = [json.loads(line) for line in (folder / "test.jsonl").read_text().splitlines()]
+  rows = [list(map(float, line.split("\t"))) for line in (trained / "test_results.tsv").read_text().splitlines()]
+  assert list(map(len, rows)) == [len(question["choices"]) for question in questions]
+  assert {len(row) for row in rows} == {2, 3, 4}
+  assert all(sum(row) == pytest.approx(1, abs=1e-6) for row in rows)
+  with open(trained / "predictions.csv", newline="") as file:
+    predicted = list(csv.DictReader(file))
+  assert list(predicted[0]) == ["", "pred"]
+  assert [row[""] for row in predicted] == [question["id"] for question in questions]
+  assert [int(row["pred"]) for row in predicted] == [int(np.argmax(row)) for row in rows]
+  lines = [json.loads(line) for line in (trained / "predictions.jsonl").read_text().splitlines()]
+  assert [line["choices"] for line in lines] == [question["choices"] for question in questions]
+  assert [line["prediction"] for line in lines] == [int(row["pred"]) for row in predicted]
+
+
+def test_the_hardest_questions(trained):
+  lines = [json.loads(line) for line in (trained / "hardest_questions.jsonl").read_text().splitlines()]
+  assert len(lines) == 20
+  right = [line["probabilities"][line["label"]] for line in lines]
+  assert right == sorted(right)
+  accuracy = json_files.read(str(trained / "eval_results.json"))["eval_accuracy"]
+  # Those that are answered wrongly come first, as 40 are all there are.
+  assert sum(line["prediction"] != line["label"] for line in lines) == round(40 * (1 - accuracy))
+  (path,) = (trained / "eval").glob("events*")
+  texts = [value.tensor.string_val[0].decode() for event in tf.compat.v1.train.summary_iterator(str(path))
+           for value in event.summary.value if value.tag.startswith("eval/hardest_questions")]
+  assert len(texts) == 2 and texts[0].count("\n") == 21 and texts[0].count("✓") == 20
+
+
+def test_a_finished_run_predicts_again_whatever_the_batches(folder, trained, tmp_path, capsys):
+  expected = (trained / "predictions.csv").read_bytes()
+  only = dict(train_file=None, dev_file=None, label_column=None, bert_config_file=None, do_predict=True)
+  run(own(folder, tmp_path, init_checkpoint=str(trained), pad_to_max_length=True, predict_batch_size=5, **only))
+  assert (tmp_path / "predictions.csv").read_bytes() == expected
+  assert "predicted 21 questions" in capsys.readouterr().out
+  # Line by line, too.
+  questions = [json.loads(line) for line in (folder / "test.jsonl").read_text().splitlines()]
+  answers = Predictor.from_checkpoint(str(trained))(
+      [{"id": one["id"], "context": one["context"], "choices": one["choices"]} for one in questions])
+  rows = [list(map(float, line.split("\t"))) for line in (trained / "test_results.tsv").read_text().splitlines()]
+  for answer, row in zip(answers, rows, strict=True):
+    np.testing.assert_allclose(answer["probabilities"], row, atol=1e-5)
+
+
+class Killed(MultipleChoiceTask):
+  """Is killed when it should evaluate at its end."""
+
+  def evaluate(self, run):
+    if run.step == 26:
+      raise KeyboardInterrupt
+    return super().evaluate(run)
+
+
+def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, tmp_path):
+  """With dropout and batches that are filled up; a run that was killed resumes with the next batch, and evaluates and
+  predicts as it would have."""
+  def weights(directory):
+    source = read_checkpoint(os.path.join(directory, "ckpt-26"))
+    return {name: source.read(name) for name in source.tensors}
+
+  expected = weights(trained)
+  run(own(folder, tmp_path / "parts", do_train=True, gradient_accumulation_steps=4))
+  options = own(folder, tmp_path / "killed", do_train=True, do_eval=True, do_predict=True, save_checkpoints_steps=10)
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(Killed, options)
+  # It did not come to save its last step either.
+  for path in (tmp_path / "killed").glob("ckpt-26*"):
+    path.unlink()
+  assert run(options) == 0
+  for name in ("eval_results.json", "predictions.csv", "hardest_questions.jsonl", "best/best.json"):
+    assert (tmp_path / "killed" / name).read_bytes() == (trained / name).read_bytes(), name
+  for name in ("parts", "killed"):
+    found = weights(tmp_path / name)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+      # What is the same for all choices or all positions has no gradient but rounding, which AdamW makes much of.
+      rounding = 1e-2 if key.endswith(("output_bias", "key/bias")) else 1e-4
+      np.testing.assert_allclose(found[key], value, rtol=0, atol=rounding if name == "parts" else 0,
+                                 err_msg=f"{name} {key}")
+
+
+def test_the_selection_predicts_with_the_best(folder, tmp_path, capsys):
+  run(swag(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, max_train_examples=32,
+           max_eval_examples=16, sweep={"seed": (1, 2)}))
+  selection = json_files.read(str(tmp_path / "selection.json"))
+  assert [one["seed"] for one in selection["runs"]] == [1, 2] and "± " in capsys.readouterr().out
+  best = selection["best"]
+  assert best["metrics"]["accuracy"] == max(one["metrics"]["accuracy"] for one in selection["runs"])
+  results = json_files.read(str(tmp_path / "eval_results.json"))
+  assert results["eval_accuracy"] == best["metrics"]["accuracy"]
+  name = "cls/multiple_choice/output_weights"
+  np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read(name),
+                                read_checkpoint(best["directory"]).read(name))
+  with open(tmp_path / "predictions.csv", newline="") as file:
+    assert len(list(csv.DictReader(file))) == 21
+
+
+def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
+  """By a model of random weights, to which most words are unknown."""
+  (tmp_path / "model").mkdir()
+  path = str(real_data / "swag/swag_val_first91.csv")
+  assert run(MultipleChoiceOptions(
+      task_name="swag", dev_file=path, test_file=path,
+      init_checkpoint=write_tiny(tmp_path / "model", "multiple_choice"),
+      output_dir=str(tmp_path / "out"), max_seq_length=24, do_eval=True, do_predict=True)) == 0
+  with open(path, newline="") as file:
+    rows = list(csv.DictReader(file))
+  with open(tmp_path / "out/predictions.csv", newline="") as file:
+    predicted = list(csv.DictReader(file))
+  assert len(predicted) == 91 and [one[""] for one in predicted] == [one[""] for one in rows]
+  probabilities = np.loadtxt(tmp_path / "out/test_results.tsv", delimiter="\t")
+  assert [int(one["pred"]) for one in predicted] == probabilities.argmax(1).tolist()
+  right = np.mean([one["label"] == guess["pred"] for one, guess in zip(rows, predicted, strict=True)])
+  assert json_files.read(str(tmp_path / "out/eval_results.json"))["eval_accuracy"] == pytest.approx(right, abs=1e-6)
+
+
+def test_a_fold_of_codah(folder, tmp_path, capsys):
+  """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second development set."""
+  data = tmp_path / "codah/fold_0"
+  data.mkdir(parents=True)
+  for number, split in enumerate(("train", "dev", "test")):
+    write_swag(data / f"{split}.csv", 40, number)
+  options = swag(folder, tmp_path / "out", task_name="codah", fold=0, data_dir=str(data.parent), do_train=True,
+                 do_eval=True, do_predict=True, truncate="context_start", max_seq_length=10, freeze_embeddings=True,
+                 num_train_epochs=1, max_train_examples=30, eval_files=(f"other:{folder}/train.csv",),
+                 max_eval_examples=20)
+  scores = run_fold(options)
+  output = capsys.readouterr().out
+  assert "sequences, of a question with one choice each, were truncated to 10 tokens" in output
+  assert "30 questions with 4 choices" in output
+  results = json_files.read(str(tmp_path / "out/eval_results.json"))
+  assert set(results) == {"eval_accuracy", "eval_loss", "eval_other_accuracy", "eval_other_loss", "global_step"}
+  assert scores["dev_accuracy"] == results["eval_accuracy"]
+  with open(data / "test.csv", newline="") as file:
+    labels = [int(row["label"]) for row in csv.DictReader(file)]
+  with open(tmp_path / "out/predictions.csv", newline="") as file:
+    predicted = [int(row["pred"]) for row in csv.DictReader(file)]
+  assert scores["test_accuracy"] == np.mean(np.array(labels) == predicted)
+  assert open_checkpoint(str(tmp_path / "out")).task["truncate"] == "context_start"
+
+
+def test_all_folds_and_their_mean(folder, tmp_path, capsys):
+  data = tmp_path / "codah"
+  for fold in range(NUM_FOLDS):
+    (data / f"fold_{fold}").mkdir(parents=True)
+    for number, split in enumerate(("train", "dev", "test")):
+      write_swag(data / f"fold_{fold}" / f"{split}.csv", 8, 3 * fold + number)
+  options = swag(folder, tmp_path / "out", task_name="codah", data_dir=str(data), do_train=True, do_predict=True)
+  assert options.all_folds
+  asked = []
+
+  def fold(one):
+    asked.append((one.fold, one.output_dir))
+    # The last one is interrupted at first.
+    return {} if len(asked) == NUM_FOLDS else {"test_accuracy": 0.1 * one.fold}
+
+  run_folds(fold, options)
+  assert asked == [(number, f"{tmp_path}/out/fold_{number}") for number in range(NUM_FOLDS)]
+  assert "mean" not in capsys.readouterr().out
+  run_folds(fold, options)
+  assert asked[NUM_FOLDS:] == [(4, f"{tmp_path}/out/fold_4")]
+  found = json_files.read(str(tmp_path / "out/folds.json"))
+  assert found["mean"]["test_accuracy"] == pytest.approx(0.2)
+  assert found["standard_deviation"]["test_accuracy"] == pytest.approx(np.std([0, 0.1, 0.2, 0.3, 0.4], ddof=1))
+  assert "mean  0.2000 ± 0.1581" in capsys.readouterr().out
+  write_swag(data / "fold_2/test.csv", 9)
+  refused(options.replace(output_dir=str(tmp_path / "no")), "fold 2", "25 questions", "fold 0 have 24")
+  os.remove(data / "fold_4/dev.csv")
+  write_swag(data / "fold_2/test.csv", 8)
+  refused(options.replace(output_dir=str(tmp_path / "no")), "has no fold_4/dev.tsv or fold_4/dev.csv")
+  assert not (tmp_path / "no").exists()
+
+
+def refused(options: MultipleChoiceOptions, *parts: str) -> None:
+  """Asserts that the run ends with one line that contains the parts."""
+  with pytest.raises(UserError) as error:
+    run(options)
+  message = str(error.value)
+  assert "\n" not in message
+  for part in parts:
+    assert part in message
+
+
+@pytest.mark.parametrize("changes, parts", [
+    (dict(), ["nothing to do"]),
+    (dict(do_eval=True, dev_file="{folder}/test.csv", init_checkpoint="{trained}"),
+     ["test.csv:1: no column 'label'", "the columns are '', 'video-id'", "--do_predict"]),
+    (dict(do_train=True, data_dir=None), ["--train_file or --data_dir must be given"]),
+    (dict(do_train=True, data_dir="{folder}/runs"), ["has no train.csv"]),
+    (dict(do_train=True, fold=1), ["--fold=1 is for --task_name=codah"]),
+    (dict(do_train=True, question_column="q"), ["--question_column", "for --task_name=custom only"]),
+    (dict(do_train=True, task_name="custom"), ["--choices_columns must be given"]),
+    (dict(do_train=True, task_name="codah"), ["give --do_eval, --do_predict or both"]),
+    (dict(do_eval=True, task_name="codah"), ["choose one of the folds with --fold"]),
+    (dict(do_eval=True), ["holds no trained model"]),
+    (dict(do_train=True, max_seq_length=33), ["--max_seq_length 33 is longer"]),
+    (dict(do_train=True, do_eval=True, fold=5, task_name="codah"), ["--fold is 5, it must be at most 4"])])
+def test_what_does_not_fit_is_refused(folder, trained, tmp_path, changes, parts):
+  changes = {name: value.format(folder=folder, trained=trained) if isinstance(value, str) else value
+             for name, value in changes.items()}
+  refused(swag(folder, tmp_path / "out", **changes), *parts)
+  assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_whose_head_is_of_another_kind(folder, tmp_path):
+  (tmp_path / "classifier").mkdir()
+  checkpoint = write_tiny(tmp_path / "classifier", "classifier")
+  refused(swag(folder, tmp_path / "out", bert_config_file=None, init_checkpoint=checkpoint, do_eval=True),
+          "is not a trained model for this task", "that of the checkpoint is a classification head")

@@ -1,0 +1,125 @@
+"""Phases, packed rows and records without masks as a run meets them: what it says, and what it refuses."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.phases import find_phases
+from bert_tf.tasks.pretraining.task import run
+from data_gen.pretraining.record_writer import RecordWriter
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
+from tests.bert_tf.training.packed import pack_features, sequences_of
+
+
+def write_packed(path, masks: bool, most: int = 4, count: int = 60) -> None:
+  length = np.random.default_rng(1).integers(4, LENGTH + 1, count)
+  schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), most)
+  schema = schema if masks else dataclasses.replace(schema, max_predictions_per_seq=0)
+  path.write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("data")
+  write_records(folder / "plain", 20)
+  write_records(folder / "short", 20, length=12, predictions=2)
+  write_packed(folder / "packed", masks=True)
+  write_packed(folder / "open", masks=False)
+  (folder / "bare").mkdir()
+  for name in ("bert_config.json", "bare/bert_config.json"):
+    ONE_LAYER.to_file(str(folder / name))
+  (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *(f"w{n}" for n in range(ONE_LAYER.vocab_size - 5))]))
+  return folder
+
+
+@pytest.fixture
+def options(data, tmp_path) -> PretrainingOptions:
+  return PretrainingOptions(
+      input_file=f"{data}/packed", bert_config_file=f"{data}/bert_config.json", vocab_file=f"{data}/vocab.txt",
+      output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
+      do_eval=True, train_batch_size=8, eval_batch_size=4, learning_rate=0.01, num_train_steps=8, num_warmup_steps=2,
+      jit_compile="false")
+
+
+@pytest.mark.parametrize("name", ["packed", "open"])
+def test_packed_records_are_found_out(options, data, capsys, name):
+  options = dataclasses.replace(options, input_file=f"{data}/{name}", eval_file=f"{data}/{name}")
+  (phase,) = find_phases(options, ONE_LAYER)
+  rows, sequences = phase.train_records.sampled
+  assert sequences == 60 and rows == phase.train_records.files.num_examples < 60
+  assert phase.batch_sizes().mean * sequences / rows == pytest.approx(8, rel=0.01)
+  assert run(options) == 0
+  output = capsys.readouterr().out
+  assert f"{rows} rows of {LENGTH} tokens with about 60 examples packed in them, {sequences / rows:.2f} each" in output
+  assert f"8 steps of 8 examples in {8 * rows / sequences:.1f} rows" in output and "evaluation on 60 examples" in output
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  assert 0 < results["masked_lm_loss"] < 10 and results["global_step"] == 8
+
+
+def test_training_masks_anew_what_is_evaluated_with_masks_of_its_own(options, data):
+  options = dataclasses.replace(options, input_file=f"{data}/open", eval_file=f"{data}/plain", masking="100,0,0")
+  (phase,) = find_phases(options, ONE_LAYER)
+  assert (phase.train_records.schema.has_masks, phase.eval_records.schema.has_masks) == (False, True)
+  assert run(options) == 0
+  with pytest.raises(UserError, match="--masking: the records of --eval_file are masked already"):
+    find_phases(dataclasses.replace(options, do_train=False), ONE_LAYER)
+
+
+def test_phases_follow_each_other(options, data):
+  options = dataclasses.replace(options, input_file=None, phases=f"12x6:0.25:{data}/short, {LENGTH}:0.75:{data}/packed",
+                                eval_file=f"{data}/plain,{data}/short")
+  options.check()
+  first, second = find_phases(options, ONE_LAYER)
+  assert (first.first_step, first.last_step, second.first_step, second.last_step) == (0, 2, 2, 8)
+  assert first.options.train_batch_size == 6 and first.options.max_predictions_per_seq == 2
+  assert second.options.train_batch_size == 8 and second.first_record == 12 == second.batch_sizes().first
+  assert [phase.eval_records.files.paths for phase in (first, second)] == [(f"{data}/short",), (f"{data}/plain",)]
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"input_file": "{data}/plain,{data}/packed"},
+     "{data}/packed is packed, others are unpacked: read them in two runs"),
+    ({"input_file": "{data}/open,{data}/packed"}, "is packed, others are packed, without masks"),
+    ({"train_batch_size": 1}, "--train_batch_size=1 is less than the 1."),
+    ({"max_seq_length": 12}, "was made with max_seq_length=16, but --max_seq_length is 12"),
+    ({"do_whole_word_mask": True}, "--do_whole_word_mask: the records of --input_file are masked already"),
+    ({"masking": "100,0,0"}, "--masking: the records of --input_file are masked already"),
+    ({"input_file": "{data}/open", "vocab_file": None, "bert_config_file": "{data}/bare/bert_config.json"},
+     "have no masks, and nothing tells their vocabulary"),
+    ({"phases": "16:1:{data}/packed"}, "--input_file and --phases contradict each other"),
+    ({"input_file": None}, "--input_file or --phases must be given"),
+    ({"input_file": None, "phases": "16:0.5:{data}/packed"}, "the shares add up to 0.5, they must add up to 1"),
+    ({"input_file": None, "phases": "16:0.9:{data}/packed,16:0.2:{data}/packed"}, "the shares add up to 1.1"),
+    ({"input_file": None, "phases": "16:x:{data}/packed"}, "LENGTH:SHARE:RECORDS is expected"),
+    ({"input_file": None, "phases": "16:0.99:{data}/packed,16:0.01:{data}/packed"},
+     "has no step of --num_train_steps=8"),
+    ({"input_file": None, "phases": "12:1:{data}/packed"}, "was made with max_seq_length=16, not 12"),
+    ({"input_file": None, "phases": "16:1:{data}/packed", "eval_file": "{data}/short"},
+     "--eval_file has no records of 16 tokens"),
+])
+def test_what_is_refused(options, data, changes, message):
+  changes = {name: value.format(data=data) if isinstance(value, str) else value for name, value in changes.items()}
+  with pytest.raises(UserError) as error:
+    run(dataclasses.replace(options, **changes))
+  assert message.format(data=data) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_records_of_another_vocabulary_are_refused_in_every_phase(options, data, tmp_path):
+  write_records(tmp_path / "other", 5, vocab_size=500)
+  with pytest.raises(UserError, match="belong to different vocabularies"):
+    run(dataclasses.replace(options, input_file=None, phases=f"16:0.5:{data}/packed,16:0.5:{tmp_path}/other"))
+
+
+def test_broken_sequence_numbers_are_found_while_training(options, data, tmp_path):
+  length = np.full(8, 5)
+  schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 3)
+  rows["input_mask"][-1, :2] = 2
+  (tmp_path / "broken").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
+  with pytest.raises(UserError, match="broken sequence numbers"):
+    run(dataclasses.replace(options, input_file=str(tmp_path / "broken")))

@@ -1,0 +1,404 @@
+"""Pre-training runs in this process: what a run leaves behind, and what it refuses."""
+
+import dataclasses
+import glob
+import json
+import os
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.task import run
+from bert_tf.training import run_directory
+from bert_tf.training.inputs import RecordFiles, evaluation_dataset
+from data_gen.pretraining.schema import Schema
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.load import read_checkpoint
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
+from tests.tiny import TOKENS, write_tiny
+
+METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "masked_lm_perplexity",
+           "next_sentence_accuracy", "next_sentence_loss"}
+BASELINES = {f"masked_lm_baseline_{name}" for name in ("at_mask", "copying", "most_frequent")}
+# TensorBoard's tag of the order of charts.
+LAYOUT = "custom_scalars__config__"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> pathlib.Path:
+  """Records, a configuration and a vocabulary."""
+  folder = tmp_path_factory.mktemp("data")
+  write_records(folder / "train-0.tfrecord", 20)
+  write_records(folder / "train-1.tfrecord.gz", 9, 20)
+  write_records(folder / "dev.tfrecord", 11, 29)
+  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+  (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in (
+      "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(VOCAB - 5)))))
+  return folder
+
+
+@pytest.fixture
+def options(data, tmp_path) -> PretrainingOptions:
+  return PretrainingOptions(
+      input_file=f"{data}/train-*", eval_file=f"{data}/dev.tfrecord", bert_config_file=f"{data}/bert_config.json",
+      output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
+      train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6, num_warmup_steps=2,
+      save_checkpoints_steps=2, keep_checkpoint_max=2, jit_compile="false")
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory) -> pathlib.Path:
+  """The directory of a finished run."""
+  directory = tmp_path_factory.mktemp("trained") / "run"
+  assert run(PretrainingOptions(
+      input_file=f"{data}/train-*", eval_file=f"{data}/dev.tfrecord", bert_config_file=f"{data}/bert_config.json",
+      output_dir=str(directory), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
+      do_eval=True, do_lower_case=True, train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6,
+      num_warmup_steps=2, save_checkpoints_steps=2, keep_checkpoint_max=2, eval_steps=4, iterations_per_loop=2,
+      jit_compile="false", profile_steps=(2, 4))) == 0
+  return directory
+
+
+def refused(options: PretrainingOptions, *parts: str, **changes) -> str:
+  """Asserts that the run ends with one line that contains the parts."""
+  with pytest.raises(UserError) as error:
+    run(dataclasses.replace(options, **changes))
+  message = str(error.value)
+  assert "\n" not in message
+  for part in parts:
+    assert part in message, message
+  return message
+
+
+def test_the_files_of_a_run(trained, data):
+  assert sorted(os.listdir(trained)) == [
+      "bert_config.json", "checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index", "ckpt-6.data-00000-of-00001",
+      "ckpt-6.index", "eval", "eval_results.json", "eval_results.txt", "flags.json", "metrics.jsonl",
+      "tokenizer_config.json", "train", "vocab.txt"]
+  assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
+  assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
+  source = read_checkpoint(str(trained))
+  assert source.vocab_sha256 == Vocabulary.from_file(str(data / "vocab.txt")).fingerprint
+  assert (source.config, source.vocab_file, source.do_lower_case) == (ONE_LAYER, str(trained / "vocab.txt"), True)
+
+
+def test_the_results_of_the_evaluation(trained):
+  lines = (trained / "eval_results.txt").read_text().splitlines()
+  results = dict(line.split(" = ") for line in lines)
+  assert list(results) == sorted({*METRICS, *BASELINES, "global_step"})
+  assert results["global_step"] == "6"
+  as_json = json.loads((trained / "eval_results.json").read_text())
+  assert {name: str(value) for name, value in as_json.items()} == results
+  assert as_json["loss"] == pytest.approx(as_json["masked_lm_loss"] + as_json["next_sentence_loss"])
+  assert as_json["masked_lm_perplexity"] == pytest.approx(np.exp(as_json["masked_lm_loss"]))
+  evaluations = [line for line in run_directory.read_metrics(str(trained)) if line["split"] == "eval"]
+  for name in METRICS:
+    assert evaluations[-1][name] == pytest.approx(as_json[name], rel=1e-6)
+
+
+def test_the_reports_of_a_run(trained):
+  lines = run_directory.read_metrics(str(trained))
+  assert [(line["split"], line["step"]) for line in lines] == [
+      ("train", 2), ("train", 4), ("eval", 4), ("train", 6), ("eval", 6)]
+  rates = [line["learning_rate"] for line in lines if line["split"] == "train"]
+  assert rates == pytest.approx([0.005, 0.01 * (1 - 3 / 6), 0.01 * (1 - 5 / 6)], rel=1e-6)
+  for line in lines:
+    reported = {*METRICS, "step", "split"}
+    if line["split"] == "train":
+      reported |= {"learning_rate", "gradient_norm", "examples_per_second", "tokens_per_second", "steps_per_second",
+                   "input_wait_share"}
+      assert 0 <= line["input_wait_share"] <= 1
+      assert line["tokens_per_second"] == pytest.approx(LENGTH * line["examples_per_second"], rel=1e-6)
+    assert set(line) == reported
+
+
+def test_tensorboard_shows_scalars_flags_and_samples(trained):
+  tags, texts = {}, {}
+  for split in ("train", "eval"):
+    tags[split] = set()
+    for path in glob.glob(f"{trained}/{split}/events*"):
+      for event in tf.compat.v1.train.summary_iterator(path):
+        for value in event.summary.value:
+          tags[split].add(value.tag)
+          if value.metadata.plugin_data.plugin_name == "text":
+            texts[value.tag] = tf.make_ndarray(value.tensor).item().decode()
+  metrics = {f"{'loss' if 'loss' in name else 'quality'}/{name}" for name in METRICS}
+  assert tags["eval"] == {*metrics, "eval/samples"}
+  assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
+      *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
+      "speed/tokens_per_second", "speed/input_wait_share", "flags", LAYOUT}
+  assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
+  samples = texts["eval/samples"]
+  assert "held-out text" in samples and "| position | shown | hidden | predicted |" in samples
+  # The masked tokens of two examples, and their segments.
+  marks = instances(11, 29)["masked_lm_weights"][:2].sum() + 2
+  assert samples.count("✓") + samples.count("✗") == marks
+
+
+def test_the_profile_is_written(trained):
+  assert glob.glob(f"{trained}/train/plugins/profile/*/*.xplane.pb")
+
+
+def test_a_finished_run_says_so_and_evaluates_again(trained, options, capsys):
+  results = (trained / "eval_results.txt").read_text()
+  checkpoint = (trained / "checkpoint").read_bytes()
+  assert run(dataclasses.replace(options, output_dir=str(trained), do_eval=True, learning_rate=0.02)) == 0
+  output = capsys.readouterr().out
+  assert "training is finished" in output and "step 6 of 6" in output and "raise --num_train_steps" in output
+  assert "learning_rate: 0.01 → 0.02" in output
+  assert (trained / "eval_results.txt").read_text() == results
+  assert (trained / "checkpoint").read_bytes() == checkpoint
+
+
+@pytest.mark.parametrize("suffix", ["", "/ckpt-6"])
+def test_weights_of_a_run_are_evaluated_elsewhere_at_step_0(trained, options, capsys, suffix):
+  options = dataclasses.replace(options, init_checkpoint=f"{trained}{suffix}", bert_config_file=None, do_train=False,
+                                do_eval=True)
+  assert run(options) == 0
+  found = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  expected = json.loads((trained / "eval_results.json").read_text())
+  assert found == pytest.approx({**expected, "global_step": 0}, rel=1e-6)
+  assert f"loaded 30 tensors from {trained}/ckpt-6" in capsys.readouterr().out
+
+
+def test_weights_of_the_original_are_loaded(golden, options, tmp_path):
+  path = tmp_path / "records"
+  write_records(path, 8, vocab_size=1000)
+  options = dataclasses.replace(
+      options, init_checkpoint=str(golden / "tf1_checkpoint/bert_model.ckpt"), bert_config_file=None,
+      input_file=str(path), eval_file=None, do_train=False, do_eval=True)
+  assert run(options) == 0
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  # Its [MASK] is another id than that of these records.
+  assert results["global_step"] == 0 and set(results) >= {*METRICS, "global_step"} - {"masked_lm_accuracy_at_mask"}
+
+
+def test_the_perplexity_of_a_model_that_has_only_a_masked_lm_head(options, tmp_path):
+  records = write_records(tmp_path / "records", 8, vocab_size=len(TOKENS))
+  (tmp_path / "model").mkdir()
+  model = write_tiny(tmp_path / "model", "masked_lm", output_format="huggingface")
+  options = dataclasses.replace(options, init_checkpoint=model, bert_config_file=None, input_file=records,
+                                eval_file=None, do_train=False, do_eval=True)
+  refused(options, "not a trained model for this task")
+  assert run(dataclasses.replace(options, next_sentence_prediction=False)) == 0
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  assert results["masked_lm_perplexity"] == pytest.approx(np.exp(results["loss"]))
+
+
+def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(trained, options, capsys):
+  options = dataclasses.replace(options, init_checkpoint=str(trained), num_train_steps=1, learning_rate=1e-9,
+                                num_warmup_steps=0, next_sentence_prediction=False, do_eval=True)
+  assert run(options) == 0
+  reader = tf.train.load_checkpoint(options.output_dir)
+  assert reader.get_tensor("step/.ATTRIBUTES/VARIABLE_VALUE") == 1
+  key = "encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE"
+  np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
+                          "masked_lm_perplexity", *BASELINES}
+  output = capsys.readouterr().out
+  assert "the visible token, " in output and "this model" in output
+  assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
+  assert "float32, XLA off" in output and "parameters" in output
+
+
+def test_a_left_to_right_model(data, options, tmp_path, capsys):
+  """Trained and evaluated without next sentences; and it stays left-to-right wherever it goes."""
+  config = tmp_path / "bert_config.json"
+  dataclasses.replace(ONE_LAYER, causal=True).to_file(str(config))
+  options = dataclasses.replace(options, bert_config_file=str(config), do_eval=True, num_train_steps=2,
+                                next_sentence_prediction=False)
+  assert run(options) == 0
+  assert "left-to-right: every position predicts the next token" in capsys.readouterr().out
+  results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
+  metrics = {"loss", "next_token_loss", "next_token_accuracy", "next_token_perplexity"}
+  assert set(results) == {"global_step", *metrics}
+  assert all(metrics < set(line) for line in run_directory.read_metrics(options.output_dir))
+  assert read_checkpoint(options.output_dir).config.causal
+  bidirectional = f"{data}/bert_config.json"
+  refused(options, "is_decoder is True there and None here", bert_config_file=bidirectional)
+  refused(options, "describes a bidirectional model, but", "is left-to-right", bert_config_file=bidirectional,
+          output_dir=str(tmp_path / "other"), init_checkpoint=options.output_dir)
+
+
+# ---------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(("changes", "parts"), [
+    ({"do_train": False}, ["--do_train", "--do_eval"]),
+    ({"num_train_steps": 0}, ["--num_train_steps is 0", "at least 1"]),
+    ({"train_batch_size": 0}, ["--train_batch_size is 0"]),
+    ({"save_checkpoints_steps": 0}, ["--save_checkpoints_steps is 0"]),
+    ({"num_warmup_steps": -1}, ["--num_warmup_steps is -1"]),
+    ({"num_warmup_steps": 7}, ["--num_warmup_steps=7 is more than --num_train_steps=6"]),
+    ({"train_batch_size": 2**31 - 4}, ["of --train_batch_size=2147483644 needs at least", "TB of memory",
+                                       "this machine has"]),
+    ({"eval_batch_size": 2**31 - 4, "do_eval": True}, ["--eval_batch_size=2147483644 needs at least 412 GB"]),
+    ({"num_train_steps": 10**15}, ["--num_train_steps is 1000000000000000, it must be at most 2147483647"]),
+    ({"iterations_per_loop": 0}, ["--iterations_per_loop is 0"]),
+    ({"max_eval_steps": 0}, ["--max_eval_steps is 0"]),
+    ({"learning_rate": 0.0}, ["--learning_rate is 0"]),
+    ({"learning_rate": float("nan")}, ["--learning_rate is nan"]),
+    ({"profile_steps": (3, 9)}, ["--profile_steps=3,9", "--num_train_steps=6"]),
+    ({"gradient_accumulation_steps": 3}, ["--train_batch_size=4", "3 gradient accumulation steps", "multiple of 3"]),
+    ({"input_file": "nowhere/*.tfrecord"}, ["--input_file", "no file matches 'nowhere/*.tfrecord'"]),
+    ({"eval_file": "nowhere"}, ["--eval_file", "no file matches 'nowhere'"]),
+    ({"bert_config_file": None}, ["--bert_config_file must be given"]),
+    ({"bert_config_file": "nowhere.json"}, ["nowhere.json"]),
+    ({"init_checkpoint": "nowhere"}, ["nowhere"]),
+    ({"vocab_file": "nowhere"}, ["--vocab_file", "nowhere"]),
+    ({"max_seq_length": 32}, ["--max_seq_length", "32", "20"]),
+    ({"max_seq_length": 18}, ["train-0.tfrecord", "max_seq_length=16", "--max_seq_length is 18"]),
+    ({"max_predictions_per_seq": 20}, ["max_predictions_per_seq=3", "--max_predictions_per_seq is 20"]),
+    ({"do_train": False, "do_eval": True}, ["holds no checkpoint", "--init_checkpoint"]),
+    ({"distribution_strategy": "mirrored"}, ["--distribution_strategy=mirrored needs several devices"]),
+    ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
+])
+def test_flags_that_can_not_be(options, changes, parts):
+  refused(options, *parts, **changes)
+
+
+def test_record_files_that_can_not_be(options, data, tmp_path):
+  whole = (data / "train-0.tfrecord").read_bytes()
+
+  def message(content: bytes, *parts: str) -> None:
+    (tmp_path / "bad.tfrecord").write_bytes(content)
+    refused(options, "bad.tfrecord", *parts, input_file=f"{data}/train-0.tfrecord,{tmp_path}/bad.tfrecord")
+
+  message(b"", "empty")
+  message(whole[:-7], "ends inside record 20", "cut off")
+  message(whole[:60], "ends inside record 1", "cut off")
+  message(b"a text, not records\n" * 10, "not a TFRecord")
+  refused(options, "is a directory", input_file=str(tmp_path))
+
+
+def test_records_of_another_vocabulary(options, tmp_path):
+  path = tmp_path / "bad.tfrecord"
+  write_records(path, 5, vocab_size=2000)
+  refused(options, "bad.tfrecord", "token id", f"vocab_size is {VOCAB}", input_file=str(path))
+
+
+@pytest.mark.parametrize("kind", ["ids", "length", "checksum"])
+def test_a_record_that_is_wrong_in_the_middle_is_named_while_running(options, trained, tmp_path, kind):
+  good, bad = tmp_path / "good", tmp_path / "bad"
+  write_records(good, 6)
+  if kind == "checksum":
+    content = bytearray(good.read_bytes())
+    content[-30] ^= 1
+    bad.write_bytes(content)
+    number = 6
+  else:
+    # Only the first record of a file is looked at beforehand.
+    write_records(bad, 5, **({"vocab_size": 4000} if kind == "ids" else {"length": 18}))
+    bad.write_bytes(good.read_bytes() + bad.read_bytes())
+    number = 7
+  message = {"ids": f"but vocab_size is {VOCAB}", "length": "max_seq_length=18", "checksum": "damaged"}[kind]
+  changes = {"do_train": False, "do_eval": True, "init_checkpoint": str(trained), "eval_file": str(bad)}
+  if kind == "checksum":
+    changes = {"input_file": str(bad)}
+  refused(options, str(bad), f"record {number}", message, **changes)
+
+
+@pytest.mark.parametrize(("name", "values", "message"), [
+    ("input_ids", -3, "holds -3 among its input_ids"),
+    ("masked_lm_positions", LENGTH, f"holds {LENGTH} among its masked_lm_positions, 0 to {LENGTH - 1} are expected"),
+    ("segment_ids", 5, "holds the segment id 5, but type_vocab_size is 2"),
+    ("next_sentence_labels", 7, "holds 7 among its next_sentence_labels"),
+    ("masked_lm_weights", np.float32("nan"), "holds nan among its masked_lm_weights"),
+    ("masked_lm_weights", 1, "has masked_lm_weights that are no floats"),
+    (None, b"\xff\xff", "is not a serialized tf.train.Example")])
+def test_a_record_of_another_program_that_can_not_be(options, data, tmp_path, name, values, message):
+  """At the first place of a file it is refused before anything is built, behind it as soon as it is read."""
+  bad = tmp_path / "bad"
+  if name is None:
+    with tf.io.TFRecordWriter(str(bad)) as writer:
+      writer.write(values)
+  else:
+    write_records(bad, 1, changes={name: np.full_like(instances(1)[name], values, np.asarray(values).dtype)})
+  refused(options, f"--input_file: the first record of {bad} {message}" if name else f"{bad}: record 1 {message}",
+          input_file=str(bad))
+  (tmp_path / "good").write_bytes((data / "train-0.tfrecord").read_bytes() + bad.read_bytes())
+  parse = parser(Schema(LENGTH, PREDICTIONS), ONE_LAYER)
+  record_files = RecordFiles((f"{data}/train-0.tfrecord", f"{tmp_path}/good"), (20, 21), (False, False))
+  with pytest.raises((tf.errors.InvalidArgumentError, UnicodeDecodeError)):
+    list(evaluation_dataset(record_files, parse, 8, tf.distribute.InputContext(1, 0, 1)))
+  with pytest.raises(UserError) as error:
+    check_all_records(PretrainingRecords(record_files, Schema(LENGTH, PREDICTIONS), "input_file"), parse, ONE_LAYER)
+  assert f"{tmp_path}/good: record 21 {message}" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_segments_of_a_model_without_segments(options, data, tmp_path):
+  dataclasses.replace(ONE_LAYER, type_vocab_size=1).to_file(str(tmp_path / "bert_config.json"))
+  refused(options, "the first record of", "holds the segment id 1, but type_vocab_size is 1",
+          bert_config_file=str(tmp_path / "bert_config.json"))
+
+
+def test_a_loss_that_is_not_finite_keeps_what_was_saved(options):
+  # The rate of step 1 is 0; that of step 2 spoils the weights.
+  refused(options, "not finite at step 3", learning_rate=1e30, save_checkpoints_steps=1, iterations_per_loop=1)
+  assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"
+  assert [line["step"] for line in run_directory.read_metrics(options.output_dir)] == [1, 2]
+
+
+def test_a_configuration_that_can_not_be(options, data, tmp_path):
+  config = json.loads((data / "bert_config.json").read_text())
+  path = tmp_path / "bert_config.json"
+  path.write_text(json.dumps({**config, "num_attention_heads": 3}))
+  refused(options, "16", "3", "hidden_size", "num_attention_heads", bert_config_file=str(path))
+  path.write_text('{"hidden_size": 16,')
+  refused(options, f"{path}:1", bert_config_file=str(path))
+
+
+def test_another_configuration_than_that_of_the_directory_or_the_checkpoint(options, trained, tmp_path):
+  path = tmp_path / "bert_config.json"
+  TINY.to_file(str(path))
+  refused(options, str(trained), "num_hidden_layers is 1 there and 2 here", bert_config_file=str(path),
+          output_dir=str(trained))
+  message = refused(options, "layer_1", bert_config_file=str(path),
+                    init_checkpoint=str(trained))
+  assert "bert_config.json that belongs to the checkpoint" in message
+  wider = dataclasses.replace(ONE_LAYER, intermediate_size=32)
+  wider.to_file(str(path))
+  refused(options, "[16, 24] there and [16, 32] here", bert_config_file=str(path), init_checkpoint=str(trained))
+
+
+def test_a_vocabulary_of_another_size(options, tmp_path):
+  path = tmp_path / "words.txt"
+  path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+  refused(options, "words.txt has 5 entries", f"vocab_size is {VOCAB}", vocab_file=str(path))
+
+
+def test_a_directory_that_can_not_be_written(options, tmp_path):
+  (tmp_path / "file").touch()
+  refused(options, "--output_dir", "can't write", output_dir=str(tmp_path / "file/out"))
+
+
+def test_a_disk_that_fills_while_training(options, monkeypatch):
+  write = tf.train.Checkpoint.write
+
+  def failing(self, file_prefix, *args, **kwargs):
+    if not file_prefix.endswith("ckpt-4"):
+      return write(self, file_prefix, *args, **kwargs)
+    pathlib.Path(f"{file_prefix}.data-00000-of-00001").write_bytes(b"half")
+    raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+  monkeypatch.setattr(tf.train.Checkpoint, "write", failing)
+  refused(options, "ckpt-4 could not be saved", "No space left on device", "ckpt-2")
+  assert sorted(glob.glob(f"{options.output_dir}/ckpt-*")) == [
+      f"{options.output_dir}/ckpt-2.{part}" for part in ("data-00000-of-00001", "index")]
+  assert tf.train.latest_checkpoint(options.output_dir) == f"{options.output_dir}/ckpt-2"
+
+
+def test_a_stale_configuration_without_checkpoints_is_not_used(options, trained, tmp_path):
+  """A first attempt may have left one in the output directory."""
+  os.makedirs(options.output_dir)
+  TINY.to_file(os.path.join(options.output_dir, "bert_config.json"))
+  shutil.copy(trained / "vocab.txt", tmp_path)
+  assert run(dataclasses.replace(options, bert_config_file=None, init_checkpoint=str(trained), do_train=False,
+                                 do_eval=True)) == 0

@@ -1,0 +1,213 @@
+"""LoRA in the run scripts: what trains, what checkpoints hold, resuming, and programs that know nothing of it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.inference.export import export
+from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.predictor import Predictor
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import ClassificationTask
+from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask
+from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.tasks.question_answering.task import SquadTask
+from bert_tf.tasks.token_classification.options import TokenClassificationOptions
+from bert_tf.tasks.token_classification.task import TokenClassificationTask
+from modeling.checkpoints.convert import convert
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.lora import lora_matrices
+from modeling.checkpoints.weights import HEADS, original_names
+from tests.bert_tf.tasks.classification import toy_task
+from tests.bert_tf.tasks.multiple_choice import toy_questions
+from tests.bert_tf.tasks.question_answering import toy_squad
+from tests.bert_tf.tasks.token_classification import toy_names
+from tests.processes import curve, tensors
+
+LAYERS = ("encoder/layer_0/attention/self/query", "encoder/layer_0/output/dense")
+LORA = dict(lora_rank=2, lora_alpha=4.0, lora_layers=("query", "output_dense"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("data")
+  toy_task.write_model(folder)
+  toy_task.write_csv(folder / "train.csv", 40, 1)
+  toy_task.write_csv(folder / "dev.csv", 16, 2)
+  return folder
+
+
+def classifier(folder, output_dir, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
+      label_column="verdict", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=16, train_batch_size=8, learning_rate=0.01, num_train_epochs=4, seed=1, do_train=True,
+      do_eval=True, save_checkpoints_steps=5, keep_checkpoint_max=0, iterations_per_loop=5), **LORA, **changes})
+
+
+class Killed(ClassificationTask):
+  """Is killed when it should evaluate its third epoch."""
+
+  def evaluate(self, run):
+    if run.step == 15:
+      raise KeyboardInterrupt
+    return super().evaluate(run)
+
+
+class Best(ClassificationTask):
+  """Was best after its second epoch."""
+
+  def evaluate(self, run):
+    return super().evaluate(run) | {"accuracy": 1.0 - abs(run.step - 10) / 100}
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+  """The directory of a run whose best weights are not the last."""
+  directory = tmp_path_factory.mktemp("trained") / "run"
+  assert driver.run(Best, classifier(folder, directory)) == 0
+  return directory
+
+
+def test_checkpoints_hold_merged_kernels_and_beside_them_what_trains(trained):
+  first, last = (tensors(f"{trained}/ckpt-{step}") for step in (5, 20))
+  matrices = {f"lora/{layer}/lora_kernel_{which}" for layer in LAYERS for which in "ab"}
+  trained_ones = {*matrices, "heads/classifier/output_weights", "heads/classifier/output_bias"}
+  for slot in ("m", "v"):
+    prefix = f"optimizer/{slot}/"
+    assert {path(name)[len(prefix):] for name in first if name.startswith(prefix)} == trained_ones
+  assert {path(name) for name in first if name.startswith("lora/")} == {
+      *matrices, *(f"lora/{layer}/kernel" for layer in LAYERS)}
+  changed = {path(name) for name in first if name.startswith(("encoder/", "heads/", "lora/"))
+             and not np.array_equal(first[name], last[name])}
+  assert changed == {*trained_ones, *(f"encoder/{layer}/kernel" for layer in LAYERS)}
+  for found in (first, last, tensors(trained / "best")):
+    found = {path(name): value for name, value in found.items()}
+    for layer in LAYERS:
+      a, b = (found[f"lora/{layer}/lora_kernel_{which}"] for which in "ab")
+      assert a.shape[1] == b.shape[0] == 2 and np.abs(b).max() > 1e-4
+      merged = found[f"lora/{layer}/kernel"] + 4.0 / 2 * a @ b
+      np.testing.assert_allclose(found[f"encoder/{layer}/kernel"], merged, atol=1e-6)
+
+
+def path(name: str) -> str:
+  return name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
+
+
+def test_a_run_that_was_killed_ends_with_the_same_weights(folder, trained, tmp_path):
+  """Also one that has to take its best weights from the disk, adapters included."""
+  options = classifier(folder, tmp_path / "run")
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(type("KilledBest", (Killed, Best), {}), options)
+  assert driver.run(Best, options) == 0
+  expected, found = tensors(trained), tensors(tmp_path / "run")
+  assert expected.keys() == found.keys() and any(name.startswith("optimizer/v/lora/") for name in found)
+  for name, value in expected.items():
+    np.testing.assert_array_equal(found[name], value, err_msg=name)
+  assert json_files.read(str(trained / "best/best.json"))["step"] == 10
+  assert json_files.read(f"{tmp_path}/run/best/best.json") == json_files.read(f"{trained}/best/best.json")
+  results = [json_files.read(f"{one}/eval_results.json") for one in (trained, tmp_path / "run")]
+  for name in ("eval_loss", "eval_macro_f1", "global_step"):
+    assert results[0][name] == results[1][name]
+  evaluations = [[line for line in curve(one) if line["split"] == "eval"] for one in (trained, tmp_path / "run")]
+  assert evaluations[0] == evaluations[1]
+
+
+def test_programs_that_know_nothing_of_it_read_merged_weights(folder, trained, tmp_path):
+  """The run evaluated the model unmerged; what reads its directory computes the same."""
+  expected = json_files.read(str(trained / "eval_results.json"))
+  options = classifier(folder, tmp_path / "again", init_checkpoint=str(trained), bert_config_file=None, do_train=False,
+                       lora_rank=0)
+  assert driver.run(ClassificationTask, options) == 0
+  found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
+  assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
+  assert found["eval_macro_f1"] == expected["eval_macro_f1"]
+  source = read_checkpoint(str(trained))
+  assert not any("lora" in name for name in source.tensors)
+  (answer,) = Predictor.from_checkpoint(str(trained))(["the film was good"])
+  assert answer["probabilities"].keys() == {"no", "yes"}
+  convert(str(trained), "original", str(tmp_path / "converted"))
+  converted = read_checkpoint(str(tmp_path / "converted"))
+  assert converted.tensors == source.tensors
+  for name in source.tensors:
+    np.testing.assert_array_equal(converted.read(name), source.read(name), err_msg=name)
+
+
+def test_an_export_has_merged_weights(trained, tmp_path):
+  export(ExportOptions(init_checkpoint=str(trained), export_dir=str(tmp_path / "served")))
+  served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+  texts = ["the film was good", "a bad plot"]
+  answers = Predictor.from_checkpoint(str(trained))(texts)
+  np.testing.assert_allclose(served(text_a=tf.constant(texts))["probabilities"],
+                             [[one["probabilities"][label] for label in ("no", "yes")] for one in answers], atol=1e-5)
+
+
+def test_with_a_bilstm_on_top(folder, tmp_path):
+  """The BiLSTM is part of the head, which trains whole."""
+  options = classifier(folder, tmp_path / "run", bilstm_units=4, num_train_epochs=1)
+  assert driver.run(ClassificationTask, options) == 0
+  first = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer" not in name}
+  slots = {path(name) for name in tensors(f"{tmp_path}/run/ckpt-5") if "lstm" in name and "optimizer/m" in name}
+  assert first and len(slots) == len(first)
+  expected = json_files.read(f"{tmp_path}/run/eval_results.json")
+  options = classifier(folder, tmp_path / "again", init_checkpoint=str(tmp_path / "run"), bert_config_file=None,
+                       do_train=False, lora_rank=0)
+  assert driver.run(ClassificationTask, options) == 0
+  found = json_files.read(str(tmp_path / "again" / "eval_results.json"))
+  assert found["eval_loss"] == pytest.approx(expected["eval_loss"], abs=1e-6)
+
+
+TASKS = {
+    "span": (SquadTask, SquadOptions, toy_squad, dict(
+        train_file="train1.json", **toy_squad.LENGTHS)),
+    "tagging": (TokenClassificationTask, TokenClassificationOptions, toy_names, dict(
+        train_file="train.conll", max_seq_length=40)),
+    "multiple_choice": (MultipleChoiceTask, MultipleChoiceOptions, toy_questions, dict(
+        task_name="swag", train_file="train.csv", max_seq_length=24)),
+}
+
+
+@pytest.mark.parametrize("head", TASKS)
+def test_every_task_trains_adapters_and_head(head, tmp_path):
+  """One and the same code does the steps; here is what it is given."""
+  task_class, options_class, toy, changes = TASKS[head]
+  toy.write_model(tmp_path)
+  if head == "span":
+    toy.write_json(tmp_path / "train1.json", toy.toy_questions(2, 1))
+  elif head == "tagging":
+    toy.write_conll(tmp_path / "train.conll", toy.make_documents(2, 1))
+  else:
+    toy.write_swag(tmp_path / "train.csv", 4)
+  options = options_class(
+      output_dir=str(tmp_path / "run"), do_train=True, bert_config_file=f"{tmp_path}/bert_config.json", lora_rank=3,
+      **{name: f"{tmp_path}/{value}" if name == "train_file" else value for name, value in changes.items()})
+  options.check()
+  files.make_directories(options.output_dir)
+  run = driver.Run(task_class(options), driver.set_up_devices(options), print)
+  variables = original_names(run.model) | lora_matrices(run.model)
+  layers = range(run.task.config.num_hidden_layers)
+  assert {name for name, variable in variables.items() if variable.trainable} == {
+      *(f"lora/encoder/layer_{layer}/attention/self/{name}/lora_kernel_{which}"
+        for layer in layers for name in ("query", "value") for which in "ab"),
+      *(weight.original for weight in HEADS[head].weights)}
+  assert "of them frozen" in run.describe_model()
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    (dict(lora_rank=4), "holds a run with --lora_rank=2, --lora_rank=4 is given: resume it as it was begun"),
+    (dict(lora_rank=0, lora_alpha=None, lora_layers=("query", "value")), "--lora_rank=2, --lora_rank=0 is given"),
+    (dict(lora_layers=("all",)), "--lora_layers=query,output_dense, --lora_layers=all is given")])
+def test_a_run_is_resumed_as_it_was_begun(folder, trained, changes, message):
+  with pytest.raises(UserError, match=message):
+    driver.run(Best, classifier(folder, trained, **changes))
+
+
+def test_flags_that_do_nothing_without_a_rank(folder, tmp_path):
+  with pytest.raises(UserError, match="--lora_alpha is given without --lora_rank"):
+    classifier(folder, tmp_path, lora_rank=0, given=frozenset({"lora_alpha"})).check()
+  with pytest.raises(UserError, match="--lora_layers=keys is unknown: use one of query, key"):
+    classifier(folder, tmp_path, lora_layers=("keys",)).check()

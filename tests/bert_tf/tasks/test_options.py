@@ -1,0 +1,85 @@
+"""Options that all tasks share."""
+
+import os
+import re
+
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.classification.options import ClassificationOptions
+from tests.tiny import CONFIG
+
+
+def test_directories_of_a_selection_name_what_has_several_values():
+  options = ClassificationOptions(task_name="mrpc", output_dir="out", weight_decay=0.1)
+  one_rate = options.replace(sweep={"learning_rate": (1e-5, 2e-5)}).combinations()
+  assert [os.path.basename(one.output_dir) for one in one_rate] == ["lr1e-05_bs32_ep3_seed12345",
+                                                                     "lr2e-05_bs32_ep3_seed12345"]
+  assert {one.weight_decay for one in one_rate} == {0.1}
+  others = options.replace(sweep={"lr_schedule": ("cosine", "constant"), "hidden_dropout_prob": (0.0, 0.2)})
+  assert [(os.path.basename(one.output_dir), one.lr_schedule, one.hidden_dropout_prob)
+          for one in others.combinations()][1:3] == [
+      ("lr5e-05_bs32_ep3_seed12345_lr_schedulecosine_hidden_dropout_prob0.2", "cosine", 0.2),
+      ("lr5e-05_bs32_ep3_seed12345_lr_scheduleconstant_hidden_dropout_prob0", "constant", 0.0)]
+
+
+def test_dropout_rates_are_those_of_the_configuration_unless_given():
+  options = ClassificationOptions(task_name="mrpc", output_dir="out")
+  assert options.adapt(CONFIG) == CONFIG
+  adapted = options.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.3).adapt(CONFIG)
+  assert (adapted.hidden_dropout_prob, adapted.attention_probs_dropout_prob) == (0.0, 0.3)
+  assert adapted.hidden_size == CONFIG.hidden_size
+
+
+def test_steps_of_a_run_here_and_in_the_original():
+  # As many as MRPC has.
+  ours = ClassificationOptions(task_name="mrpc", output_dir="out")
+  original = ours.replace(original_batches=True)
+  assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
+  assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
+  assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
+
+
+LABELS = ["no", "maybe", "yes"]
+
+
+def classes(**changes) -> ClassificationOptions:
+  return ClassificationOptions(**{"task_name": "mnli", "output_dir": "out", "do_train": True, **changes})
+
+
+def test_class_weights():
+  assert classes().weights_of_classes(LABELS, [1, 2, 3]) is None
+  balanced = classes(class_weights="balanced")
+  assert balanced.weights_of_classes(LABELS, [1, 2, 3]) == [2.0, 1.0, 2 / 3]
+  # A class without examples does not make the others lighter.
+  assert balanced.weights_of_classes(LABELS, [1, 0, 3]) == [2.0, 1.0, 2 / 3]
+  assert balanced.weights_of_positives(LABELS, [1, 0, 4], 4) == [3.0, 1.0, 1.0]
+  listed = classes(class_weights="1,0,2.5")
+  assert listed.weights_of_classes(LABELS, [1, 2, 3]) == [1.0, 0.0, 2.5]
+  with pytest.raises(UserError, match="--class_weights=1,0,2.5: 2 numbers are expected, for no, yes"):
+    listed.weights_of_classes(["no", "yes"], [1, 1])
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"class_weights": "1,nan"}, "--class_weights=1,nan: balanced or a list of numbers is expected"),
+    ({"class_weights": "even"}, "--class_weights=even: balanced or a list"),
+    ({"class_weights": "0,0"}, "not all 0"),
+    ({"eval_files": ("dev.tsv",)}, "--eval_files=dev.tsv: a name and a file are expected"),
+    ({"eval_files": ("gs://dev.tsv",)}, "--eval_files=gs://dev.tsv: a name and a file are expected"),
+    ({"eval_files": ("a:1.tsv", "a:2.tsv")}, "two files are called a"),
+    ({"early_stopping_patience": 2, "eval_steps": 0}, "--eval_steps=0 asks for none"),
+    ({"lr_schedule": "cosine", "sweep": {"lr_schedule": ("cosine", "square")}}, "--lr_schedule=square is unknown"),
+    ({"weight_decay": -0.1}, "--weight_decay is -0.1, it must not be negative"),
+    ({"multi_label": True}, "--multi_label is for --task_name=custom"),
+    ({"task_name": "custom", "multi_label": True, "regression": True}, "contradict"),
+    ({"hidden_dropout_prob": 1.0}, "--hidden_dropout_prob is 1.0, it must be at most")])
+def test_options_that_can_not_be(changes, message):
+  with pytest.raises(UserError, match=re.escape(message)):
+    classes(**changes).check()
+
+
+def test_names_of_evaluation_files():
+  options = classes(eval_files=("hard:gs://bucket/dev2.tsv", "easy:C:/dev3.tsv"))
+  options.check()
+  assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
+  assert set(options.named_eval_files.values()) < set(options.paths())

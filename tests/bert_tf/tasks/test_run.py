@@ -1,0 +1,269 @@
+"""The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common import files, json_files, locks
+from bert_tf.common.errors import UserError
+from bert_tf.inference.predictor import Predictor
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.classification import task as classification
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import ClassificationTask
+from bert_tf.tasks.pretraining import task as pretraining
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.question_answering import task as question_answering
+from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.training.run_directory import read_metrics
+from modeling import (
+  BertForClassification,
+  BertForPreTraining,
+  BertForQuestionAnswering,
+)
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.weights import original_name
+from modeling.optimizer import WarmupDecay
+from tests.bert_tf.tasks.classification.toy_task import WORDS, write_csv, write_model
+from tests.bert_tf.training.common import (
+  LENGTH,
+  ONE_LAYER,
+  PREDICTIONS,
+  batches,
+  instances,
+  make_trainer,
+  train,
+  write_records,
+)
+
+
+def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
+      label_column="verdict", output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=16, train_batch_size=8, learning_rate=0.003, num_train_epochs=2, seed=1, do_train=True),
+      **changes})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("data")
+  write_model(folder)
+  write_csv(folder / "train.csv", 40, 1)
+  write_csv(folder / "dev.csv", 16, 2)
+  return folder
+
+
+def test_a_run_on_another_file_system(folder):
+  """Pre-trained, resumed, fine-tuned, asked: nothing of it on this machine's disk."""
+  ram = "ram://runs"
+  files.make_directories(ram)
+  for name in ("train.csv", "dev.csv", "vocab.txt", "bert_config.json"):
+    files.copy(str(folder / name), f"{ram}/{name}")
+  write_records(f"{ram}/records-0", 12, vocab_size=len(WORDS))
+  write_records(f"{ram}/records-1", 9, 12, vocab_size=len(WORDS))
+  pretrain = PretrainingOptions(
+      input_file=f"{ram}/records-*", bert_config_file=f"{ram}/bert_config.json", output_dir=f"{ram}/pre",
+      max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True, do_eval=True, train_batch_size=4,
+      num_train_steps=2, num_warmup_steps=0, save_checkpoints_steps=2, max_eval_steps=2)
+  assert pretraining.run(pretrain) == 0
+  assert pretraining.run(pretrain.replace(num_train_steps=4)) == 0
+  assert [line["step"] for line in read_metrics(f"{ram}/pre") if line["split"] == "train"][-1] == 4
+  options = fine_tuning(ram, f"{ram}/fine", init_checkpoint=f"{ram}/pre", bert_config_file=None, num_train_epochs=1,
+                        do_eval=True, do_predict=True, test_file=f"{ram}/dev.csv")
+  assert classification.run(options) == 0
+  assert {"best", "checkpoint", "eval_results.json", "metrics.jsonl", "task.json", "test_results.tsv", "train"} <= set(
+      files.list_directory(f"{ram}/fine"))
+  assert any("tfevents" in name for name in files.list_directory(f"{ram}/fine/train"))
+  (answer,) = Predictor.from_checkpoint(f"{ram}/fine")(["the film was good"])
+  assert set(answer["probabilities"]) == {"no", "yes"}
+
+
+@pytest.mark.parametrize("changes, frozen", [
+    ({"freeze_embeddings": True}, ["bert/embeddings/"]),
+    ({"freeze_layers": 1}, ["bert/encoder/layer_0/"])])
+def test_frozen_weights_stay_as_they_are(folder, tmp_path, changes, frozen, capsys):
+  first = fine_tuning(folder, tmp_path / "first", num_train_epochs=1)
+  assert classification.run(first) == 0
+  second = fine_tuning(folder, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), bert_config_file=None,
+                       num_train_epochs=1, seed=2, **changes)
+  assert classification.run(second) == 0
+  assert "of them frozen" in capsys.readouterr().out
+  before, after = read_checkpoint(str(tmp_path / "first")), read_checkpoint(str(tmp_path / "second"))
+  for name in before.tensors:
+    same = np.array_equal(before.read(name), after.read(name))
+    assert same == name.startswith(tuple(frozen)), name
+  # They have no slots either.
+  slots = {original_name(key.removeprefix("optimizer/m/").removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
+           for key in tf.train.load_checkpoint(str(tmp_path / "second")).get_variable_to_shape_map()
+           if key.startswith("optimizer/m/")}
+  assert slots == {name for name in before.tensors if not name.startswith(tuple(frozen))}
+
+
+def test_more_layers_than_there_are_can_not_be_frozen(folder, tmp_path):
+  with pytest.raises(UserError, match="2 layers can.t be frozen: the model has 1"):
+    classification.run(fine_tuning(folder, tmp_path / "out", freeze_layers=2))
+
+
+@pytest.mark.parametrize("lost_step", [5, 10])
+def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
+  """A run that was stopped between a checkpoint and its evaluation, on the way and at the end."""
+  options = fine_tuning(folder, tmp_path / "whole", save_checkpoints_steps=5, iterations_per_loop=5)
+  assert classification.run(options) == 0
+  assert [line["step"] for line in read_metrics(options.output_dir) if line["split"] == "eval"] == [5, 10]
+
+  stopped = options.replace(output_dir=str(tmp_path / "stopped"))
+
+  class Interrupted(ClassificationTask):
+    """Is killed when it should evaluate."""
+
+    def evaluate(self, run):
+      if run.step == lost_step:
+        raise KeyboardInterrupt
+      return super().evaluate(run)
+
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(Interrupted, stopped)
+  assert os.path.exists(tmp_path / "stopped" / f"ckpt-{lost_step}.index")
+  assert classification.run(stopped) == 0
+  for name in ("metrics.jsonl", "best/best.json"):
+    found, expected = ((tmp_path / one / name).read_text() for one in ("stopped", "whole"))
+    if name == "metrics.jsonl":
+      found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
+    assert found == expected
+
+
+class Scripted(ClassificationTask):
+  """Has the scores that a test says; is killed when it should evaluate the step `killed_at`."""
+
+  scores = {1: 0.5, 2: 0.7, 3: 0.6, 4: 0.7, 5: 0.9}
+  killed_at: int | None = None
+
+  def evaluate(self, run):
+    if run.step == self.killed_at:
+      raise KeyboardInterrupt
+    return {"accuracy": self.scores[run.step], "loss": 1.0}
+
+  def show_evaluation(self, run):
+    """There is nothing to show."""
+
+
+def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_killed(folder, tmp_path, capsys):
+  options = fine_tuning(folder, tmp_path, num_train_epochs=1, eval_steps=1, iterations_per_loop=1,
+                        early_stopping_patience=2)
+  # There is no checkpoint yet: the run begins again, below the step of its best weights.
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(type("Killed", (Scripted,), {"killed_at": 4}), options)
+  assert json_files.read(str(tmp_path / "best" / "best.json"))["step"] == 2
+  for what in ("trained to step 4", "training is finished: "):
+    assert driver.run(Scripted, options) == 0
+    output = capsys.readouterr().out
+    assert what in output and "early stopping at step 4 of 5: accuracy was best at step 2" in output
+  evaluations = [(line["step"], line["accuracy"]) for line in read_metrics(str(tmp_path)) if line["split"] == "eval"]
+  assert evaluations == [(step, Scripted.scores[step]) for step in (1, 2, 3, 4)]
+  assert json_files.read(str(tmp_path / "best" / "best.json"))["step"] == 2
+
+
+def test_early_stopping_without_a_development_set(folder, tmp_path):
+  with pytest.raises(UserError, match="--early_stopping_patience needs something with labels"):
+    classification.run(fine_tuning(folder, tmp_path, dev_file=None, early_stopping_patience=2))
+
+
+def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):
+  with locks.directory_lock(str(tmp_path), ""), \
+      pytest.raises(UserError, match=f"--output_dir={tmp_path}: another run is writing there"):
+    classification.run(fine_tuning(folder, tmp_path))
+  assert os.listdir(tmp_path) == []
+
+
+def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
+  """The results are those of the evaluation that found them, and so is the confusion matrix."""
+  seen = []
+
+  class Declining(ClassificationTask):
+    """Gets worse from epoch to epoch."""
+
+    def evaluate(self, run):
+      metrics = super().evaluate(run) | {"accuracy": 1.0 - run.step / 100}
+      seen.append((run.step, metrics, dict(self._predictions)))
+      return metrics
+
+    def write_evaluation(self, run, metrics):
+      assert (run.weights_step, metrics, self._predictions) == seen[0]
+      super().write_evaluation(run, metrics)
+
+  assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
+  assert [step for step, *_ in seen] == [5, 10]
+  assert json_files.read(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
+
+
+def test_a_run_of_an_earlier_version_resumes(project, tmp_path):
+  """The command and the weights it ends with are in tests/fixtures/README.md."""
+  fixture = project / "tests/fixtures/run_directories/pretraining"
+  run = shutil.copytree(fixture / "run", tmp_path / "run")
+  assert pretraining.run(PretrainingOptions(
+      input_file=str(fixture / "records.tfrecord.gz"), bert_config_file=str(fixture / "bert_config.json"),
+      vocab_file=str(fixture / "vocab.txt"), do_lower_case=True, output_dir=str(run), max_seq_length=12,
+      max_predictions_per_seq=2, do_train=True, do_eval=True, train_batch_size=8, learning_rate=1e-2, num_train_steps=8,
+      num_warmup_steps=2, save_checkpoints_steps=4, max_eval_steps=2, eval_batch_size=8, iterations_per_loop=2,
+      jit_compile="false", keep_checkpoint_max=0, seed=7)) == 0
+  lines = read_metrics(str(run))
+  assert [line["step"] for line in lines if line["split"] == "train"][-2:] == [6, 8]
+  resumed = read_checkpoint(str(run / "ckpt-8"))
+  with np.load(fixture / "weights_at_step_8.npz") as expected:
+    assert set(expected.files) == set(resumed.tensors)
+    for name in expected.files:
+      np.testing.assert_allclose(resumed.read(name), expected[name], rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_path):
+  fixture = project / "tests/fixtures/run_directories/question_answering"
+  run = shutil.copytree(fixture / "run", tmp_path / "run")
+  assert question_answering.run(SquadOptions(
+      output_dir=str(run), do_predict=True, predict_file=str(fixture / "dev.json"))) == 0
+  for name in ("predictions.json", "eval_results.json"):
+    assert json_files.read(str(run / name)) == json_files.read(str(fixture / "run" / name)), name
+  fixture = project / "tests/fixtures/run_directories/classification"
+  run = shutil.copytree(fixture / "run", tmp_path / "classifier")
+  assert classification.run(ClassificationOptions(
+      task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
+      output_dir=str(run), do_eval=True, max_seq_length=12)) == 0
+  found, expected = (json_files.read(str(one / "eval_results.json")) for one in (run, fixture / "run"))
+  # That it predicts one class for everything is told since.
+  assert "all 8 examples of dev are predicted as" in found.pop("degenerate")
+  assert found == pytest.approx(expected, abs=1e-6)
+
+
+def _with_labels(features: dict, **labels) -> dict:
+  return {name: features[name] for name in ("input_ids", "input_mask", "segment_ids")} | labels
+
+
+@pytest.mark.parametrize("task", ["pretraining", "classification", "regression", "question_answering"])
+def test_the_step_of_every_task_compiles_for_static_shapes(task):
+  """As a TPU compiles it."""
+  features = {name: value[None].astype(value.dtype if value.dtype == np.float32 else np.int32)
+              for name, value in instances(4).items()}
+  number = np.arange(4, dtype=np.int32)[None]
+  if task == "pretraining":
+    model, objective = BertForPreTraining(ONE_LAYER), pretraining.make_objective
+  elif task == "question_answering":
+    model, objective = BertForQuestionAnswering(ONE_LAYER), question_answering.make_objective
+    features = _with_labels(features, start_positions=number, end_positions=number + 1)
+  else:
+    regression = task == "regression"
+    model = BertForClassification(ONE_LAYER, 1 if regression else 4)
+    features = _with_labels(features, label_ids=number.astype(np.float32) if regression else number)
+
+    def objective(model):
+      return classification.make_objective(model, regression)
+  data = batches(features).repeat()
+  reports = {}
+  for jit_compile in (True, False):
+    trainer = make_trainer(model, data, 4, WarmupDecay(0.0, 10), objective=objective(model),
+                           jit_compile=jit_compile)
+    reports[jit_compile] = train(trainer, 2, 2)[0]
+  for name in ("loss", "gradient_norm"):
+    assert reports[True][name] == pytest.approx(reports[False][name], rel=1e-5), name

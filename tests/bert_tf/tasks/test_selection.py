@@ -1,0 +1,161 @@
+import dataclasses
+import itertools
+import json
+import os
+
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.context import RequestContext
+from tensorboard.plugins.base_plugin import TBContext
+from tensorboard.plugins.hparams import api_pb2, get_experiment, list_session_groups
+from tensorboard.plugins.hparams.backend_context import Context
+
+from bert_tf.tasks.selection import RunResult, best_run, table, write_hparams, write_json
+
+# The ranges of the paper's appendix A.3.
+LEARNING_RATES = (5e-5, 3e-5, 2e-5)
+BATCH_SIZES = (16, 32)
+EPOCHS = (2.0, 3.0, 4.0)
+SEEDS = (1, 2, 3)
+
+
+def _run(number: int = 0, accuracy: float = 0.5, degenerate: bool = False, **changes) -> RunResult:
+  values = {"directory": f"run_{number}", "learning_rate": 5e-5, "train_batch_size": 32, "num_train_epochs": 3.0,
+            "seed": number, "metrics": {"loss": 0.25, "accuracy": accuracy}, "degenerate": degenerate, "seconds": 60.0}
+  return RunResult(**(values | changes))
+
+
+def _paper(directory: str) -> list[RunResult]:
+  """All combinations; the best is learning rate 3e-5, batch 16, 4 epochs, seed 2."""
+  results = []
+  for rate, batch, epochs, seed in itertools.product(LEARNING_RATES, BATCH_SIZES, EPOCHS, SEEDS):
+    accuracy = 0.8 + 0.01 * (rate == 3e-5) + 0.01 * (batch == 16) + 0.01 * epochs + 0.001 * (seed == 2)
+    results.append(RunResult(f"{directory}/lr{rate}_b{batch}_e{epochs}_s{seed}", rate, batch, epochs, seed,
+                             {"loss": 1 - accuracy, "accuracy": accuracy}, False, 10.0 + seed))
+  return results
+
+
+def test_best_of_the_papers_ranges():
+  best = best_run(_paper("out"), "accuracy")
+  assert (best.learning_rate, best.train_batch_size, best.num_train_epochs, best.seed) == (3e-5, 16, 4, 2)
+
+
+@pytest.mark.parametrize("runs, best", [
+    ([_run(0, 0.5), _run(1, 0.7), _run(2, 0.7)], 1),
+    ([_run(0, 0.9, degenerate=True), _run(1, 0.4), _run(2, 0.3)], 1),
+    ([_run(0, 0.8, degenerate=True), _run(1, 0.9, degenerate=True)], 1),
+    ([_run(0, float("nan")), _run(1, 0.1), _run(2, float("nan"))], 1),
+    ([_run(0, -0.2), _run(1, -0.1)], 1),
+    ([_run(0, float("nan")), _run(1, 0.1, degenerate=True)], 0)])
+def test_ties_degenerate_runs_and_what_is_no_number(runs, best):
+  assert best_run(runs, "accuracy") is runs[best]
+
+
+def test_table_computed_by_hand():
+  runs = [_run(1, 0.70), _run(2, 0.73), _run(3, 0.76, degenerate=True),
+          _run(4, 0.75, learning_rate=2e-5, train_batch_size=16, num_train_epochs=2.5)]
+  assert table(runs, "accuracy").splitlines() == [
+    "   learning_rate  batch  epochs  runs         accuracy             loss  best accuracy  degenerate",
+    "           5e-05     32       3     3  0.7300 ± 0.0300  0.2500 ± 0.0000         0.7300           1",
+    "*          2e-05     16     2.5     1           0.7500           0.2500         0.7500           -",
+    "* best: accuracy 0.7500 with seed 4 in run_4"]
+
+
+def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
+  runs = [_run(number, 0.7 + 0.01 * number, directory=str(tmp_path / f"run_{number}"), others={
+      "weight_decay": decay, "lr_schedule": "cosine"}) for number, decay in enumerate((0.01, 0.1, 0.1))]
+  assert [line.split()[:6] for line in table(runs, "accuracy").splitlines()[:3]] == [
+      ["learning_rate", "batch", "epochs", "weight_decay", "lr_schedule", "runs"],
+      ["5e-05", "32", "3", "0.01", "cosine", "1"], ["*", "5e-05", "32", "3", "0.1", "cosine"]]
+  write_json(str(tmp_path), runs, runs[2], "accuracy")
+  settings = json.loads((tmp_path / "selection.json").read_text())["settings"]
+  assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
+      (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
+  write_hparams(str(tmp_path), runs, "accuracy")
+  experiment, groups = _plugin(tmp_path)
+  assert {"weight_decay", "lr_schedule"} < {info.name for info in experiment.hparam_infos}
+  assert sorted(group.hparams["weight_decay"].number_value for group in groups) == [0.01, 0.1, 0.1]
+
+
+def test_table_of_degenerate_runs_only():
+  assert table([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
+
+
+def test_table_has_a_line_for_each_setting():
+  lines = table(_paper("out"), "accuracy").splitlines()
+  assert len(lines) == 1 + 18 + 1 and len({len(line) for line in lines[:-1]}) == 1
+  (marked,) = [line for line in lines[1:-1] if line.startswith("*")]
+  assert marked.split() == "* 3e-05 16 4 3 0.8603 ± 0.0006 0.1397 ± 0.0006 0.8610 -".split()
+
+
+def test_json(tmp_path):
+  runs = _paper("out")
+  runs[0] = dataclasses.replace(runs[0], metrics={"loss": float("nan"), "accuracy": 0.5}, degenerate=True)
+  write_json(str(tmp_path), runs, best_run(runs, "accuracy"), "accuracy")
+
+  def refuse(constant):
+    raise AssertionError(f"{constant} is no JSON")
+
+  read = json.loads((tmp_path / "selection.json").read_text(), parse_constant=refuse)
+  assert read["main_metric"] == "accuracy" and len(read["runs"]) == 54 and len(read["settings"]) == 18
+  assert RunResult(**read["best"]) == best_run(runs, "accuracy")
+  assert [RunResult(**run) for run in read["runs"][1:]] == runs[1:]
+  first, last = read["settings"][0], read["settings"][-1]
+  assert read["runs"][0]["metrics"]["loss"] is None and first["metrics"]["loss"]["mean"] is None
+  assert first["num_degenerate"] == 1 and first["seeds"] == [1, 2, 3]
+  accuracies = [run.metrics["accuracy"] for run in runs[-3:]]
+  mean = sum(accuracies) / 3
+  assert last["metrics"]["accuracy"] == pytest.approx({
+    "mean": mean, "standard_deviation": (sum((value - mean)**2 for value in accuracies) / 2)**0.5})
+  assert last["best"] == max(accuracies)
+
+
+def _plugin(directory) -> tuple:
+  """What TensorBoard's HParams page gets: the experiment and its session groups."""
+  multiplexer = EventMultiplexer().AddRunsFromDirectory(str(directory))
+  multiplexer.Reload()
+  provider = MultiplexerDataProvider(multiplexer, str(directory))
+  context = Context(TBContext(logdir=str(directory), data_provider=provider))
+  experiment = get_experiment.Handler(RequestContext(), context, "", api_pb2.GetExperimentRequest()).run()
+  request = api_pb2.ListSessionGroupsRequest(
+    start_index=0, slice_size=1000,
+    allowed_statuses=[api_pb2.STATUS_SUCCESS, api_pb2.STATUS_RUNNING, api_pb2.STATUS_UNKNOWN])
+  return experiment, list_session_groups.Handler(RequestContext(), context, "", request).run().session_groups
+
+
+def test_tensorboard_shows_the_runs(tmp_path):
+  runs = _paper(str(tmp_path / "out"))[:9]
+  runs[3] = dataclasses.replace(runs[3], directory="/elsewhere/run_3/")
+  # What a run itself reports is not touched.
+  own = tmp_path / "out" / os.path.basename(runs[0].directory) / "eval"
+  with tf.summary.create_file_writer(str(own)).as_default(step=7):
+    tf.summary.scalar("accuracy", 0.1)
+  for _ in range(2):
+    write_hparams(str(tmp_path / "out"), runs, "accuracy")
+  assert len(list(own.iterdir())) == 1
+  assert sum(len(names) for _, _, names in os.walk(tmp_path / "out")) == 1 + len(runs) + 1
+  experiment, groups = _plugin(tmp_path / "out")
+  assert [metric.name.tag for metric in experiment.metric_infos] == ["selection/accuracy", "selection/loss"]
+  assert [metric.display_name for metric in experiment.metric_infos] == ["accuracy", "loss"]
+  domains = {info.name: list(info.domain_discrete.values) for info in experiment.hparam_infos}
+  assert {name: [value.number_value for value in values] for name, values in domains.items()} == {
+    "learning_rate": [5e-5], "train_batch_size": [16], "num_train_epochs": [2, 3, 4], "seed": [1, 2, 3]}
+  shown = {group.sessions[0].name: group for group in groups}
+  assert len(groups) == len(shown) == len(runs)
+  for run in runs:
+    group = shown[os.path.basename(run.directory.rstrip("/"))]
+    (session,) = group.sessions
+    assert {name: value.number_value for name, value in group.hparams.items()} == {
+      "learning_rate": run.learning_rate, "train_batch_size": run.train_batch_size,
+      "num_train_epochs": run.num_train_epochs, "seed": run.seed}
+    assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
+      {f"selection/{name}": value for name, value in run.metrics.items()})
+    assert session.status == api_pb2.STATUS_SUCCESS
+    assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
+
+
+def test_runs_that_share_a_directory_are_refused(tmp_path):
+  with pytest.raises(ValueError, match="different directories"):
+    write_hparams(str(tmp_path), [_run(1, directory="a/run"), _run(2, directory="b/run")], "accuracy")

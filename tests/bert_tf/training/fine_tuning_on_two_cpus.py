@@ -1,0 +1,103 @@
+"""Fine-tunes and predicts alike on one device and on two logical CPUs: a process of its own.
+
+  python tests/bert_tf/training/fine_tuning_on_two_cpus.py RESULTS.npz
+
+Called by `test_devices.py`. Not in one process with `mirrored_on_two_cpus.py`: the collective operations of two
+strategies have the same numbers.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent.parent))
+
+import numpy as np
+import tensorflow as tf
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+from bert_tf.tasks.classification import task as classification
+from bert_tf.tasks.multiple_choice import task as multiple_choice
+from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.training.devices import set_up
+from bert_tf.training.examples import Examples, padded_lengths, training_dataset
+from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.prediction import Prediction
+from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from modeling.checkpoints.weights import raw_variables
+from modeling.classification import BertForClassification
+from modeling.multiple_choice import BertForMultipleChoice
+from modeling.optimizer import WarmupDecay
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
+
+# The last batch of an epoch has 5 of 8: the second device gets 1, and 3 that only fill it up.
+EXAMPLES, BATCH, STEPS = 21, 8, 6
+
+
+def main(result_path: str) -> None:
+  results = {}
+  for name in ("none", "mirrored"):
+    strategy = set_up(name, "float32").strategy
+    assert strategy.num_replicas_in_sync == (1 if name == "none" else 2)
+    # The classifier with XLA on the two, multiple choice without.
+    found = fine_tune(strategy, jit_compile=name == "mirrored")
+    results |= {f"{name} classes {key}": value for key, value in found.items()}
+    results |= {f"{name} {key}": value for key, value in choose(strategy).items()}
+  np.savez(result_path, **results)
+
+
+def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
+  """Final weights and "loss" [STEPS] of multiple choice, with questions of 1 to 4 choices."""
+  counts = np.random.default_rng(1).integers(1, 5, EXAMPLES)
+  rows = make_examples(counts.sum())
+  examples = ChoiceExamples(rows.tokens, rows.row_lengths, {"label_ids": np.zeros(EXAMPLES, np.int32)},
+                            num_choices=counts)
+  with strategy.scope():
+    model = BertForMultipleChoice(ONE_LAYER)
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  training_step = TrainingStep(
+      multiple_choice.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
+      StepOptions(jit_compile=False, seed=3))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
+      lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
+  losses = [report["loss"] for report in train(trainer, STEPS)]
+  return {**{f"choices {key}": value for key, value in weights(model).items()}, "choices loss": np.array(losses)}
+
+
+def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np.ndarray]:
+  """Final weights, "loss" [STEPS], and the prediction of all examples: "logits" and "tokens"."""
+  examples, lengths = make_examples(), padded_lengths(LENGTH, 2)
+  with strategy.scope():
+    model = BertForClassification(ONE_LAYER, 3)
+    model.build_weights()
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  training_step = TrainingStep(
+      classification.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
+      StepOptions(jit_compile=jit_compile, seed=3))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
+      lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)), state, optimizer)
+  losses = [report["loss"] for report in train(trainer, STEPS)]
+
+  def outputs_of(features):
+    outputs = model.encode(features)
+    return {"logits": model.classifier(outputs["pooled_output"]), "tokens": outputs["sequence_output"]}
+
+  predict = Prediction(outputs_of, 4, lengths, strategy, jit_compile, ("tokens",))
+  return {**weights(model), "loss": np.array(losses), **predict(examples)}
+
+
+def make_examples(count: int = EXAMPLES) -> Examples:
+  """Of lengths from 3 to `LENGTH`."""
+  rng = np.random.default_rng(0)
+  row_lengths = rng.integers(3, LENGTH + 1, count)
+  tokens = row_lengths.sum()
+  return Examples({"input_ids": rng.integers(0, VOCAB, tokens, np.int32),
+                   "segment_ids": rng.integers(0, 2, tokens, np.int32)},
+                  row_lengths, {"label_ids": rng.integers(0, 3, count, np.int32)})
+
+
+if __name__ == "__main__":
+  main(sys.argv[1])

@@ -1,0 +1,117 @@
+import json
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.training.devices import TpuOptions, set_up
+
+
+def run_on_two_cpus(script, folder) -> tuple[dict, str]:
+  """The arrays that a script writes, and what it prints."""
+  done = subprocess.run([sys.executable, str(script), str(folder / "results.npz")],
+                        capture_output=True, text=True, timeout=400, cwd=folder)
+  assert done.returncode == 0, done.stderr
+  with np.load(folder / "results.npz") as file:
+    return dict(file), done.stdout
+
+
+def test_two_devices_train_as_one(project, tmp_path):
+  """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on the example, not on
+  the device. Without XLA: two processes in `tests/test_run_pretraining.py`."""
+  results, printed = run_on_two_cpus(project / "tests/bert_tf/training/mirrored_on_two_cpus.py", tmp_path)
+  assert "2 x CPU (MirroredStrategy), float32, XLA on" in printed
+  name = "mirrored-true"
+  found, expected = (json.loads(results[f"{run} reports"].item()) for run in (name, "none-false"))
+  assert [(line["split"], line["step"]) for line in found] == [(line["split"], line["step"]) for line in expected]
+  assert len(found) == 11
+  for line, expected_line in zip(found, expected, strict=True):
+    for metric in ("loss", "masked_lm_accuracy", "next_sentence_loss"):
+      assert line[metric] == pytest.approx(expected_line[metric], rel=1e-5), metric
+  keys = [key.removeprefix("none-false ") for key in results if key.startswith("none-false encoder")]
+  keys += [key.removeprefix("none-false ") for key in results if key.startswith(("none-false heads", "none-false opt"))]
+  assert len(keys) == 3 * 30
+  for key in keys:
+    np.testing.assert_allclose(results[f"{name} {key}"], results[f"none-false {key}"], rtol=0, atol=1e-5, err_msg=key)
+  assert results[f"{name} step/.ATTRIBUTES/VARIABLE_VALUE"] == 20
+  assert results[f"{name} examples/.ATTRIBUTES/VARIABLE_VALUE"] == 160
+
+
+def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
+  """With dropout, batches of several lengths, and a last batch that is filled up on the second device."""
+  results, _ = run_on_two_cpus(project / "tests/bert_tf/training/fine_tuning_on_two_cpus.py", tmp_path)
+  marker = "none classes "
+  expected = {key.removeprefix(marker): value for key, value in results.items() if key.startswith(marker)}
+  assert expected["loss"].shape == (6,) and np.ptp(expected["loss"]) > 0.01
+  assert expected["logits"].shape == (21, 3)
+  assert len(expected) == 23 + 2 + 3
+  # With XLA on the two devices, without on the one.
+  for key, value in expected.items():
+    np.testing.assert_allclose(results[f"mirrored classes {key}"], value, rtol=0, atol=2e-5, err_msg=key)
+  # Multiple choice without XLA, where the devices have different numbers of sequences.
+  questions = [key for key in results if key.startswith("none choices ")]
+  assert len(questions) == 23 + 2 + 1 and np.ptp(results["none choices loss"]) > 0.01
+  for key in questions:
+    # The bias adds to all choices alike: its gradient is nothing but rounding.
+    np.testing.assert_allclose(results[key.replace("none", "mirrored", 1)], results[key], rtol=0,
+                               atol=1e-3 if key.endswith("output_bias") else 2e-5, err_msg=key)
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [
+    ("auto", "float32"), ("float32", "float32"), ("bfloat16", "mixed_bfloat16"), ("float16", "mixed_float16")])
+def test_precision_and_compilation_on_a_cpu(precision, dtype):
+  devices = set_up("none", precision, "auto")
+  assert (devices.dtype, devices.kind, devices.is_chief, devices.num_workers) == (dtype, "CPU", True, 1)
+  assert [set_up("none", precision, jit).jit_compile for jit in ("auto", "true", "false")] == [False, True, False]
+  assert devices.description == "1 x CPU (no distribution)"
+
+
+def test_the_strategy_of_its_own_accord_is_none_on_one_cpu(monkeypatch):
+  monkeypatch.delenv("TF_CONFIG", raising=False)
+  assert set_up().strategy.num_replicas_in_sync == 1
+
+
+@pytest.mark.parametrize("tf_config", [
+    None, "", "not JSON", "[]", '{"cluster": {"worker": ["a:1"]}}',
+    '{"cluster": {}, "task": {"type": "worker", "index": 0}}',
+    '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}',
+    '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "x"}}'])
+def test_a_wrong_tf_config_is_explained(monkeypatch, tf_config):
+  monkeypatch.delenv("TF_CONFIG", raising=False)
+  if tf_config is not None:
+    monkeypatch.setenv("TF_CONFIG", tf_config)
+  with pytest.raises(UserError, match="TF_CONFIG") as error:
+    set_up("multi_worker_mirrored")
+  assert "\n" not in str(error.value)
+
+
+def test_a_missing_device_is_refused():
+  with pytest.raises(UserError, match="--distribution_strategy=mirrored needs several devices"):
+    set_up("mirrored")
+  with pytest.raises(UserError, match="--tpu_name"):
+    set_up("tpu")
+
+
+def test_a_remote_tpu_needs_remote_paths():
+  with pytest.raises(UserError, match="this one is local: /data/records"):
+    set_up("tpu", tpu=TpuOptions(name="grpc://10.0.0.1:8470"), paths=("gs://bucket/out", None, "/data/records"))
+
+
+def test_a_tpu_that_does_not_answer_is_reported_at_once():
+  with socket.socket() as free:
+    free.bind(("localhost", 0))
+    name = f"grpc://localhost:{free.getsockname()[1]}"
+  began = time.monotonic()
+  with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
+    set_up("tpu", tpu=TpuOptions(name=name), paths=("gs://bucket/out",))
+  assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
+  assert time.monotonic() - began < 30
+
+
+def test_a_machine_without_a_tpu_is_told_so():
+  with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
+    set_up("tpu", tpu=TpuOptions(name="local"))

@@ -1,0 +1,159 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.tasks.pretraining.data import parser
+from bert_tf.training.inputs import BatchSizes, RecordFiles, evaluation_dataset, training_dataset
+from data_gen.pretraining.schema import FEATURES, Schema
+from modeling.config import BertConfig
+from tests.bert_tf.training.common import LENGTH, PREDICTIONS, TINY, instances, numbers, write_records
+
+COUNTS = (7, 13, 20, 3)
+TOTAL = sum(COUNTS)
+ONE = tf.distribute.InputContext(1, 0, 1)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> RecordFiles:
+  folder = tmp_path_factory.mktemp("records")
+  paths, first = [], 0
+  for index, count in enumerate(COUNTS):
+    paths.append(write_records(folder / f"{index}.tfrecord{'.gz' * (index % 2)}", count, first))
+    first += count
+  return RecordFiles(tuple(paths), COUNTS, (False, True, False, True))
+
+
+def parse(serialized, passes):
+  return parser(Schema(LENGTH, PREDICTIONS), TINY)(serialized, passes)
+
+
+def stream(files, examples, batch=4, seed=1, start=0, context=ONE) -> list[int]:
+  """The next examples of the training stream, by number."""
+  dataset = training_dataset(files, parse, batch, seed, start, context)
+  rows = itertools.chain.from_iterable(map(numbers, dataset))
+  return list(itertools.islice(rows, examples))
+
+
+def test_every_epoch_covers_every_record_once_in_an_order_of_its_own(files):
+  seen = stream(files, 3 * TOTAL)
+  epochs = [seen[begin:begin + TOTAL] for begin in range(0, 3 * TOTAL, TOTAL)]
+  for epoch in epochs:
+    assert sorted(epoch) == list(range(TOTAL))
+  assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+
+
+def test_the_order_follows_from_the_seed(files):
+  expected = stream(files, TOTAL)
+  assert stream(files, TOTAL) == expected
+  try:
+    tf.random.set_seed(7)
+    assert stream(files, TOTAL) == expected
+  finally:
+    tf.random.set_seed(None)
+  # Neighbouring seeds and epochs must not meet.
+  first, second = stream(files, 2 * TOTAL, seed=1), stream(files, 2 * TOTAL, seed=2)
+  orders = [tuple(seen[begin:begin + TOTAL]) for seen in (first, second) for begin in (0, TOTAL)]
+  assert len(set(orders)) == 4
+
+
+@pytest.mark.parametrize("start", [4, 40, TOTAL, TOTAL + 9, 5 * TOTAL + 17])
+def test_a_stream_goes_on_exactly_where_it_was_left(files, start):
+  assert stream(files, 30, start=start) == stream(files, start + 30)[start:]
+
+
+def test_the_global_batches_do_not_depend_on_replicas_and_hosts(files):
+  expected = stream(files, 96, batch=8)
+  for replicas in (2, 4):
+    assert stream(files, 96, batch=8, context=tf.distribute.InputContext(1, 0, replicas)) == expected
+  for hosts, replicas in ((2, 2), (2, 4), (4, 4)):
+    share = 8 // hosts
+    streams = [np.array(stream(files, 96 // hosts, 8, context=tf.distribute.InputContext(hosts, host, replicas)))
+               for host in range(hosts)]
+    assert np.hstack([part.reshape(-1, share) for part in streams]).ravel().tolist() == expected
+
+
+def test_replicas_get_their_share_one_after_the_other(files):
+  dataset = training_dataset(files, parse, 8, 1, 0, tf.distribute.InputContext(1, 0, 4))
+  assert {name: spec.shape.as_list() for name, spec in dataset.element_spec.items()} == {
+      "input_ids": [2, LENGTH], "input_mask": [2, LENGTH], "segment_ids": [2, LENGTH],
+      "masked_lm_positions": [2, PREDICTIONS], "masked_lm_ids": [2, PREDICTIONS],
+      "masked_lm_weights": [2, PREDICTIONS], "next_sentence_labels": [2, 1]}
+
+
+def test_what_is_written_is_read(files):
+  expected = instances(COUNTS[0])
+  dataset = evaluation_dataset(RecordFiles(files.paths[:1], COUNTS[:1], (False,)), parse, COUNTS[0], ONE)
+  features = {name: value.numpy() for name, value in next(iter(dataset)).items()}
+  np.testing.assert_array_equal(features.pop("is_real_example"), 1)
+  assert set(features) == set(expected) == set(FEATURES)
+  for name, value in expected.items():
+    np.testing.assert_array_equal(features[name], value, err_msg=name)
+  assert {value.dtype for value in features.values()} == {np.dtype(np.int32), np.dtype(np.float32)}
+
+
+def test_the_feature_names_of_the_model_garden_are_translated():
+  def ints(*values):
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+  example = tf.train.Example(features=tf.train.Features(feature={
+      "input_word_ids": ints(5, 6), "input_mask": ints(1, 1), "input_type_ids": ints(0, 1),
+      "masked_lm_positions": ints(1), "masked_lm_ids": ints(7),
+      "masked_lm_weights": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0])),
+      "next_sentence_labels": ints(1)}))
+  features = parser(Schema(2, 1, v2_feature_names=True), BertConfig(vocab_size=8))([example.SerializeToString()])
+  assert set(features) == set(FEATURES)
+  np.testing.assert_array_equal(features["input_ids"], [[5, 6]])
+  np.testing.assert_array_equal(features["segment_ids"], [[0, 1]])
+
+
+@pytest.mark.parametrize(("hosts", "replicas"), [(1, 1), (1, 2), (2, 4)])
+def test_evaluation_is_one_exact_pass(files, hosts, replicas):
+  real, padded = [], 0
+  for host in range(hosts):
+    context = tf.distribute.InputContext(hosts, host, replicas)
+    for batch in evaluation_dataset(files, parse, 8, context):
+      is_real = batch["is_real_example"].numpy()
+      assert is_real.shape == (8 // replicas,)
+      real += np.array(numbers(batch))[is_real == 1].tolist()
+      padded += np.sum(is_real == 0)
+  assert sorted(real) == list(range(TOTAL))
+  assert padded == -TOTAL % 8
+
+
+def test_evaluation_can_be_cut_short(files):
+  assert len(list(evaluation_dataset(files, parse, 8, ONE, 3))) == 3
+  assert len(list(evaluation_dataset(files, parse, 8, ONE, 100))) == -(-TOTAL // 8)
+
+
+@pytest.mark.parametrize("multiple", [None, 4])
+@pytest.mark.parametrize(("batch", "records", "sequences"), [(3, 10, 17), (32, 1000, 12_000), (5, 3, 3)])
+def test_batches_of_packed_records_have_as_many_sequences_as_is_asked_for(batch, records, sequences, multiple):
+  sizes = BatchSizes.packed(batch, records, sequences, multiple)
+  assert sizes.mean * sequences / records == pytest.approx(batch, rel=0.002)
+  assert max(sizes.sizes) - min(sizes.sizes) <= 1 and min(sizes.sizes) > 0
+  assert sizes.largest % (multiple or 1) == 0 and max(sizes.sizes) <= sizes.largest < max(sizes.sizes) + (multiple or 1)
+  place, places = tf.constant(0, tf.int64), []
+  for _ in range(600):
+    place = sizes.after(place)
+    places.append(int(place))
+  np.testing.assert_array_equal(np.diff([0, *places]), (sizes.sizes * 3)[:600])
+
+
+@pytest.mark.parametrize("start_step", [0, 3, 254, 300])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_unequal_batches_resume_exactly_and_are_those_of_one_device(files, start_step, replicas):
+  sizes = BatchSizes.packed(3, 10, 17, multiple=None if replicas == 1 else 2)
+  place = int(sum((sizes.sizes * 2)[:start_step]))
+  seen, counts = [], []
+  expected = stream(files, place + 20)[place:]
+  dataset = training_dataset(files, parse, sizes, 1, place, tf.distribute.InputContext(1, 0, replicas))
+  for batches in itertools.islice(zip(*[iter(dataset)] * replicas, strict=False), 8):
+    real = [number for batch in batches for number, is_real in
+            zip(numbers(batch), batch.get("is_real_example", tf.ones(len(batch["input_ids"]))).numpy(), strict=True)
+            if is_real]
+    seen += real
+    counts.append(len(real))
+  assert counts == list((sizes.sizes * 3)[start_step:start_step + 8])
+  assert seen[:12] == expected[:12]

@@ -1,0 +1,29 @@
+import pytest
+
+from bert_tf.training.loop import LoopLength, LoopOptions
+
+
+def ends(length: LoopLength, last: int) -> list[int]:
+  """The steps at which inner loops end."""
+  found = [0]
+  while found[-1] < last:
+    found.append(found[-1] + length(found[-1]))
+  return found[1:]
+
+
+def test_loops_end_at_checkpoints_evaluations_and_the_end():
+  length = LoopLength(LoopOptions(num_train_steps=25, save_checkpoints_steps=10, eval_steps=8,
+                                     iterations_per_loop=1000, profile_steps=(3, 5)))
+  assert ends(length, 25) == [3, 5, 8, 10, 16, 20, 24, 25]
+  length.adapt(0.001)
+  assert ends(length, 25) == [3, 5, 8, 10, 16, 20, 24, 25]
+
+
+@pytest.mark.parametrize(("seconds_per_step", "expected"), [(60.0, 1), (2.0, 2), (0.3, 10), (0.01, 500), (1e-6, 1000)])
+def test_a_loop_takes_a_few_seconds_where_its_length_is_not_given(seconds_per_step, expected):
+  length = LoopLength(LoopOptions(num_train_steps=10**6, save_checkpoints_steps=10**5))
+  assert length(0) == 1
+  length.adapt(seconds_per_step)
+  assert length(0) == expected
+  # They end at round numbers, whatever they began at.
+  assert (1003 + length(1003)) % expected == 0

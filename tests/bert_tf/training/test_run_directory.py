@@ -1,0 +1,60 @@
+import json
+import os
+
+import pytest
+
+from bert_tf.common.errors import UserError
+from bert_tf.training import run_directory
+from tests.bert_tf.training.common import TINY
+
+
+def names(directory) -> list[str]:
+  return sorted(os.listdir(directory))
+
+
+def test_the_metrics_of_steps_that_are_done_again_are_dropped(tmp_path):
+  log = run_directory.MetricsLog(str(tmp_path), 0)
+  for step in (1, 2, 3):
+    log.append(step, "train", {"loss": 1 / (3 * step), "accuracy": 0.0})
+  with open(tmp_path / "metrics.jsonl", "a", encoding="utf-8") as file:
+    file.write('{"step": 4, "spl')
+  run_directory.MetricsLog(str(tmp_path), 2).append(3, "train", {"loss": 0.5})
+  lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+  assert lines == run_directory.read_metrics(str(tmp_path)) == [
+      {"step": 1, "split": "train", "loss": 0.3333333, "accuracy": 0.0},
+      {"step": 2, "split": "train", "loss": 0.1666667, "accuracy": 0.0},
+      {"step": 3, "split": "train", "loss": 0.5}]
+
+
+def test_the_description_of_a_run(tmp_path):
+  vocabulary = tmp_path / "words.txt"
+  vocabulary.write_text("[PAD]\n[UNK]\n")
+  flags = {"learning_rate": 1e-4, "seed": 1, "input_file": "a"}
+  run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(vocabulary), False)
+  assert names(tmp_path) == ["bert_config.json", "flags.json", "tokenizer_config.json", "vocab.txt", "words.txt"]
+  assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+  assert json.loads((tmp_path / "tokenizer_config.json").read_text())["do_lower_case"] is False
+  written = json.loads((tmp_path / "flags.json").read_text())
+  assert written["flags"] == flags and written["script"] == "run.py" and "tensorflow" in written["versions"]
+  assert run_directory.changed_flags(str(tmp_path), {**flags, "seed": 2, "new": 1}) == ["seed: 1 → 2"]
+  older = {"num_train_epochs": ["3"], "learning_rate": ["5e-5", "3e-5"]}
+  run_directory.write_description(str(tmp_path), "run.py", older, TINY, str(vocabulary), False)
+  newer = {"num_train_epochs": 3.0, "learning_rate": [5e-5, 3e-5]}
+  assert run_directory.changed_flags(str(tmp_path), newer) == []
+  # A run that goes on from its own vocabulary.
+  run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
+  assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+
+
+def test_a_file_in_the_place_of_a_directory_is_found_at_once(tmp_path):
+  run_directory.check_places(str(tmp_path))
+  (tmp_path / "eval").touch()
+  with pytest.raises(UserError, match=r"--output_dir=.*: .*/eval is a file, a directory must be there"):
+    run_directory.check_places(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["[]", '{"flags": 5}', '{"flags": {"seed": 1'])
+def test_flags_of_another_shape_are_one_line(tmp_path, content):
+  (tmp_path / "flags.json").write_text(content)
+  with pytest.raises(UserError, match="flags.json"):
+    run_directory.changed_flags(str(tmp_path), {"seed": 1})

@@ -1,0 +1,46 @@
+import os
+import signal
+import time
+
+import pytest
+
+from bert_tf.training.signals import Interrupted, StopSignal
+
+
+def wait_for(condition) -> None:
+  deadline = time.monotonic() + 10
+  while not condition():
+    assert time.monotonic() < deadline
+    time.sleep(0.005)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_noted_and_said(number):
+  stop, said = StopSignal(), []
+  before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
+  with stop.listening(said.append):
+    stop.check()
+    os.kill(os.getpid(), number)
+    # A supervisor may send it to the process and to its group.
+    os.kill(os.getpid(), number)
+    wait_for(lambda: said)
+    with pytest.raises(Interrupted, match=signal.Signals(number).name):
+      stop.check()
+    time.sleep(0.1)
+  assert [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)] == before
+  assert len(said) == 1 and signal.Signals(number).name in said[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_second_signal_ends_a_process_that_computes(number):
+  child = os.fork()
+  if child == 0:
+    stop = StopSignal()
+    with stop.listening(lambda line: None):
+      os.kill(os.getpid(), number)
+      wait_for(lambda: stop.received)
+      time.sleep(1.2)
+      os.kill(os.getpid(), number)
+      time.sleep(10)
+    os._exit(0)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 128 + number

@@ -1,0 +1,169 @@
+import json
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.pretraining.task import make_objective
+from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.prediction import EvaluationPass
+from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from modeling.optimizer import WarmupDecay
+from modeling.pretraining import BertForPreTraining
+from tests.bert_tf.training.common import ONE_LAYER, Trainer, batches, make_trainer, train, weights
+from tests.modeling.common import arrays, golden_model, random_features
+
+
+def test_the_metrics_of_the_original(golden):
+  expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
+  model = golden_model(golden)
+  data = batches(arrays(golden / "tf1_checkpoint/eval_batches.npz"))
+  evaluate = EvaluationPass(make_objective(model), lambda: data, data.cardinality(), tf.distribute.get_strategy(),
+                            jit_compile=False)
+  found = evaluate()
+  assert set(found) == {*expected, "loss", "masked_lm_perplexity"}
+  for name, value in expected.items():
+    assert found[name] == pytest.approx(value, abs=1e-5), name
+  assert found["loss"] == pytest.approx(expected["masked_lm_loss"] + expected["next_sentence_loss"], abs=2e-5)
+  assert evaluate() == found
+
+
+def trained_weights(**options) -> tuple[dict, list[dict]]:
+  rows = [random_features(ONE_LAYER, 8, 16, 3, seed) for seed in range(4)]
+  model = BertForPreTraining(ONE_LAYER)
+  data = batches({name: np.stack([row[name] for row in rows]) for name in rows[0]})
+  trainer = make_trainer(model, data, 8, WarmupDecay(0.01, 10), jit_compile=False, **options)
+  reports = train(trainer, 4, 2)
+  return weights(model), reports
+
+
+def test_micro_batches_with_dropout_give_the_steps_of_the_whole_batch():
+  expected, expected_reports = trained_weights(seed=3)
+  found, reports = trained_weights(seed=3, gradient_accumulation_steps=2)
+  for name in ("loss", "gradient_norm", "masked_lm_accuracy", "next_sentence_loss"):
+    for report, expected_report in zip(reports, expected_reports, strict=True):
+      assert report[name] == pytest.approx(expected_report[name], rel=1e-4)
+  for name, value in found.items():
+    np.testing.assert_allclose(value, expected[name], rtol=0, atol=2e-5, err_msg=name)
+
+
+def linear_trainer(inputs, learning_rate: float = 0.1, delay: float = 0.0, weight=(1.0, 1.0), **options) -> Trainer:
+  """Trains two numbers on the mean of inputs @ weight, inputs: [step, batch, 2]; no model to trace and compile."""
+  variable = tf.Variable(weight)
+  state = TrainingState()
+
+  def counts(features):
+    return {"output_count": tf.cast(tf.shape(features["x"])[0], tf.float32)}
+
+  def sums(features, unused_dropout):
+    return {**counts(features), "output_loss_sum": tf.reduce_sum(tf.linalg.matvec(features["x"], variable))}
+
+  def wait(features):
+    with tf.control_dependencies([tf.py_function(lambda: time.sleep(delay), [], [])]):
+      return tf.nest.map_structure(tf.identity, features)
+
+  data = tf.data.Dataset.from_tensor_slices({"x": np.asarray(inputs, np.float32)}).repeat()
+  objective = Objective(losses=("output",), counts=counts, sums=sums,
+                        metrics=lambda sums: {"loss": sums["output_loss_sum"] / sums["output_count"]})
+  optimizer = AdamWeightDecay({"kernel": variable})
+  training_step = TrainingStep(
+      objective, optimizer, WarmupDecay(learning_rate, 10_000), state, tf.distribute.get_strategy(),
+      np.shape(inputs)[1], StepOptions(**{"jit_compile": False, **options}))
+  return Trainer(training_step, lambda: data.map(wait) if delay else data, state, optimizer)
+
+
+def values(trainer) -> np.ndarray:
+  optimizer = trainer.optimizer
+  return np.stack([variable.numpy() for variable in (*optimizer.variables, *optimizer.m, *optimizer.v)])
+
+
+def test_an_inner_loop_reports_the_means_of_its_steps():
+  inputs = np.arange(12.0).reshape(3, 2, 2)
+  trainer = linear_trainer(inputs, learning_rate=0.0)
+  report = train(trainer, 3, 3)[0]
+  assert report["loss"] == pytest.approx(inputs.sum(axis=-1).mean())
+  assert report["gradient_norm"] == pytest.approx(np.linalg.norm(inputs.mean(axis=1), axis=1).mean())
+  assert (int(trainer.state.step), int(trainer.state.examples)) == (3, 6)
+  assert report["examples_per_second"] == pytest.approx(6 / trainer.seconds)
+  assert train(trainer, 1, 1)[0]["loss"] == pytest.approx(inputs[0].sum(axis=-1).mean())
+
+
+def test_the_learning_rate_that_is_reported_is_that_of_the_last_step():
+  assert train(linear_trainer(np.ones([1, 2, 2])), 8, 4)[1]["learning_rate"] == pytest.approx(0.1 * (1 - 7 / 10_000))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_loss_scaling_skips_the_steps_that_overflow(jit_compile):
+  # Scaled by 2**100, the gradient of 1e10 is beyond float32.
+  trainer = linear_trainer(np.full([1, 2, 2], 1e10), loss_scaling=True, jit_compile=jit_compile)
+  state = trainer.state
+  assert float(state.loss_scale) == 2.0**15
+  norm = train(trainer, 1)[0]["gradient_norm"]
+  assert norm == pytest.approx(1e10 * 2**0.5, rel=1e-6)
+  before = values(trainer)
+  state.loss_scale.assign(2.0**100)
+  report = train(trainer, 1)[0]
+  assert np.isfinite(list(report.values())).all() and report["gradient_norm"] == 0
+  assert (float(state.loss_scale), int(state.steps_since_overflow), int(state.step)) == (2.0**99, 0, 2)
+  np.testing.assert_array_equal(values(trainer), before)
+  # It is halved until it fits: 1e10 * 2**95 is less than 3.4e38. The mean is that of the steps that did something.
+  assert train(trainer, 6, 6)[0]["gradient_norm"] == pytest.approx(norm, rel=1e-6)
+  assert (float(state.loss_scale), int(state.steps_since_overflow)) == (2.0**94, 1)
+  assert (values(trainer) != before).all()
+  # After 2000 steps without an overflow it grows again.
+  state.steps_since_overflow.assign(1999)
+  train(trainer, 1)
+  assert (float(state.loss_scale), int(state.steps_since_overflow)) == (2.0**95, 0)
+
+
+@pytest.mark.parametrize("loss_scaling", [False, True])
+@pytest.mark.parametrize(("inputs", "step"), [([1.0, np.nan], 2), ([np.inf, 1.0], 1), ([1.0, 1.0, 1e30], 3)])
+def test_what_is_not_finite_stops_the_run_and_names_the_step(inputs, step, loss_scaling):
+  # The last one has a loss within float32, but a norm beyond.
+  trainer = linear_trainer(np.tile(np.reshape(inputs, [-1, 1, 1]), [1, 2, 2]), loss_scaling=loss_scaling)
+  trainer.state.loss_scale.assign(1.0)
+  with pytest.raises(UserError) as error:
+    train(trainer, 6, 6)
+  assert f"not finite at step {step}:" in str(error.value)
+  assert "--learning_rate" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_work_of_a_step_begins_when_the_time_of_its_input_is_taken():
+  """Else, on a single core, the second of the two times might be taken last, and all the work counted as waiting."""
+  trainer = linear_trainer(np.ones([1, 2, 2]))
+  train(trainer, 1)
+  graph = trainer._training_step._run_steps.get_concrete_function(trainer._iterator, tf.constant(1)).graph
+  (body,) = [function.node_def for function in graph.as_graph_def().library.function
+             if any(node.op == "Timestamp" for node in function.node_def)]
+  inputs = {node.name: [name.lstrip("^").partition(":")[0] for name in node.input] for node in body}
+
+  def ancestors(name: str) -> set[str]:
+    found, pending = set(), [name]
+    while pending:
+      new = set(inputs.get(pending.pop(), ())) - found
+      found |= new
+      pending += new
+    return found
+
+  times = {node.name for node in body if node.op == "Timestamp"}
+  (fetched,) = [node.name for node in body if node.op == "IteratorGetNext"]
+  work = [node.name for node in body if node.op == "StatefulPartitionedCall"]
+  assert len(times) == 2 and len(work) == 2
+  assert len(times & ancestors(fetched)) == 1
+  for call in work:
+    assert times <= ancestors(call)
+
+
+def test_the_share_of_time_waiting_for_input_is_measured():
+  seconds = 0.03
+  trainer = linear_trainer(np.ones([1, 2, 2]), delay=seconds)
+  train(trainer, 1)
+  share = train(trainer, 10, 10)[0]["input_wait_share"]
+  # Every step waits the whole time, but for a batch or two that may be fetched between the loops.
+  assert 8 * seconds <= share * trainer.seconds
+  assert 0.7 < share <= 1
+  trainer = linear_trainer(np.ones([1, 1000, 2]))
+  train(trainer, 1)
+  assert train(trainer, 50, 50)[0]["input_wait_share"] < 0.7

@@ -1,0 +1,144 @@
+"""The command that builds a vocabulary, and the vocabulary that comes with the project."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from bert_tf.vocabulary import building
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.config import BertConfig
+
+_SCRIPT = str(pathlib.Path(building.__file__).parents[2] / "vocab/build_vocab.py")
+
+_TEXT = "".join(
+    f"Dr. Müller walked {['home', 'away', 'up'][number % 3]} and talked of number {number}. He was walking.\n"
+    for number in range(3000))
+
+
+def _run(*arguments, cwd):
+  return subprocess.run(
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+  """A directory with the text and a vocabulary made of it; the finished command."""
+  folder = tmp_path_factory.mktemp("built")
+  (folder / "text").write_text(_TEXT)
+  done = _run("--input_file=text", "--output_dir=new/uncased", "--vocab_size=400", "--num_unused=10",
+              "--model_size=tiny", "--held_out_fraction=0.1", cwd=folder)
+  assert done.returncode == 0, done.stderr
+  return folder, done
+
+
+def test_files_fit_together(built):
+  folder, done = built
+  assert "wrote 400 tokens" in done.stdout
+  tokenizer = Tokenizer.from_file(str(folder / "new/uncased/vocab.txt"))
+  config = BertConfig.from_file(str(folder / "new/uncased/bert_config.json"))
+  assert tokenizer.vocabulary.size == config.vocab_size == 400
+  assert tokenizer.vocabulary.notes == []
+  assert (config.hidden_size, config.num_hidden_layers) == (128, 2)
+  assert tokenizer.vocabulary.tokens[9:17] == [
+      "[unused8]", "[unused9]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "!", '"']
+  assert tokenizer.tokenize("Müller walked.") == ["muller", "walked", "."]
+  assert json.loads((folder / "new/uncased/tokenizer_config.json").read_text()) == {
+      "do_lower_case": True, "tokenizer_class": "BertTokenizer"}
+
+
+def test_statistics_are_those_of_the_tokenizer(built):
+  folder, _ = built
+  (folder / "other").write_text("Ms. Müller walks ω\nhome and away, walking.")
+  done = _run("--input_file=text", "--held_out_file=other", "--output_dir=statistics", "--vocab_size=400", cwd=folder)
+  tokens = Tokenizer.from_file(str(folder / "statistics/vocab.txt")).tokenize((folder / "other").read_text())
+  [row] = [line.split() for line in done.stdout.splitlines() if line.startswith("held out")]
+  assert row[2:4] == ["11", str(len(tokens))]
+  assert row[4] == f"{len(tokens) / 11:.3f}"
+  assert row[6] == f"{1 / len(tokens):.4%}" == f"{tokens.count('[UNK]') / len(tokens):.4%}"
+
+
+def test_same_vocabulary_for_any_number_of_workers(built):
+  folder, _ = built
+  done = _run("--input_file=text", "--output_dir=again", "--vocab_size=400", "--num_unused=10", "--model_size=tiny",
+              "--held_out_fraction=0.1", "--num_workers=1", cwd=folder)
+  assert done.returncode == 0, done.stderr
+  for name in ("vocab.txt", "bert_config.json", "tokenizer_config.json"):
+    assert (folder / "again" / name).read_bytes() == (folder / "new/uncased" / name).read_bytes()
+
+
+def test_cased(built):
+  folder, _ = built
+  done = _run("--input_file=text", "--held_out_file=text", "--output_dir=cased", "--vocab_size=500",
+              "--nodo_lower_case", cwd=folder)
+  assert done.returncode == 0, done.stderr
+  tokenizer = Tokenizer.from_file(str(folder / "cased/vocab.txt"), do_lower_case=False)
+  assert tokenizer.tokenize("Müller") == ["Müller"]
+  assert json.loads((folder / "cased/tokenizer_config.json").read_text())["do_lower_case"] is False
+
+
+def test_too_little_text_is_said(tmp_path):
+  (tmp_path / "text").write_text("A few words only.\n")
+  done = _run("--input_file=text", "--output_dir=.", "--vocab_size=1000", "--held_out_fraction=0", cwd=tmp_path)
+  assert done.returncode == 0, done.stderr
+  size = Vocabulary.from_file(str(tmp_path / "vocab.txt")).size
+  assert size < 1000
+  assert f"warning: the text does not hold 1,000 pieces: the vocabulary has {size:,}" in done.stdout
+  assert json.loads((tmp_path / "bert_config.json").read_text())["vocab_size"] == size
+
+
+def test_coverage():
+  vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "walk", "##ing", "the"])
+  found = building.measure_coverage(vocabulary, {"the": 5, "walking": 2, "talking": 1})
+  assert found == building.Coverage(words=8, tokens=10, unknown=1, whole=5)
+  assert (found.pieces_per_word, found.unknown_share, found.whole_share) == (1.25, 0.1, 0.625)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "--input_file, --output_dir, --vocab_size must be given"),
+    (["--input_file=missing*", "--output_dir=out", "--vocab_size=500"], "--input_file: no file matches 'missing*'"),
+    (["--input_file=text", "--output_dir=text", "--vocab_size=500"], "--output_dir: can't write in text"),
+    (["--input_file=text", "--output_dir=out", "--vocab_size=50"], "--vocab_size=50 is too small"),
+    (["--input_file=empty", "--output_dir=out", "--vocab_size=500"], "there are no words in the input"),
+    (["--input_file=latin1", "--output_dir=out", "--vocab_size=500"], "latin1: not UTF-8 at byte 3 (0xe9)"),
+    (["--input_file=text", "--output_dir=out", "--vocab_size=500", "--model_size=huge"], "--model_size"),
+])
+def test_user_errors(tmp_path, arguments, message):
+  (tmp_path / "text").write_text("Some text.\n")
+  (tmp_path / "empty").write_text("\n")
+  (tmp_path / "latin1").write_bytes(b"caf\xe9\n")
+  done = _run(*arguments, cwd=tmp_path)
+  assert done.returncode == 2
+  assert message in done.stderr.splitlines()[-1]
+  assert not list(tmp_path.glob("out/*"))
+
+
+class TestShippedVocabulary:
+
+  @pytest.fixture(scope="class")
+  def folder(self, project):
+    return project / "vocab" / "english_uncased"
+
+  def test_is_laid_out_as_the_released_one(self, folder):
+    vocabulary = Vocabulary.from_file(str(folder / "vocab.txt"))
+    assert vocabulary.notes == []
+    assert vocabulary.size == 30522 == BertConfig.from_file(str(folder / "bert_config.json")).vocab_size
+    assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (
+        0, 100, 101, 102, 103)
+
+  def test_tokenizes_english(self, folder):
+    tokenizer = Tokenizer.from_file(str(folder / "vocab.txt"))
+    assert tokenizer.tokenize("The house was empty, and she went away.") == [
+        "the", "house", "was", "empty", ",", "and", "she", "went", "away", "."]
+    assert "[UNK]" not in tokenizer.tokenize("TensorFlow's tf.Tensor[int32] — naïve œuvre: 100% & “more”…")
+
+  def test_covers_text_it_was_not_made_of(self, folder, golden):
+    tokenizer = Tokenizer.from_file(str(folder / "vocab.txt"))
+    with open(golden / "tokenization" / "tokenization_uncased.jsonl", encoding="utf-8") as file:
+      lines = [line["text"] for line in map(json.loads, file) if line.get("lang") == "en"]
+    assert len(lines) > 90
+    ids = tokenizer.encode_batch(lines).ids
+    assert (ids == tokenizer.vocabulary.unk_id).mean() < 0.001

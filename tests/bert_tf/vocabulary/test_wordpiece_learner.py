@@ -1,0 +1,139 @@
+"""The learning of pieces: exact size, coverage, order, and the search for the threshold."""
+
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bert_tf.common.errors import UserError
+from bert_tf.vocabulary import wordpiece_learner
+from bert_tf.vocabulary.wordpiece_learner import learn_vocabulary, most_common, special_tokens
+from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.wordpiece import WordPiece
+
+_FIRST = special_tokens(0)
+
+
+def _words(seed: int = 0, size: int = 600) -> list[tuple[str, int]]:
+  generator = random.Random(seed)
+  stems = ["walk", "talk", "read", "jump", "sing", "play", "work", "cook"]
+  endings = ["", "s", "ed", "ing", "er", "ers"]
+  counts = {}
+  for rank in range(size):
+    word = "".join(generator.choices("abcdefgh", k=2)) + generator.choice(stems) + generator.choice(endings)
+    counts[word] = size * 5 // (rank + 1) + 1
+  return most_common(counts, size)
+
+
+def _learn(words, vocab_size, **arguments):
+  arguments = {"first_tokens": _FIRST, "max_characters": 1000, "do_lower_case": True, "num_workers": 1, **arguments}
+  return learn_vocabulary(words, vocab_size, **arguments)
+
+
+class TestSpecialTokens:
+
+  def test_without_unused(self):
+    assert special_tokens(0) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+  def test_few_unused(self):
+    assert special_tokens(2) == ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+  def test_as_released(self, golden):
+    released = (golden / "bert" / "uncased_vocab.txt").read_text().splitlines()
+    assert special_tokens(994) == released[:999]
+
+
+class TestVocabulary:
+
+  @pytest.mark.parametrize("vocab_size", [165, 166, 300, 555])
+  def test_exact_size_and_no_token_twice(self, vocab_size):
+    tokens = _learn(_words(), vocab_size)
+    assert len(tokens) == len(set(tokens)) == vocab_size
+    assert tokens[:5] == _FIRST
+
+  def test_text_that_holds_fewer_pieces(self):
+    tokens = _learn([("hello", 2), ("world", 1)], 500)
+    assert len(tokens) < 500
+    assert {"hello", "world"} <= set(tokens)
+
+  def test_no_word_of_known_characters_is_unknown(self):
+    vocabulary = Vocabulary(_learn(_words(), 200))
+    wordpiece = WordPiece(vocabulary)
+    unk = wordpiece.id_bytes("[UNK]")
+    for word in ["qqqzzz", "#", "a-b", "“", "…", "walking", "{|}~", "0123456789", *dict(_words()[:200])]:
+      assert wordpiece.ids(word) != unk, word
+
+  def test_pieces_that_words_share_are_found(self):
+    tokens = _learn(_words(), 400)
+    assert {"##walk", "##walking", "##ing", "##ers"} & set(tokens)
+
+  def test_common_words_are_whole(self):
+    words = _words()
+    assert {word for word, _ in words[:50]} <= set(_learn(words, 1000))
+
+  def test_upper_case_letters_only_where_they_are_needed(self):
+    assert "A" not in _learn(_words(), 300)
+    cased = _learn(_words(), 300, do_lower_case=False)
+    assert {"A", "##A", "Z"} <= set(cased)
+
+  def test_rare_characters_are_left_out_with_their_words(self):
+    words = most_common({"ordinary": 100, "ωmega": 2, "ordinαry": 1}, 10)
+    tokens = _learn(words, 180, max_characters=8)
+    assert "ordinary" in tokens
+    assert not any("ω" in token or "α" in token for token in tokens)
+    assert {"ω", "##ω", "α"} <= set(_learn(words, 180))
+
+  def test_ideographs_have_no_continuation(self):
+    tokens = _learn(most_common({"東": 5, "京": 5, "a": 3}, 10), 200)
+    assert {"東", "京"} <= set(tokens)
+    assert "##東" not in tokens
+
+  def test_words_of_any_length(self):
+    assert "ab" in _learn([("x" * 300, 9), ("ab", 5)], 500)
+
+  def test_no_room_for_the_characters(self):
+    with pytest.raises(UserError, match=r"--vocab_size=100 is too small: 5 special .* 80 characters.* take 165"):
+      _learn(_words(), 100)
+
+  def test_learner_sees_the_same_whatever_the_number_of_workers(self, project):
+    code = """
+from tests.bert_tf.vocabulary.test_wordpiece_learner import _learn, _words
+assert _learn(_words(), 500, num_workers=2) == _learn(_words(), 500)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+class TestSearch:
+
+  @given(st.integers(1, 50_000), st.floats(0.2, 3.0), st.integers(10, 10**7), st.integers(1, 10**5))
+  def test_ends_at_the_right_size(self, fewest, power, most, start):
+    def size(threshold: int) -> int:
+      return int(most * threshold ** -power)
+
+    largest = 1.03 * fewest
+    sizes, probes, rounds = {}, [start, start + start // 5 + 1], 0
+    while probes:
+      sizes.update((probe, size(probe)) for probe in probes)
+      rounds += 1
+      if any(fewest <= found <= largest for found in sizes.values()):
+        break
+      probes = wordpiece_learner._next_probes(sizes, fewest, largest)
+    assert rounds <= 30
+    best = max((threshold for threshold in sizes if sizes[threshold] >= fewest), default=None)
+    if best is None:
+      assert size(1) < fewest and 1 in sizes
+    else:
+      assert sizes[best] <= largest or size(best + 1) < fewest
+
+  def test_few_thresholds_are_tried(self, monkeypatch):
+    tried = []
+    learn = wordpiece_learner._learn_with_threshold
+    monkeypatch.setattr(
+        wordpiece_learner, "_learn_with_threshold", lambda words, threshold: tried.append(threshold) or
+        learn(words, threshold))
+    _learn(_words(), 500)
+    assert len(tried) <= 6
