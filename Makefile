@@ -10,21 +10,20 @@ BIN := .venv/bin
 env: .venv/.complete
 
 # The marker is written last: an interrupted installation is taken up again.
-.venv/.complete: requirements.txt requirements-dev.txt requirements.lock
+.venv/.complete: requirements.txt requirements-dev.txt requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found: install Python 3.11, or name one: make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv .venv
+	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 3.3 GB"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
-	echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/bert.pth"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: env
 	$(BIN)/python demo.py
 
 # Two processes: most tests keep one core busy. A file stays in one of them, so that what it prepares is made once.
-test: env
-	$(BIN)/python -m ruff check .
-	$(BIN)/lint-imports --no-logo --no-cache
+test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # All commands of README, at small sizes.

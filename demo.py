@@ -15,14 +15,12 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, ROOT)
-
 from bert_tf.common import cli, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 
+ROOT = os.path.dirname(os.path.abspath(__file__))
 # Much text of one kind; documents long enough that the next segment is often a true one.
 PACKAGES, MIN_WORDS = ("numpy", "scipy", "sklearn", "matplotlib", "keras", "tensorflow"), 60
 VOCAB_SIZE = 5000

@@ -8,11 +8,6 @@ docs/export.md has the signatures and how to call them. The export is loaded bac
 it appears.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.inference.options import ExportOptions
 

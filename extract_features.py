@@ -9,11 +9,6 @@ A line is a text, or a pair of texts with " ||| " between them. Flags and defaul
 what is new is additional. docs/features.md describes both outputs.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.inference.options import ExtractOptions
 

@@ -8,11 +8,6 @@ The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefi
 bert_config.json and vocab.txt beside it, a Hugging Face directory or a checkpoint of the Model Garden.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.inference.options import FillMaskOptions
 

@@ -8,11 +8,6 @@ would (header, number and order of the rows, labels), and prints what goes in. W
 majority class of its training set, as in the paper.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.evaluation.glue_submission import SubmissionOptions
 

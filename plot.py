@@ -10,11 +10,6 @@
 docs/plots.md shows all of them.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.plotting.options import PlotOptions
 

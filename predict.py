@@ -7,11 +7,6 @@ A line is a text, two texts with a tab between them, or a JSON object. Standard 
 docs/predict.md shows the inputs and outputs of each task.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.inference.options import PredictOptions
 

@@ -15,11 +15,6 @@
 The same command again resumes. What is trained answers texts: predict.py --init_checkpoint=out.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 

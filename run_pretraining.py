@@ -11,11 +11,6 @@
 Flags and defaults are those of the original script; what is new is additional.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 

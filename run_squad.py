@@ -16,11 +16,6 @@
 The same command again resumes. Flags and defaults are those of the original script; what is new is additional.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.tasks.question_answering.options import SquadOptions
 

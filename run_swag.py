@@ -18,11 +18,6 @@
 The same command again resumes. The original's code for SWAG was not released; the defaults are those of the paper.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
 from bert_tf.common import cli
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 

@@ -7,11 +7,6 @@
 The same command again resumes. Tables whose data is not there are left out.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments import (
     figure5,

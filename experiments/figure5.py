@@ -6,11 +6,6 @@
 Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those of table 5.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import BY_STEPS, Experiment, Model, Row
 from experiments.runner.options import LAPTOP, PAPER, TOY, ExperimentOptions

@@ -7,11 +7,6 @@
 Four epochs, the best of five batch sizes and four learning rates. On a laptop three of them with a smaller grid.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import LAPTOP, PAPER, TOY, ExperimentOptions

@@ -8,11 +8,6 @@ No table of the paper: sizes from Tiny to Small, each measured at several checkp
 published points of larger budgets.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import BY_FLOPS, Experiment, Model, Row
 from experiments.runner.options import LAPTOP, ExperimentOptions

@@ -7,11 +7,6 @@ Also a submission for the GLUE server of each row, from its first repetition. Th
 test server, which has the labels; ours are of the development sets.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions

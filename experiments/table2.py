@@ -7,11 +7,6 @@ The members of the ensemble have pre-trainings of their own, seven in the paper,
 --triviaqa_dir; without it its rows are left out.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions

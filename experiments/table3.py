@@ -6,11 +6,6 @@
 The threshold of "no answer" is chosen on the development set, as in the paper.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions

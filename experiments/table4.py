@@ -6,11 +6,6 @@
 CODAH has questions of the same form, a fiftieth as many; the report says which it was.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions

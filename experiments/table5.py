@@ -8,11 +8,6 @@ Three pre-trainings on the same text: as in the paper, without next sentence, an
 (the last stays left to right when it is fine-tuned). The fourth row puts a BiLSTM on the third in fine-tuning.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import LAPTOP, ExperimentOptions

@@ -6,11 +6,6 @@
 On a laptop the layers are about a third and the hidden units a sixth of the paper's.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import LAPTOP, ExperimentOptions

@@ -6,11 +6,6 @@
 A BiLSTM reads the activations of some layers; the last row fine-tunes the model instead. The model is cased.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import LAPTOP, ExperimentOptions

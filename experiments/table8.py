@@ -7,11 +7,6 @@
 Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token, or stay.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import LAPTOP, ExperimentOptions

@@ -15,48 +15,18 @@ A batch goes through `embeddings` → `encoder` (→ `attention`, `layers`, `dro
 `pretraining`, `classification`, `question_answering`, `multiple_choice` or `token_classification`. `config` says how
 large everything is, `checkpoints/` where the weights come from, `preprocessing/` turns strings into ids.
 
-Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow. Keras is told to run
-on TensorFlow unless KERAS_BACKEND already names another backend. The model itself is written in `keras.ops` and gives
-its outputs under any of them; exact dropout, checkpoints and tokenizing layers need TensorFlow.
+Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow; `__init__.pyi` lists
+them, for this and for editors and type checkers. Keras is told to run on TensorFlow unless KERAS_BACKEND already names
+another backend. The model itself is written in `keras.ops` and gives its outputs under any of them; exact dropout,
+checkpoints and tokenizing layers need TensorFlow.
 """
 
-import importlib
 import os
+
+import lazy_loader
 
 import bert_tf.common  # noqa: F401  (tells TensorFlow to be quiet)
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-# Public name → module it is in.
-_EXPORTS = {
-    "BertConfig": "modeling.config",
-    "PRESETS": "modeling.presets",
-    "BertEncoder": "modeling.encoder",
-    "freeze_embeddings": "modeling.encoder",
-    "freeze_layers": "modeling.encoder",
-    "BertForPreTraining": "modeling.pretraining",
-    "BertForCausalLm": "modeling.causal_lm",
-    "BertForClassification": "modeling.classification",
-    "BertForQuestionAnswering": "modeling.question_answering",
-    "BertForMultipleChoice": "modeling.multiple_choice",
-    "BertForTokenClassification": "modeling.token_classification",
-    "CrossEntropy": "modeling.losses",
-    "Accuracy": "modeling.losses",
-    "BertAdamW": "modeling.optimizer",
-    "WarmupDecay": "modeling.optimizer",
-    "WarmupLinearDecay": "modeling.optimizer",
-    "Tokenizer": "data_gen.tokenization.tokenizer",
-    "BertPreprocessor": "modeling.preprocessing.preprocessor",
-}
-
-__all__ = list(_EXPORTS)
-
-
-def __getattr__(name: str):
-  if name not in _EXPORTS:
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-  return getattr(importlib.import_module(_EXPORTS[name]), name)
-
-
-def __dir__() -> list[str]:
-  return [*globals(), *__all__]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

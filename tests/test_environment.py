@@ -32,19 +32,19 @@ def test_the_packages_are_found_from_any_directory(tmp_path):
   assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_make_env_writes_where_the_project_is(tmp_path):
-  """The recipe, run with a Python and a pip that only look like such."""
+def test_make_env_installs_the_project_where_it_is(tmp_path):
+  """The recipe, run with a Python that only notes what it is asked for."""
   project = pathlib.Path(__file__).resolve().parent.parent
   clone = tmp_path / "a clone"
   (clone / ".venv/bin").mkdir(parents=True)
-  for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock"):
+  for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock", "pyproject.toml"):
     shutil.copyfile(project / name, clone / name)
   python = clone / ".venv/bin/python"
-  python.write_text(f'#!/bin/sh\nif [ "$1" = -c ]; then echo "{clone}/packages"; fi\n')
+  python.write_text('#!/bin/sh\necho "$@" >> calls\n')
   python.chmod(0o755)
-  (clone / "packages").mkdir()
   subprocess.run(["make", "--silent", "env", "PYTHON=true"], cwd=clone, check=True)
-  assert (clone / "packages/bert.pth").read_text() == f"{clone}\n"
+  assert (clone / "calls").read_text().split("\n")[-2].endswith("--no-deps --no-build-isolation --editable .")
+  assert (clone / ".venv/.complete").exists()
 
 
 def test_tensorboard_serves_a_run_and_its_profile(tmp_path):

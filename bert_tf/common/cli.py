@@ -77,7 +77,10 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
 
 def help_text(options: type[Options]) -> str:
   """What `--help` prints: the script's docstring, then its options with defaults and ranges, class by class."""
-  lines = [(sys.modules["__main__"].__doc__ or "").strip()]
+  script = sys.modules["__main__"]
+  # Where the script runs as a command of another name.
+  translate = getattr(script, "translate_help", str)
+  lines = [translate((script.__doc__ or "").strip())]
   group = None
   for one in declared_options(options):
     if one.group != group:

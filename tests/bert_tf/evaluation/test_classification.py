@@ -186,7 +186,8 @@ def test_softmax():
 
 def test_no_tensorflow_is_imported(project):
   script = ("import sys, numpy as np; import bert_tf.evaluation.confusion as c; "
-            "import bert_tf.evaluation.classification as s; import bert_tf.evaluation.glue_submission; a = np.array([0, 1]); "
+            "import bert_tf.evaluation.classification as s; import bert_tf.evaluation.glue_submission; "
+            "a = np.array([0, 1]); "
             "c.confusion_picture(c.confusion_matrix(a, a, 2), 'ab'); "
             "s.score(['f1', 'pearson', 'spearman', 'matthews_correlation'], a, a, 2); "
             "assert not {'tensorflow', 'keras'} & set(sys.modules)")

@@ -1,0 +1,19 @@
+# The public names of the library.
+from .causal_lm import BertForCausalLm as BertForCausalLm
+from .classification import BertForClassification as BertForClassification
+from .config import BertConfig as BertConfig
+from .encoder import BertEncoder as BertEncoder
+from .encoder import freeze_embeddings as freeze_embeddings
+from .encoder import freeze_layers as freeze_layers
+from .losses import Accuracy as Accuracy
+from .losses import CrossEntropy as CrossEntropy
+from .multiple_choice import BertForMultipleChoice as BertForMultipleChoice
+from .optimizer import BertAdamW as BertAdamW
+from .optimizer import WarmupDecay as WarmupDecay
+from .optimizer import WarmupLinearDecay as WarmupLinearDecay
+from .preprocessing import Tokenizer as Tokenizer
+from .preprocessing.preprocessor import BertPreprocessor as BertPreprocessor
+from .presets import PRESETS as PRESETS
+from .pretraining import BertForPreTraining as BertForPreTraining
+from .question_answering import BertForQuestionAnswering as BertForQuestionAnswering
+from .token_classification import BertForTokenClassification as BertForTokenClassification
