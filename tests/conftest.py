@@ -11,8 +11,6 @@ from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-# Without LLVM's optimizations what XLA compiles is there in a third of the time less, and runs once or twice here.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,19 +21,24 @@ _LONGEST = (
     "tests/test_run_classifier.py", "tests/test_run_squad.py", "tests/bert_tf/training/test_packed.py",
     "tests/bert_tf/tasks/test_run.py", "tests/data_gen/pretraining/test_generation.py")
 
+# What a test that compares with golden values takes one of, itself or by way of another fixture.
+_GOLDEN_FIXTURES = {"golden", "full_golden", "golden_set"}
+
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config):
   config.addinivalue_line("markers", "pages: runs all commands of README at small sizes, a minute: make pages")
-  config.addinivalue_line("markers", "golden: compares with values of the original code, see docs/exactness.md")
+  config.addinivalue_line("markers", "golden: compares with values that others made, above all the original code; see "
+                          "docs/exactness.md")
 
 
 def pytest_collection_modifyitems(items):
   items.sort(key=lambda item: not item.path.as_posix().endswith(_LONGEST))
-  for item in items:
-    if {"golden", "full_golden", "golden_set"} & set(getattr(item, "fixturenames", ())):
-      item.add_marker(pytest.mark.golden)
+  unread = [item.nodeid for item in items if item.get_closest_marker("golden")
+            and not _GOLDEN_FIXTURES & set(item.fixturenames)]
+  if unread:
+    raise pytest.UsageError(f"marked golden, but reads no golden values: {', '.join(unread)}")
 
 
 def pytest_collection_finish():

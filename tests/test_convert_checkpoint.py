@@ -70,7 +70,6 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
               {name: value.view(np.uint32) for name, value in weights.items()})
 
 
-@pytest.mark.golden
 @pytest.mark.parametrize("values, folder", [
     ("golden", "tf1_checkpoint"), ("golden", "hf/question_answering"), *(("full_golden", folder) for folder in (
         "optimizer", "hf/pretraining", "hf/pretraining_legacy_names", "hf/sequence_classification",
@@ -87,6 +86,7 @@ def test_golden_checkpoints_go_everywhere(request, tmp_path, values, folder):
     assert config.extra.get("id2label", {}) == original.extra.get("id2label", config.extra.get("id2label", {}))
 
 
+@pytest.mark.golden
 def test_an_original_export_opens_with_the_original_names(golden, tmp_path):
   convert(str(golden / "tf1_checkpoint"), "huggingface", str(tmp_path / "huggingface"))
   convert(str(tmp_path / "huggingface"), "original", str(tmp_path / "original"))

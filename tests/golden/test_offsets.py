@@ -9,6 +9,7 @@ from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("casing", ["uncased", "cased"])
 def test_slices_are_the_tokens_of_the_original(golden, golden_set, casing):
   tokenizer = Tokenizer.from_file(str(golden / "bert" / f"{casing}_vocab.txt"), casing == "uncased")

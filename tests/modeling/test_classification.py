@@ -30,6 +30,7 @@ def golden_classifier(golden, classes, expected) -> BertForClassification:
   return model
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logits_loss_and_gradients_are_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")

@@ -31,6 +31,7 @@ def test_unknown_keys_survive_reading_and_writing(tmp_path):
   assert BertConfig.from_file(str(after)) == config
 
 
+@pytest.mark.golden
 def test_released_configurations_are_read(golden):
   files = sorted((golden / "bert/configs").glob("*.json"))
   assert files

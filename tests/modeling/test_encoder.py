@@ -31,6 +31,7 @@ def ids(draw_seed, *shape):
   return np.random.default_rng(draw_seed).integers(0, SMALL.vocab_size, shape).astype(np.int32)
 
 
+@pytest.mark.golden
 def test_mask_and_segments_may_be_left_out(golden, golden_encoder):
   expected = arrays(golden / "tf1_checkpoint/forward_defaults.npz")
   outputs = golden_encoder(expected["input_ids"])
@@ -38,6 +39,7 @@ def test_mask_and_segments_may_be_left_out(golden, golden_encoder):
     np.testing.assert_allclose(outputs[name], expected[name], rtol=0, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.golden
 def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_encoder):
   expected = arrays(golden / "tf1_checkpoint/forward_all_masked.npz")
   segments = next((value for name, value in expected.items() if name in ("segment_ids", "token_type_ids")), None)

@@ -16,6 +16,7 @@ def rates(init_lr, num_train_steps, num_warmup_steps, steps, decay="linear"):
   return [float(schedule(tf.constant(step, tf.int64))) for step in steps]
 
 
+@pytest.mark.golden
 def test_the_schedules_of_the_original(golden):
   schedules = json.loads((golden / "optimizer/lr_schedule.json").read_text())["schedules"]
   assert len(schedules) == 4

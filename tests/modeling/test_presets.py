@@ -46,6 +46,7 @@ def test_the_formula_knows_every_size():
   assert model.count_params() == pretraining_parameter_count(config)
 
 
+@pytest.mark.golden
 def test_presets_are_the_released_configurations(golden):
   for name, file in {"tiny": "bert_tiny_uncased", "mini": "bert_mini_uncased", "small": "bert_small_uncased",
                      "medium": "bert_medium_uncased", "base": "bert_base_uncased",

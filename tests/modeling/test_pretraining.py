@@ -21,6 +21,7 @@ def total_loss(sums):
           + sums["next_sentence_loss_sum"] / sums["next_sentence_count"])
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, model, jit_compile):
   names = original_names(model)
@@ -57,6 +58,7 @@ def test_forward_losses_and_gradients_are_the_originals(golden, golden_set, mode
   assert_close(gradients, golden_set / "tf1_checkpoint/gradients.npz", atol=1e-6, of_largest=2e-5)
 
 
+@pytest.mark.golden
 def test_evaluation_metrics_are_the_originals(golden, model):
   batches = arrays(golden / "tf1_checkpoint/eval_batches.npz")
   steps = len(batches["input_ids"])
@@ -140,6 +142,7 @@ def test_the_seed_alone_decides_the_initial_weights():
   assert words.std() == pytest.approx(0.88 * SMALL.initializer_range, rel=0.1)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_keeps_variables_and_logits_in_float32(golden, policy):
   model = golden_model(golden, dtype=policy)

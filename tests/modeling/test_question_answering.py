@@ -26,12 +26,14 @@ def model(golden, expected):
   return model
 
 
+@pytest.mark.golden
 def test_the_logits_are_the_originals(model, expected):
   start, end = model(expected)
   np.testing.assert_allclose(start, expected["start_logits"], atol=2e-5, rtol=0)
   np.testing.assert_allclose(end, expected["end_logits"], atol=2e-5, rtol=0)
 
 
+@pytest.mark.golden
 def test_loss_and_gradients_are_the_originals(model, expected):
   variables = [model.span.output_weights.value, model.span.output_bias.value]
   with tf.GradientTape() as tape:

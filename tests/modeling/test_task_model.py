@@ -24,6 +24,7 @@ def assert_gradient(found, expected):
   np.testing.assert_allclose(found, expected, atol=1e-6 + 2e-5 * np.abs(expected).max(), rtol=0)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_classifier_is_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
@@ -51,6 +52,7 @@ def test_a_classifier_is_the_originals(golden, classes):
     assert_gradient(gradient, expected[f"grad_{name}"])
 
 
+@pytest.mark.golden
 def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
   model, report = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)

@@ -18,6 +18,7 @@ def run_main(monkeypatch, capsysbinary, data: bytes, arguments: list[str]) -> tu
   return status, *capsysbinary.readouterr()
 
 
+@pytest.mark.golden
 def test_reports_equal_those_of_the_script_byte_for_byte(golden_set, monkeypatch, capsysbinary):
   folder = golden_set / "conlleval"
   cases = json.loads((folder / "index.json").read_text())

@@ -54,6 +54,7 @@ def texts_and_logits(candidates):
   return [(one.text, one.start_logit, one.end_logit) for one in candidates]
 
 
+@pytest.mark.golden
 def test_the_reference_is_the_original(case):
   """Texts, order and logits exactly: so whatever differs below differs because of the text of a span alone."""
   for id, (nbest, null_odds) in case.reference_of_original.items():
@@ -74,6 +75,7 @@ def test_equal_to_the_reference_that_takes_slices(case):
   assert [found.id for found in case.found] == [question.id for question in case.data.questions]
 
 
+@pytest.mark.golden
 def test_texts_differ_from_the_original_for_known_reasons_only(case):
   kinds = collections.Counter()
   for question in case.data.questions:
@@ -85,6 +87,7 @@ def test_texts_differ_from_the_original_for_known_reasons_only(case):
   assert kinds == DIFFERENCES[case.number]
 
 
+@pytest.mark.golden
 def test_texts_of_the_original_that_are_slices_are_ours(case):
   """In the same order; unless our list is full of better ones, which the original took for one and the same text."""
   for found, question in zip(case.found, case.data.questions, strict=True):
@@ -100,6 +103,7 @@ def test_texts_of_the_original_that_are_slices_are_ours(case):
       assert max(missing) <= min(one.start_logit + one.end_logit for one in found.nbest if one.text)
 
 
+@pytest.mark.golden
 def test_chosen_answers(case):
   """Under each threshold the original's answer, or the slice in place of a text that is none."""
   for mode, threshold in (("v2_thr0", 0.0), ("v2_thr-1.5", -1.5)) if case.version_2 else (("v1", 0.0),):
@@ -125,6 +129,7 @@ def test_padding_only_takes_places_of_candidates(case):
       assert best.start_logit + best.end_logit >= other.start_logit + other.end_logit
 
 
+@pytest.mark.golden
 def test_final_text_of_the_reference_is_the_originals(golden_set):
   lines = (golden_set / "squad" / "get_final_text.jsonl").read_text().splitlines()
   assert len(lines) in (452, 630)

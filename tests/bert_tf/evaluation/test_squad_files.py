@@ -22,6 +22,7 @@ def read(path):
   return json.loads(path.read_text())
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize(("number", "mode", "threshold"), [
   (0, "v1", 0.0), (2, "v2_thr0", 0.0), (2, "v2_thr-1.5", -1.5), (5, "v1", 0.0), (9, "v2_thr0", 0.0),
   (9, "v2_thr-1.5", -1.5)])

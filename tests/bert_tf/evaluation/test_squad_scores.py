@@ -20,6 +20,7 @@ def case(request, golden):
   return squad_golden.load(request, golden, request.param)
 
 
+@pytest.mark.golden
 def test_scores_are_those_of_the_official_scripts(case):
   """Of the original's answers."""
   if not case.version_2:
@@ -37,6 +38,7 @@ def test_scores_are_those_of_the_official_scripts(case):
     assert score(case.data, answers, None, True) == pytest.approx(expected["without_na_prob_file"], **CLOSE)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("negative", [case for case in squad_golden.CASES if case[-1]], ids=str)
 def test_the_tuned_threshold_is_as_good_as_the_official_one(request, golden, negative):
   """Better where a question without answer gets an answer like "the", which the rules take for none: the official

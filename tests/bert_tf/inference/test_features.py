@@ -125,6 +125,7 @@ def test_no_lines_give_no_features(tmp_path, checkpoint):
   assert (tmp_path / "out.jsonl").read_text() == ""
 
 
+@pytest.mark.golden
 def test_hidden_states_of_transformers(golden):
   folder = golden / "hf" / "question_answering"
   data = arrays(folder / "inputs_outputs.npz")

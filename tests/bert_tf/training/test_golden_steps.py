@@ -23,6 +23,7 @@ LOSS, NORM, WEIGHT = 5e-5, 1e-4, 2e-4
 
 
 # (jit_compile, gradient_accumulation_steps)
+@pytest.mark.golden
 @pytest.mark.parametrize(("jit_compile", "parts"), [(False, 4), (True, 1)])
 def test_twenty_steps_of_the_original(golden, jit_compile, parts):
   folder = golden / "optimizer"
@@ -40,6 +41,7 @@ def test_twenty_steps_of_the_original(golden, jit_compile, parts):
   assert_close(raw_variables(model), folder / "pretrain_final_weights.npz", WEIGHT)
 
 
+@pytest.mark.golden
 def test_ten_steps_of_the_originals_fine_tuning(golden):
   """As on TPUs: there the clip norm is that of the summed gradient. That XLA computes the same steps of every task is
   in `tests/bert_tf/tasks/test_run.py`, and with the values of the original above."""
@@ -57,6 +59,7 @@ def test_ten_steps_of_the_originals_fine_tuning(golden):
   assert_close(raw_variables(model), folder / "finetune_onehot_final_weights.npz", WEIGHT)
 
 
+@pytest.mark.golden
 def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_only(golden, golden_set):
   """There the norm counts the rows of the word embeddings' gradient one by one, before equal words are summed."""
   folder = golden_set / "optimizer"

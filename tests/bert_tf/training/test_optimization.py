@@ -17,6 +17,7 @@ def decay_lists(model):
   return [name for name, decayed in pairs if decayed], [name for name, decayed in pairs if not decayed]
 
 
+@pytest.mark.golden
 def test_the_decayed_variables_of_the_original(golden):
   expected = json.loads((golden / "optimizer/weight_decay_lists.json").read_text())["pretraining"]
   decayed, undecayed = decay_lists(golden_model(golden))

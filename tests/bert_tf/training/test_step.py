@@ -16,6 +16,7 @@ from tests.bert_tf.training.common import ONE_LAYER, Trainer, batches, make_trai
 from tests.modeling.common import arrays, golden_model, random_features
 
 
+@pytest.mark.golden
 def test_the_metrics_of_the_original(golden):
   expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
   model = golden_model(golden)

@@ -41,6 +41,7 @@ class TestSpecialTokens:
   def test_few_unused(self):
     assert special_tokens(2) == ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
+  @pytest.mark.golden
   def test_as_released(self, golden):
     released = (golden / "bert" / "uncased_vocab.txt").read_text().splitlines()
     assert special_tokens(994) == released[:999]

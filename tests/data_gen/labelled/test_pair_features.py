@@ -72,6 +72,7 @@ def test_every_pair_of_lengths():
       assert (a_kept, b_kept) == (a_length, b_length), (pair, longest)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("max_seq_length", [128, 32])
 def test_the_originals_features(golden, golden_set, max_seq_length):
   tokenizer = Tokenizer.from_file(str(golden / "bert" / "uncased_vocab.txt"))

@@ -230,6 +230,7 @@ def test_what_is_kept_stands_in_its_place(context, text, start):
   assert answer.text.split() == text.split()
 
 
+@pytest.mark.golden
 def test_the_awkward_examples_that_the_original_leaves_out(golden):
   """Four of the five are good answers or are near one; in the last the case differs."""
   skipped = json.loads((golden / "squad" / "squad_corner_info.json").read_text())["skipped_in_training"]

@@ -87,6 +87,7 @@ def one_context(context, answer=None, start=0, question="ab"):
   return SquadData("data.json", [context], [Question("1", question, 0, answers, False)], True, False)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("golden_values, name", QUESTIONS)
 def test_windows_equal_those_of_the_original(request, uncased, golden_values, name, setting):
@@ -100,6 +101,7 @@ def test_windows_equal_those_of_the_original(request, uncased, golden_values, na
   assert found == [{key: line[key] for key in found[0]} for line in expected]
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("golden_values, name, setting", [
   (*questions, setting) for questions in QUESTIONS for setting in SETTINGS
   if (*questions, setting) != ("golden", "corner", "384_128_64")])
@@ -113,6 +115,7 @@ def test_windows_for_prediction_are_those_that_the_original_made_logits_for(requ
   assert {feature["start_position"] for feature in features} == {None}
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_plain_algorithm_is_the_original(golden, uncased, setting):
   """So that what is compared with it below is compared with the original."""

@@ -44,6 +44,7 @@ def _columns(path) -> dict[str, np.ndarray]:
   return {name: np.stack([example[name] for example in examples]) for name in examples[0]}
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", GOLDEN_SETTINGS)
 def test_has_the_distributions_of_the_original(golden, uncased_vocab, tmp_path, name):
   baseline = json.loads((golden / "pretraining_data" / "stats.json").read_text())["seed_variation"]["settings"][name]
@@ -103,6 +104,7 @@ def _check_hard_rules(data, options, continuation):
     assert (hidden[:, 1:] == hidden[:, :-1])[same_word].all()
 
 
+@pytest.mark.golden
 def test_the_reference_of_the_benchmark_is_the_original(golden, uncased_vocab):
   name = "len512_pred80_wwm"
   expected = json.loads((golden / "pretraining_data" / "stats.json").read_text())["settings"][name]

@@ -20,6 +20,7 @@ def original(golden) -> str:
   return str(golden / "pretraining_data" / "first50_len128_pred20.tfrecord")
 
 
+@pytest.mark.golden
 def test_reads_the_original(golden, original):
   with gzip.open(golden / "pretraining_data" / "first50_len128_pred20.jsonl.gz") as file:
     expected = [json.loads(line) for line in file]

@@ -48,6 +48,7 @@ def golden_lines(golden, name):
   return lines
 
 
+@pytest.mark.golden
 def test_every_golden_line(released, golden_set, way):
   name, tokenizer = released
   lines = golden_lines(golden_set, name)
@@ -63,6 +64,7 @@ def test_every_golden_line(released, golden_set, way):
   np.testing.assert_array_equal(with_offsets.row_lengths, encoding.row_lengths)
 
 
+@pytest.mark.golden
 def test_reference_on_every_golden_line(released, golden_set):
   """The implementation that the other tests and the benchmark compare with is itself exact."""
   name, tokenizer = released
@@ -71,6 +73,7 @@ def test_reference_on_every_golden_line(released, golden_set):
     assert reference.tokenize(line["text"]) == line["tokens"]
 
 
+@pytest.mark.golden
 def test_class_of_every_character(golden):
   """Deleted, space, punctuation, ideograph or ordinary: each in the middle of a word."""
   with gzip.open(golden / "tokenization" / "basic_char_classes.json.gz") as file:
@@ -150,6 +153,7 @@ def test_full_caches_change_nothing(monkeypatch):
   assert any(caches)
 
 
+@pytest.mark.golden
 def test_large_batch_of_all_kinds_of_text(released, golden):
   """Enough for many rounds, every kind of text in each: rows must come back in their order."""
   name, tokenizer = released

@@ -36,6 +36,7 @@ def encode(model, values):
   return model.encoder(values["input_ids"], values["attention_mask"], values["token_type_ids"])
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("folder", ["pretraining", "pretraining_legacy_names"])
 def test_pretraining(full_golden, folder):
   source = read_checkpoint(str(full_golden / "hf" / folder))
@@ -59,6 +60,7 @@ def test_pretraining(full_golden, folder):
   assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)
 
 
+@pytest.mark.golden
 def test_sequence_classification(full_golden):
   folder = full_golden / "hf/sequence_classification"
   model, report = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
@@ -73,6 +75,7 @@ def test_sequence_classification(full_golden):
   assert mean_loss(logits, expected["labels"]) == pytest.approx(float(expected["loss"]), abs=1e-5)
 
 
+@pytest.mark.golden
 def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
   model, report = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
@@ -88,6 +91,7 @@ def test_question_answering_has_no_pooler(golden):
   assert loss == pytest.approx(float(expected["loss"]), abs=1e-5)
 
 
+@pytest.mark.golden
 def test_token_classification_has_no_pooler_and_another_epsilon(full_golden):
   folder = full_golden / "hf/token_classification"
   model, report = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})

@@ -29,6 +29,7 @@ def load(golden, name, path):
   return model, model.encoder(expected["token_ids"], expected["padding_mask"], expected["segment_ids"]), expected
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("ending", ["", ".weights.h5"])
 @pytest.mark.parametrize("name", HEADS)
 def test_outputs(golden, name, ending):
@@ -40,6 +41,7 @@ def test_outputs(golden, name, ending):
         model.heads[name](encoded["pooled_output"]), expected["logits"], atol=2e-5, rtol=0)
 
 
+@pytest.mark.golden
 def test_the_masked_lm_head_has_the_exact_gelu_and_another_epsilon_there(golden):
   model, encoded, expected = load(golden, "masked_lm", "masked_lm")
   head = MaskedLmHead(BertConfig(**{**model.config.to_dict(), "hidden_act": "gelu_erf"}, layer_norm_epsilon=1e-5))

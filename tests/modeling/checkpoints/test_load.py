@@ -61,6 +61,7 @@ def test_an_original_checkpoint_is_found_by_any_of_its_names(golden, path):
   assert (report.newly_initialised, report.unused) == ([], [])
 
 
+@pytest.mark.golden
 def test_the_optimizers_slots_of_the_original_are_neither_loaded_nor_unused(full_golden):
   source = read_checkpoint(str(full_golden / "optimizer"))
   expected = arrays(full_golden / "optimizer/pretrain_final_weights.npz")

@@ -52,6 +52,7 @@ def masked_lm(model, sequence_output):
   return model.heads["masked_lm"](sequence_output, everywhere, model.encoder.embeddings.word_embeddings)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", CLASSES)
 def test_outputs(golden, name):
   makers, outputs = CLASSES[name]
@@ -65,6 +66,7 @@ def test_outputs(golden, name):
     np.testing.assert_allclose(ours(model, encoded), expected[key], atol=2e-5, rtol=0, err_msg=key)
 
 
+@pytest.mark.golden
 def test_weights_that_somebody_s_model_around_it_saved(golden):
   model, report = load_into(golden / "h5/transformers/functional/weights.h5")
   assert len(report.unused) == 2

@@ -39,6 +39,7 @@ def with_fine_tuning_heads(seed: int = 0) -> WithHeads:
       "multiple_choice": MultipleChoiceHead(SMALL, seed=seed)})
 
 
+@pytest.mark.golden
 def test_names_and_shapes_are_the_originals(golden):
   expected = json.loads((golden / "tf1_checkpoint/variables.json").read_text())
   model = BertForPreTraining(BertConfig.from_file(str(golden / "tf1_checkpoint/bert_config.json")))

@@ -39,6 +39,7 @@ def test_the_built_in_sample(project, lower, special):
   assert_same(GraphTokenizer(tokenizer.vocabulary, lower, special), tokenizer, sample, special)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", ["uncased", "cased"])
 def test_every_golden_line(golden, golden_set, name):
   tokenizer = Tokenizer.from_file(str(golden / "bert" / f"{name}_vocab.txt"), name == "uncased")
