@@ -41,7 +41,7 @@ def ours(config, input_file: str, vocab_file: str, output_dir: str, batch_size: 
     with Progress("predicting", len(split.windows), "windows") as progress:
       outputs = prediction(split.examples, progress.advance)
     answered = answer_questions(split, tuple(outputs[name] for name in OUTPUTS), settings, tune=False)
-    write(output_dir, answered, 0)
+    write(output_dir, answered.evaluation(step=0))
     return len(split.windows)
 
   return predict

@@ -4,29 +4,32 @@ import os
 from collections.abc import Mapping
 
 from bert_tf.common import files, json_files
+from bert_tf.tasks.evaluation import Evaluation
 
 EVAL_RESULTS = "eval_results.json"
 
 
-def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:
-  """`eval_results.txt` as the original writes it (sorted `key = value` lines), and `eval_results.json`."""
-  results = {"global_step": step, **metrics}
-  with files.atomic_write(os.path.join(directory, "eval_results.txt")) as file:
-    file.writelines(f"{name} = {results[name]}\n" for name in sorted(results))
-  json_files.write(os.path.join(directory, EVAL_RESULTS), {name: results[name] for name in sorted(results)})
+def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int, prefix: str = "",
+                       others: Mapping[str, float] | None = None) -> str:
+  """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and `eval_results.json`.
 
+  Args:
+    directory: where the files go; older ones are replaced.
+    evaluation: numpy's numbers are welcome among its metrics. If it is degenerate the JSON file says so.
+    num_examples: for the table.
+    prefix: of the metrics' names in the files.
+    others: further numbers for the files, which the table does not repeat.
 
-def add_degenerate(directory: str, step: int, warning: str) -> None:
-  """Adds "degenerate" to the `eval_results.json` of this step, where there is one."""
-  path = os.path.join(directory, EVAL_RESULTS)
-  results = json_files.read_object(path)
-  if results.get("global_step") == step:
-    json_files.write(path, {**results, "degenerate": warning})
-
-
-def describe_evaluation(directory: str, num_examples: int, metrics: Mapping[str, float]) -> str:
-  """The results as a table, and where they are."""
-  # The original's files have the loss of a classifier twice.
-  shown = {name: value for name, value in metrics.items() if f"eval_{name}" not in metrics}
-  lines = [f"evaluation on {num_examples:,} examples ({os.path.join(directory, 'eval_results.txt')})"]
-  return "\n".join([*lines, *(f"  {name:24} {value:.4f}" for name, value in sorted(shown.items()))])
+  Returns:
+    the results as a table, and where they are.
+  """
+  named = {f"{prefix}{name}": value if isinstance(value, int) else float(value)
+           for name, value in evaluation.metrics.items()}
+  results = dict(sorted({"global_step": evaluation.step, **named, **(others or {})}.items()))
+  path = os.path.join(directory, "eval_results.txt")
+  with files.atomic_write(path) as file:
+    file.writelines(f"{name} = {value}\n" for name, value in results.items())
+  warning = {"degenerate": evaluation.degenerate} if evaluation.degenerate else {}
+  json_files.write(os.path.join(directory, EVAL_RESULTS), {**results, **warning})
+  return "\n".join([f"evaluation on {num_examples:,} examples ({path})",
+                    *(f"  {name:24} {value:.4f}" for name, value in sorted(named.items()))])

@@ -16,8 +16,7 @@ from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
 from bert_tf.tasks import selection
-from bert_tf.tasks.degenerate import describe_degenerate
-from bert_tf.tasks.eval_results import add_degenerate
+from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
 from bert_tf.training import checkpoints, run_directory
@@ -29,7 +28,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD, TASK_FILE
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -39,6 +38,12 @@ from modeling.optimizer import WarmupDecay
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
+  """The process's exit status after `start`: 0, also when the run was interrupted and can be resumed."""
+  start(make_task, options)
+  return 0
+
+
+def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> RunOutcome | None:
   """Checks everything, then trains, evaluates and predicts; several values of an option are a selection.
 
   Args:
@@ -46,7 +51,8 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
     options: of the run.
 
   Returns:
-    the process's exit status: 0, also when it was interrupted and can be resumed.
+    what the run came to, of a selection the best one; None where it was interrupted and can be resumed, and where a
+    selection neither evaluates nor predicts.
 
   Raises:
     UserError: see the task and `training`; another process writes in the output directory.
@@ -73,11 +79,11 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   try:
     with lock:
       if len(tasks) == 1:
-        run_once(tasks[0], devices, log)
-      else:
-        selection.select(make_task, task, tasks, devices, log, run_once)
+        return run_once(tasks[0], devices, log)
+      return selection.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
+    return None
   except (tf.errors.OpError, UnicodeDecodeError) as error:
     # The latter: an error whose text quotes bytes of the data.
     if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
@@ -85,7 +91,6 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
                       "machines to resume from the last checkpoint") from None
     task.explain(error, log)
     raise
-  return 0
 
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
@@ -94,8 +99,8 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
   return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths)
 
 
-def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
-  """One run, from its options to its files."""
+def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
+  """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
   if options.do_train:
     for change in run_directory.changed_flags(options.output_dir, options.values()):
@@ -104,18 +109,15 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None]) -> "Run":
   if options.do_train:
     one.train()
   with one.stop.listening(log):
-    if options.do_eval:
-      metrics = one.evaluation()
-      if devices.is_chief:
-        task.write_evaluation(one, metrics)
-    if options.predicts:
-      task.predict(one)
-  warning = describe_degenerate(task) if one.is_evaluated else None
-  if warning:
-    log(f"warning: {warning}")
-    if devices.is_chief and options.output_dir:
-      add_degenerate(options.output_dir, one.weights_step, warning)
-  return one
+    if must_evaluate or options.do_eval:
+      one.evaluation()
+    if options.do_eval and devices.is_chief:
+      task.write_evaluation(one, one.evaluation())
+    test_metrics = task.predict(one) if options.predicts else None
+  outcome = RunOutcome(one.known_evaluation, test_metrics)
+  if outcome.evaluation is not None and outcome.evaluation.degenerate:
+    log(f"warning: {outcome.evaluation.degenerate}")
+  return outcome
 
 
 class Run:
@@ -125,8 +127,7 @@ class Run:
     model: with its weights.
     devices: what it runs on.
     stop: the signals.
-    weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
-    metrics: of the last evaluation; None before the first.
+    description: `task.json` of the weights, see `RunningModel`.
 
   Raises:
     UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
@@ -136,10 +137,12 @@ class Run:
     options = task.options
     self.task, self.devices, self.log = task, devices, log
     self.stop = StopSignal()
-    self.metrics: dict[str, float] | None = None
-    self._evaluated_step: int | None = None
-    # (step, metrics, what the task keeps) of the best evaluation of this process.
-    self._best_evaluation: tuple[int, dict[str, float], dict[str, object]] | None = None
+    self.description = task.description
+    # The last and the best one of this process.
+    self._evaluation: Evaluation | None = None
+    self._best_evaluation: Evaluation | None = None
+    # Of the best weights, where they have taken the place of the last.
+    self._best_step: int | None = None
     self._state = TrainingState()
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
     self._note = (lambda line: None) if task.prints_only else log
@@ -165,7 +168,6 @@ class Run:
         self._note("no --init_checkpoint: all weights are random")
     if not options.do_train:
       self._state.step.assign(task.start_step)
-    self.weights_step = self.step
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
 
@@ -173,6 +175,11 @@ class Run:
   def step(self) -> int:
     """Updates made."""
     return self._state.step_number
+
+  @property
+  def weights_step(self) -> int:
+    """Updates that the weights have seen: those of the best checkpoint after training, where there is one."""
+    return self.step if self._best_step is None else self._best_step
 
   @property
   def examples(self) -> int:
@@ -213,7 +220,6 @@ class Run:
           break
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
-    self.weights_step = self.step
     if not is_finished:
       self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
     if self.step < loop_options.num_train_steps:
@@ -243,42 +249,38 @@ class Run:
       return False
     return self.reports.evaluations_after(self._best.record["step"]) >= patience
 
-  def evaluate(self) -> dict[str, float]:
+  def evaluate(self) -> None:
     """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
-    self.metrics = self.task.evaluate(self)
-    self._evaluated_step = self.step
+    evaluation = self._evaluation = self.task.evaluate(self)
     if self.devices.is_chief:
       if self._best is not None:
-        self._best.update(self.metrics)
+        self.description = {**self.description, **evaluation.description}
+        self._best.update(evaluation.metrics)
         # Several processes must all evaluate or none, and only this one knows which was the best.
         if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
-          kept = {name: getattr(self.task, name) for name in self.task.evaluation_state}
-          self._best_evaluation = self.step, self.metrics, kept
+          self._best_evaluation = evaluation
       with self.reports.showing(EVAL, self.step):
-        self.task.show_evaluation(self)
-    self.reports.evaluation(self.step, self.metrics)
-    warning = describe_degenerate(self.task)
-    if warning:
-      self.reports.log(f"step {self.step}: {warning}")
-    return self.metrics
-
-  def evaluation(self) -> dict[str, float]:
-    """Metrics of the weights as they are: those of the last evaluation where it was of the same weights."""
-    if self._evaluated_step != self.weights_step:
-      if self.task.reports_every_evaluation:
-        return self.evaluate()
-      self.metrics = self.task.evaluate(self)
-      self._evaluated_step = self.weights_step
-    return self.metrics
-
-  def note_evaluation(self, metrics: dict[str, float] | None) -> None:
-    """The task has evaluated the weights as they are by itself; without metrics where no right answers are known."""
-    self.metrics, self._evaluated_step = metrics, self.weights_step
+        self.task.show_evaluation(self, evaluation)
+    self.reports.evaluation(self.step, evaluation.metrics)
+    if evaluation.degenerate:
+      self.reports.log(f"step {self.step}: {evaluation.degenerate}")
 
   @property
-  def is_evaluated(self) -> bool:
-    """Whether the last evaluation was of these weights."""
-    return self._evaluated_step == self.weights_step
+  def known_evaluation(self) -> Evaluation | None:
+    """Of the weights as they are; None where there has been none."""
+    for one in (self._evaluation, self._best_evaluation):
+      if one is not None and one.step == self.weights_step:
+        return one
+    return None
+
+  def evaluation(self) -> Evaluation:
+    """Of the weights as they are: the last one where it was of the same weights."""
+    if self.known_evaluation is None:
+      if self.task.reports_every_evaluation:
+        self.evaluate()
+      else:
+        self._evaluation = self.task.evaluate(self)
+    return self.known_evaluation
 
   def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
@@ -345,17 +347,23 @@ class Run:
         load_weights(self.model, read_checkpoint(directory))
         if self._lora:
           self._lora.load(latest_checkpoint(directory))
-    self.weights_step = record["step"]
-    self.task.best_loaded(self)
-    if self._best_evaluation is not None and self._best_evaluation[0] == self.weights_step:
-      self._evaluated_step, self.metrics, kept = self._best_evaluation
-      for name, value in kept.items():
-        setattr(self.task, name, value)
+    self._best_step = record["step"]
+    self._use_description_of(directory)
     self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
              f"{directory}")
+
+  def _use_description_of(self, directory: str) -> None:
+    """Makes `task.json` of the best weights that of the run: what was tuned with them belongs to them."""
+    best = json_files.read_object(os.path.join(directory, TASK_FILE))
+    if not best:
+      return
+    self.description = {**(self.description or {}), **best}
+    path = os.path.join(self.task.options.output_dir, TASK_FILE)
+    if self.devices.is_chief and json_files.read_object(path) != self.description:
+      json_files.write(path, self.description)
 
   def _describe(self, directory: str) -> None:
     task = self.task
     run_directory.write_description(
         directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
-        task.description, task.vocab_sha256)
+        self.description, task.vocab_sha256)

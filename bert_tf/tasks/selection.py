@@ -15,19 +15,16 @@ import os
 import time
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
 from bert_tf.common import charts, files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.task import Task
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
-
-if TYPE_CHECKING:
-  from bert_tf.tasks.run import Run
 
 # In the directory of a finished run of a selection.
 _RESULT_FILE = "result.json"
@@ -106,7 +103,7 @@ def check(task: Task) -> None:
 
 
 def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None],
-           run_once: Callable[[Task, Devices, Callable], "Run"]) -> None:
+           run_once: Callable[..., RunOutcome]) -> RunOutcome | None:
   """Runs all combinations one after the other, then evaluates and predicts with the best.
 
   A combination that is finished already is not repeated.
@@ -116,6 +113,9 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     task: under the options that were given, lists included.
     tasks: one for each combination.
     devices, log, run_once: see `bert_tf/tasks/run.py`.
+
+  Returns:
+    what the best run came to; None where it was not asked to evaluate or predict.
   """
   options, results = task.options, []
   for number, one in enumerate(map(_measured, tasks), 1):
@@ -146,7 +146,8 @@ def select(make_task: Callable, task: Task, tasks: Sequence[Task], devices: Devi
     checkpoints.copy_best(best.directory, options.output_dir)
   if options.do_eval or options.do_predict:
     chosen = next(one.options for one in tasks if one.options.output_dir == best.directory)
-    run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
+    return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
+  return None
 
 
 def _measured(task: Task) -> Task:
@@ -159,10 +160,10 @@ def _measure(task: Task, chosen: Sequence[str], devices: Devices, log: Callable[
              ) -> RunResult:
   """One combination: trained, and measured on the development set; `chosen` has the names of the swept options."""
   options, started = task.options, time.monotonic()
-  run = run_once(task, devices, log)
-  metrics = run.evaluation()
+  evaluation = run_once(task, devices, log, must_evaluate=True).evaluation
   return RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
-                   options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started,
+                   options.seed, dict(evaluation.metrics), evaluation.degenerate is not None,
+                   time.monotonic() - started,
                    {name: getattr(options, name) for name in chosen if name not in _HYPERPARAMETERS})
 
 

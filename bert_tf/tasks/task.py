@@ -9,13 +9,13 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.tasks.degenerate import Predicted, constant_sets
+from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.options import FineTuningOptions, TrainingOptions
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths, training_dataset
@@ -30,8 +30,47 @@ from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
-if TYPE_CHECKING:
-  from bert_tf.tasks.run import Run
+
+class RunningModel(Protocol):
+  """What a task sees of its run (`bert_tf/tasks/run.py`): the model where it stands, and what runs it.
+
+  Attributes:
+    model: with its weights.
+    devices: what it runs on.
+    log: prints a line for the user.
+    step: updates made.
+    examples: training examples seen: the place in their stream.
+    weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
+    description: `task.json` of these weights; None for pre-training.
+  """
+
+  model: BertTaskModel
+  devices: Devices
+  log: Callable[[str], None]
+
+  @property
+  def step(self) -> int: ...
+
+  @property
+  def examples(self) -> int: ...
+
+  @property
+  def weights_step(self) -> int: ...
+
+  @property
+  def description(self) -> dict | None: ...
+
+  def evaluation(self) -> Evaluation:
+    """Of the weights as they are: the last one where it was of the same weights."""
+
+  def predict(self, examples: Examples, advance: Callable[[int], None] = ...) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+
+  def check_stop(self) -> None:
+    """Raises `Interrupted` if a signal has come."""
+
+  def describe_model(self) -> str:
+    """Sizes and parameters."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +112,6 @@ class Task(abc.ABC):
     shown_metric: of the objective, shown beside the progress bar.
     notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
-    evaluation_state: names of the attributes that `evaluate` leaves for the files and pictures of an evaluation.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
 
@@ -91,7 +129,6 @@ class Task(abc.ABC):
   shown_metric: str = "accuracy"
   notes: list[str]
   prints_only: bool = False
-  evaluation_state: tuple[str, ...] = ()
   reports_every_evaluation: bool = False
 
   def with_options(self, options: TrainingOptions) -> Self:
@@ -119,11 +156,11 @@ class Task(abc.ABC):
     """How far and how often."""
 
   @abc.abstractmethod
-  def stage(self, run: "Run") -> "Stage":
+  def stage(self, run: RunningModel) -> Stage:
     """The part of the training that begins at the run's step; at the end of the training, the last part."""
 
   @abc.abstractmethod
-  def plan(self, run: "Run") -> str:
+  def plan(self, run: RunningModel) -> str:
     """What is about to happen, for the user."""
 
   @property
@@ -132,36 +169,22 @@ class Task(abc.ABC):
     """Whether there is something to evaluate on, and it is asked for."""
 
   @abc.abstractmethod
-  def evaluate(self, run: "Run") -> dict[str, float]:
-    """Metrics of the run's model as it is."""
+  def evaluate(self, run: RunningModel) -> Evaluation:
+    """What the run's model as it is makes of the evaluation data."""
 
-  def show_evaluation(self, run: "Run") -> None:  # noqa: B027  (most tasks have nothing to add here)
-    """Pictures and texts of the last evaluation, by `tf.summary`; called while training."""
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:  # noqa: B027  (most have none)
+    """Pictures and texts of an evaluation, by `tf.summary`; called while training."""
 
   @abc.abstractmethod
-  def write_evaluation(self, run: "Run", metrics: Mapping[str, float]) -> None:
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     """The files of the final evaluation, and what the user is told; called where `options.do_eval` is set."""
 
-  def predict(self, run: "Run") -> None:  # noqa: B027
-    """Predictions and their files; called where `options.predicts`."""
-
-  def predictions(self) -> dict[str, Predicted]:
-    """What the last evaluation predicted, by the names of its sets; empty for pre-training and before the first.
-
-    The driver says so where all predictions of a set are the same.
-    """
-    return {}
-
-  def is_degenerate(self) -> bool:
-    """Whether the last evaluation's predictions were all the same."""
-    return bool(constant_sets(self.predictions()))
+  def predict(self, run: RunningModel) -> Mapping[str, float] | None:  # noqa: B027
+    """Writes predictions; called where `options.predicts`. Returns their scores where the right answers are known."""
 
   def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
     """Metrics that an earlier version noted, with those that have been added since."""
     return dict(metrics)
-
-  def best_loaded(self, run: "Run") -> None:  # noqa: B027
-    """The best weights of the run have taken the place of the last ones."""
 
   def batches(self) -> list[tuple[int, float]]:
     """Examples of a step and tokens of an example, for each stage of the training."""
@@ -194,7 +217,7 @@ class Task(abc.ABC):
         f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
         "take a smaller batch or model, or raise --gradient_accumulation_steps")
 
-  def finished(self, run: "Run") -> str:
+  def finished(self, run: RunningModel) -> str:
     """What the user is told where the run is at its last step already."""
     return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().steps}"
 
@@ -239,9 +262,9 @@ class FineTuningTask(Task):
     self.notes += self.checkpoint.notes
 
   @property
-  @abc.abstractmethod
   def max_seq_length(self) -> int:
     """The most tokens of an example."""
+    return self.options.max_seq_length
 
   @abc.abstractmethod
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
@@ -267,7 +290,7 @@ class FineTuningTask(Task):
         eval_steps=eval_steps if self.can_evaluate else 0, iterations_per_loop=options.iterations_per_loop,
         profile_steps=options.profile_steps, shown_metric=self.shown_metric)
 
-  def stage(self, run: "Run") -> "Stage":
+  def stage(self, run: RunningModel) -> Stage:
     options, strategy, step = self.options, run.devices.strategy, run.step
     lengths = self.padded_lengths(run.devices)
     return Stage(
@@ -298,7 +321,7 @@ class FineTuningTask(Task):
       raise UserError("fine-tuning reads its examples in this process, which a remote TPU can't reach: run the command "
                       "on the TPU VM itself, with --tpu_name=local")
 
-  def plan(self, run: "Run") -> str:
+  def plan(self, run: RunningModel) -> str:
     options, devices, padded_to = self.options, run.devices, self.padded_lengths(run.devices)
     similar = "batches, each" if options.original_batches else "batches of similar length,"
     padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
@@ -310,6 +333,64 @@ class FineTuningTask(Task):
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
         f"TensorBoard  tensorboard --logdir={options.output_dir}",
     ])
+
+
+class DevelopmentSetsTask(FineTuningTask):
+  """A task with any number of development sets; the first one chooses the best weights.
+
+  The constructor of a subclass calls `read`.
+
+  Attributes:
+    data: has `train`, `dev`, `description` and `notes`.
+  """
+
+  def read(self, read_data: Callable) -> None:
+    """Reads `data` with a function (options, checkpoint) → data."""
+    self.config.check_sequence_length(self.max_seq_length, "--max_seq_length")
+    self.data = read_data(self.options, self.checkpoint)
+    self.notes += self.data.notes
+    self.train_examples = self.data.train.examples if self.data.train else None
+    self.description = self.data.description
+
+  @property
+  def development_sets(self) -> dict:
+    """Name → set; empty where none is read."""
+    return self.data.dev
+
+  @property
+  def can_evaluate(self) -> bool:
+    return bool(self.development_sets)
+
+  @abc.abstractmethod
+  def answer(self, run: RunningModel, split):
+    """What the model says about a set, in the form that the task's other methods take."""
+
+  @abc.abstractmethod
+  def score(self, split, answers) -> dict[str, float]:
+    """Metrics of the answers about a set with labels."""
+
+  @abc.abstractmethod
+  def predicted(self, split, answers) -> Predicted:
+    """The answers as messages name them."""
+
+  def metric_prefix(self, name: str) -> str:
+    """Begins the names of the metrics of the second and further sets."""
+    return f"{name}_"
+
+  def evaluate(self, run: RunningModel) -> Evaluation:
+    """Of all development sets; `details` has the answers by the names of the sets."""
+    sets, metrics = self.development_sets, {}
+    answers = {name: self.answer(run, split) for name, split in sets.items()}
+    for number, (name, split) in enumerate(sets.items()):
+      prefix = self.metric_prefix(name) if number else ""
+      metrics |= {f"{prefix}{metric}": value for metric, value in self.score(split, answers[name]).items()}
+    predictions = {name: self.predicted(split, answers[name]) for name, split in sets.items()}
+    return Evaluation(run.weights_step, metrics, predictions, answers)
+
+  def first_set(self, evaluation: Evaluation) -> tuple:
+    """The development set that chooses the best weights, and the answers about it."""
+    name, split = next(iter(self.development_sets.items()))
+    return split, evaluation.details[name]
 
 
 def starting_point(options: FineTuningOptions) -> str | None:

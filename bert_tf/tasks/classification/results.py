@@ -5,38 +5,16 @@ the one for the GLUE server (`bert_tf/evaluation/glue_submission.py`).
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.evaluation import glue_submission
-from bert_tf.tasks import eval_results
 from bert_tf.tasks.classification.data import ClassificationData, Split
 
 # Of development sets; begins the files' names.
 EVAL_PREDICTIONS = "eval_predictions"
-
-
-def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
-  """`eval_results.txt` and `eval_results.json` with the original's keys and all other metrics beside them.
-
-  The original writes eval_accuracy, eval_loss, global_step and loss; every metric here is `eval_<metric>`, and the loss
-  is there under both names.
-
-  Args:
-    directory: where the files go; there may be older ones.
-    step: of the checkpoint that was evaluated.
-    metrics: e.g. {"accuracy": …, "f1": …, "loss": …}; numpy's numbers are welcome.
-
-  Returns:
-    What was written, without the step.
-  """
-  named = {f"eval_{name}": float(value) for name, value in metrics.items()}
-  if "loss" in metrics:
-    named["loss"] = float(metrics["loss"])
-  eval_results.write_eval_results(directory, step, named)
-  return named
 
 
 def write_predicted_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray

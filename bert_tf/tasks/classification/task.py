@@ -18,10 +18,9 @@ from bert_tf.tasks.classification import pictures, results
 from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.readers import CLASSES
-from bert_tf.tasks.degenerate import Predicted
-from bert_tf.tasks.eval_results import describe_evaluation
-from bert_tf.tasks.run import Run
-from bert_tf.tasks.task import FineTuningTask
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.step import Objective
 from modeling.classification import (
   BertForClassification,
@@ -53,7 +52,7 @@ def make_objective(model: BertForClassification, regression: bool = False, multi
       sums=lambda features, dropout: sums(model(features, dropout=dropout), features), metrics=metrics)
 
 
-class ClassificationTask(FineTuningTask):
+class ClassificationTask(DevelopmentSetsTask):
   """Texts and their labels.
 
   Raises:
@@ -61,32 +60,16 @@ class ClassificationTask(FineTuningTask):
   """
 
   options: ClassificationOptions
-
-  evaluation_state = ("_predictions", "_values")
+  data: ClassificationData
 
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
-    self.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
-    self.data: ClassificationData = read_data(options, self.checkpoint)
-    self.notes += self.data.notes
-    self.train_examples = self.data.train.examples if self.data.train else None
+    self.read(read_data)
     self.config = labelled_config(self.config, self.data)
-    self.description = self.data.description
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.main_metric if self.data.dev else None
     if self.data.kind != CLASSES:
       self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
-    # Of the last evaluation: development set → classes or scores, and probabilities [E, C] or scores [E].
-    self._predictions: dict[str, np.ndarray] = {}
-    self._values: dict[str, np.ndarray] = {}
-
-  @property
-  def max_seq_length(self) -> int:
-    return self.options.max_seq_length
-
-  @property
-  def can_evaluate(self) -> bool:
-    return bool(self.data.dev)
 
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
@@ -99,20 +82,19 @@ class ClassificationTask(FineTuningTask):
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
 
-  def evaluate(self, run: Run) -> dict[str, float]:
-    """Metrics of all development sets; those of the second and further ones have its name in front."""
-    metrics: dict[str, float] = {}
-    self._predictions, self._values = {}, {}
-    for number, (name, split) in enumerate(self.data.dev.items()):
-      logits = self._logits(run, split)
-      prefix = f"{name.removeprefix('dev_')}_" if number else ""
-      metrics |= {f"{prefix}{metric}": value for metric, value in _score(self.data, split, logits).items()}
-      self._predictions[name], self._values[name] = self.data.predictions(logits), self.data.values(logits)
-    return metrics
+  def answer(self, run: RunningModel, split: Split) -> np.ndarray:
+    """Logits, float32 [E, C]; of several windows the mean."""
+    return split.sequences.pool(run.predict(split.examples)["logits"])
 
-  def predictions(self) -> dict[str, Predicted]:
-    return {name: Predicted(list(map(self._named, values)), list(map(self._named, self.data.dev[name].texts.labels)))
-            for name, values in self._predictions.items()}
+  def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
+    return _score(self.data, split, answers)
+
+  def metric_prefix(self, name: str) -> str:
+    return f"{name.removeprefix('dev_')}_"
+
+  def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
+    return Predicted(*(list(map(self._named, values)) for values in (
+        self.data.predictions(answers), split.texts.labels)))
 
   def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
     """A class, the classes that apply, or a score."""
@@ -126,43 +108,39 @@ class ClassificationTask(FineTuningTask):
       return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
     return dict(metrics)
 
-  def show_evaluation(self, run: Run) -> None:
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == CLASSES:
-      name, split = next(iter(self.data.dev.items()))
+      split, logits = self.first_set(evaluation)
       texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
-      pictures.show(self.data.labels, split.texts.labels, self._values[name], texts)
+      pictures.show(self.data.labels, split.texts.labels, self.data.values(logits), texts)
 
-  def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
-    directory = self.options.output_dir
-    named = results.write_eval_results(directory, run.weights_step, metrics)
-    # In the files the loss is there under the original's two names.
-    named.pop("loss", None)
-    for name, split in self.data.dev.items():
-      results.write_evaluated_split(directory, self.data, name, split, self._values[name])
-    run.log(describe_evaluation(directory, sum(map(len, self.data.dev.values())), named))
-    if not self.data.regression:
-      name, split = next(iter(self.data.dev.items()))
-      run.log(confusion.per_class_table(self._predictions[name], split.texts.labels, self.data.labels))
-    if self.data.kind == CLASSES:
-      run.log("\n" + confusion.confusion_text(self._confusion(), self.data.labels))
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    directory, data = self.options.output_dir, self.data
+    # The original's files have the loss under two names.
+    loss = {name: value for name, value in evaluation.metrics.items() if name == "loss"}
+    run.log(write_eval_results(directory, evaluation, sum(map(len, data.dev.values())), "eval_", loss))
+    for name, split in data.dev.items():
+      results.write_evaluated_split(directory, data, name, split, data.values(evaluation.details[name]))
+    split, logits = self.first_set(evaluation)
+    predictions, labels = data.predictions(logits), split.texts.labels
+    if not data.regression:
+      run.log(confusion.per_class_table(predictions, labels, data.labels))
+    if data.kind == CLASSES:
+      matrix = confusion.confusion_matrix(predictions, labels, len(data.labels))
+      run.log("\n" + confusion.confusion_text(matrix, data.labels))
 
-  def predict(self, run: Run) -> None:
+  def predict(self, run: RunningModel) -> dict[str, float] | None:
+    test_metrics: dict[str, float] = {}
     for name, split in self.data.test.items():
-      logits = self._logits(run, split)
+      logits = self.answer(run, split)
       if run.devices.is_chief:
         paths = results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(logits))
         run.log(f"predicted {len(split)} examples of {split.texts.path}: {', '.join(paths)}")
         if split.texts.labels is not None:
-          scores = _score(self.data, split, logits)
+          scores = self.score(split, logits)
+          test_metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
           run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
-
-  def _logits(self, run: Run, split: Split) -> np.ndarray:
-    """float32 [E, C]; of several windows the mean."""
-    return split.sequences.pool(run.predict(split.examples)["logits"])
-
-  def _confusion(self) -> np.ndarray:
-    name, split = next(iter(self.data.dev.items()))
-    return confusion.confusion_matrix(self._predictions[name], split.texts.labels, len(self.data.labels))
+    return test_metrics or None
 
 
 def _score(data: ClassificationData, split: Split, logits: np.ndarray) -> dict[str, float]:

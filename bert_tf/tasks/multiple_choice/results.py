@@ -6,24 +6,15 @@ for people.
 
 import csv
 import os
-from collections.abc import Mapping
 
 import numpy as np
 
 from bert_tf.common import files, json_files, markdown
-from bert_tf.tasks import eval_results
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 
 HARDEST_FILE = "hardest_questions.jsonl"
 # Of a text in TensorBoard.
 _MOST_CHARACTERS = 300
-
-
-def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> dict[str, float]:
-  """`eval_results.txt` and `.json` with every metric as `eval_<metric>`; returns what was written, without the step."""
-  named = {f"eval_{name}": float(value) for name, value in metrics.items()}
-  eval_results.write_eval_results(directory, step, named)
-  return named
 
 
 def write_predictions(directory: str, questions: ChoiceQuestions, probabilities: np.ndarray) -> list[str]:

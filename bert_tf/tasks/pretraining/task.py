@@ -3,21 +3,22 @@
 Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, by way of `bert_tf/tasks/run.py`.
 """
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.eval_results import describe_evaluation, write_eval_results
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.baselines import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import find_phases
 from bert_tf.tasks.pretraining.report import SamplePredictions, plan
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
-from bert_tf.tasks.run import Run
-from bert_tf.tasks.task import Stage, Task
+from bert_tf.tasks.task import RunningModel, Stage, Task
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
@@ -139,7 +140,7 @@ class PretrainingTask(Task):
         profile_steps=options.profile_steps, shown_metric=self.shown_metric,
         stage_ends=tuple(phase.last_step for phase in self.phases))
 
-  def stage(self, run: Run) -> Stage:
+  def stage(self, run: RunningModel) -> Stage:
     number = self._training_phase(run.step)
     phase, (parse, _) = self.phases[number], self._parsers[number]
     sizes, strategy, begin = phase.batch_sizes(run.devices), run.devices.strategy, run.examples
@@ -164,13 +165,13 @@ class PretrainingTask(Task):
       check_memory(batch_bytes(self.options.eval_batch_size * longest),
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
 
-  def evaluate(self, run: Run) -> dict[str, float]:
+  def evaluate(self, run: RunningModel) -> Evaluation:
     number = self._evaluated_phase(run.step)
     if number not in self._evaluation_passes:
       self._evaluation_passes[number] = self._make_pass(run, number)
-    return self._evaluation_passes[number]()
+    return Evaluation(run.step, self._evaluation_passes[number]())
 
-  def _make_pass(self, run: Run, number: int) -> EvaluationPass:
+  def _make_pass(self, run: RunningModel, number: int) -> EvaluationPass:
     strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
     given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
     batches = -(-given.num_examples // size)
@@ -182,7 +183,7 @@ class PretrainingTask(Task):
     return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
                           run.devices.jit_compile, run.check_stop)
 
-  def show_evaluation(self, run: Run) -> None:
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:
       return
     number = self._evaluated_phase(run.step)
@@ -192,25 +193,23 @@ class PretrainingTask(Task):
           held_out=self.options.eval_file is not None)
     tf.summary.text("eval/samples", self._samples[number].describe())
 
-  def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     options, number = self.options, self._evaluated_phase(run.step)
     given = self.phases[number].eval_records
     if self.config.causal:
-      write_eval_results(options.output_dir, run.step, metrics)
-      run.log(describe_evaluation(options.output_dir, given.num_sequences, metrics))
+      run.log(write_eval_results(options.output_dir, evaluation, given.num_sequences))
       return
     baselines = measure_baselines(evaluation_dataset(
         given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
-    results = {**metrics, **baselines.metrics()}
-    write_eval_results(options.output_dir, run.step, results)
-    run.log(describe_evaluation(options.output_dir, given.num_sequences, results))
-    run.log(baselines.describe(metrics, self.vocabulary))
+    results = dataclasses.replace(evaluation, metrics={**evaluation.metrics, **baselines.metrics()})
+    run.log(write_eval_results(options.output_dir, results, given.num_sequences))
+    run.log(baselines.describe(evaluation.metrics, self.vocabulary))
 
-  def plan(self, run: Run) -> str:
+  def plan(self, run: RunningModel) -> str:
     return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)
 
-  def finished(self, run: Run) -> str:
+  def finished(self, run: RunningModel) -> str:
     return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
             "longer schedule)")
 

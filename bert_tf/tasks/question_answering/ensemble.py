@@ -154,4 +154,4 @@ def _answer(ensemble: Ensemble, options: SquadOptions, split: SquadSplit, device
     return
   if devices.is_chief and answered.settings != settings:
     ensemble.keep_threshold(options.output_dir, answered.settings)
-  write_files(options, answered, ensemble.step, devices, log)
+  write_files(options, answered.evaluation(ensemble.step), devices, log)

@@ -12,7 +12,8 @@ from bert_tf.common.markdown import table
 from bert_tf.evaluation import squad_files
 from bert_tf.evaluation.squad_answers import QuestionAnswers, find_answers
 from bert_tf.evaluation.squad_scores import collect_null_odds, f1_by_question, score, tune_threshold
-from bert_tf.tasks.eval_results import describe_evaluation, write_eval_results
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.question_answering.data import SquadSplit
 from bert_tf.tasks.question_answering.settings import TUNED_ON, SquadSettings
 
@@ -43,11 +44,15 @@ class Answered:
     threshold = self.settings.null_score_diff_threshold
     return {result.id: result.choose(threshold).text for result in self.results}
 
-  @property
-  def places(self) -> list[str]:
-    """Where each answer begins, in words; the same for all questions if the model looks at no question."""
+  def evaluation(self, step: int) -> Evaluation:
+    """Of weights after `step` updates; a prediction is where the answer begins, the same for all questions if the model
+    looks at no question."""
     chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
-    return ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+    places = ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
+    starts = [one.answers[0].start if one.answers else None for one in self.split.data.questions]
+    predicted = Predicted(places, starts if self.split.is_scorable else None, "questions")
+    return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.data.path): predicted}, self,
+                      self.settings.to_task())
 
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
@@ -95,18 +100,18 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
   return dataclasses.replace(answered, metrics=metrics)
 
 
-def write(directory: str, answered: Answered, step: int) -> str:
+def write(directory: str, evaluation: Evaluation) -> str:
   """Writes the files of a prediction; returns what was written, for the user."""
+  answered = evaluation.details
   settings = answered.settings
   squad_files.write_predictions(directory, answered.results, settings.null_score_diff_threshold)
   lines = [f"predicted {answered.split.describe()} of {answered.split.data.path}: "
            f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
   if settings.version_2_with_negative:
     lines.append(describe_threshold(settings))
-  if answered.metrics is not None:
-    write_eval_results(directory, step, answered.metrics)
-    lines.append(describe_evaluation(directory, len(answered.results), answered.metrics))
-    if "best_f1_thresh" in answered.metrics:
+  if evaluation.metrics:
+    lines.append(write_eval_results(directory, evaluation, len(answered.results)))
+    if "best_f1_thresh" in evaluation.metrics:
       lines.append("best_exact_thresh and best_f1_thresh are the official script's: the null odds of the last question "
                    "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
                    "chosen, lies midway between two questions' odds")

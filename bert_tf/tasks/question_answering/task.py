@@ -5,7 +5,7 @@ with answers and scores (`bert_tf/tasks/question_answering/results.py`).
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -14,13 +14,12 @@ from bert_tf.common import files, json_files
 from bert_tf.common.progress import Progress
 from bert_tf.evaluation.squad_files import describe_choices, format_nbest
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.degenerate import Predicted
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_context, read_predicted, read_training
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, describe_threshold, main_metric, write
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
-from bert_tf.tasks.run import Run
-from bert_tf.tasks.task import FineTuningTask
+from bert_tf.tasks.task import FineTuningTask, RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -57,7 +56,7 @@ class SquadTask(FineTuningTask):
   """Questions, contexts and how they are read.
 
   Attributes:
-    settings: of windows and answers; the threshold changes when it is tuned.
+    settings: of windows and answers, as the run begins.
     prediction_split: the questions to answer; None where there are none.
 
   Raises:
@@ -67,7 +66,6 @@ class SquadTask(FineTuningTask):
   options: SquadOptions
 
   token_outputs = OUTPUTS
-  evaluation_state = ("_answered",)
 
   def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
@@ -91,8 +89,6 @@ class SquadTask(FineTuningTask):
                         "training, the last weights are kept")
     self.description = self.settings.to_task()
     self.main_metric = main_metric(self.settings)
-    # Of the last evaluation or prediction.
-    self._answered: Answered | None = None
 
   def _choose_settings(self) -> SquadSettings:
     options, task = self.options, self.checkpoint.task
@@ -125,7 +121,7 @@ class SquadTask(FineTuningTask):
   def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
     return dict(zip(OUTPUTS, model(features), strict=True))
 
-  def logits(self, run: Run, what: str) -> Logits:
+  def logits(self, run: RunningModel, what: str) -> Logits:
     """Of all windows of the prediction split, with a progress line that begins with `what`."""
     split = self.prediction_split
     if not len(split.windows):
@@ -134,57 +130,39 @@ class SquadTask(FineTuningTask):
       outputs = run.predict(split.examples, progress.advance)
     return outputs["start_logits"], outputs["end_logits"]
 
-  def evaluate(self, run: Run) -> dict[str, float]:
-    self._answered = self._answer(self.logits(run, "evaluating"))
-    self.description |= self._answered.settings.to_task()
-    return self._answered.metrics
+  def evaluate(self, run: RunningModel) -> Evaluation:
+    what = "evaluating" if self.can_evaluate else "predicting"
+    return self._answer(run, what).evaluation(run.weights_step)
 
-  def predictions(self) -> dict[str, Predicted]:
-    if self._answered is None:
-      return {}
-    split = self._answered.split
-    return {os.path.basename(split.data.path): Predicted(
-        self._answered.places, [question.answers[0].start if question.answers else None
-                                for question in split.data.questions] if split.is_scorable else None, "questions")}
+  def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    tf.summary.text("eval/answers", evaluation.details.markdown())
 
-  def show_evaluation(self, run: Run) -> None:
-    tf.summary.text("eval/answers", self._answered.markdown())
-
-  def write_evaluation(self, run: Run, metrics: Mapping[str, float]) -> None:
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     """Scores are written with the predictions."""
 
-  def best_loaded(self, run: Run) -> None:
-    """The threshold is the one that was tuned with the best weights."""
-    best = os.path.join(self.options.output_dir, BEST_DIRECTORY, TASK_FILE)
-    self.settings = choose_settings({}, json_files.read_object(best))
-    self._keep_threshold(run)
-
-  def predict(self, run: Run) -> None:
+  def predict(self, run: RunningModel) -> None:
     if self.options.asks:
-      show_answers(self._answer(self.logits(run, "reading")), self.options, run.log)
+      show_answers(self._answer(run, "reading"), self.options, run.log)
       return
-    if not run.is_evaluated:
-      self._answered = self._answer(self.logits(run, "predicting"))
-      run.note_evaluation(self._answered.metrics)
-    if self._answered.settings != self.settings:
-      self.settings = self._answered.settings
-      self._keep_threshold(run)
-    write_files(self.options, self._answered, run.weights_step, run.devices, run.log)
+    evaluation = run.evaluation()
+    self._keep_threshold(run, evaluation.details.settings)
+    write_files(self.options, evaluation, run.devices, run.log)
 
-  def _answer(self, logits: Logits) -> Answered:
+  def _answer(self, run: RunningModel, what: str) -> Answered:
+    settings = choose_settings({}, run.description)
     # A threshold that was tuned before is used on other files as it is, or their scores would be flattered.
-    origin = self.settings.null_score_diff_threshold_is
-    return answer_questions(self.prediction_split, logits, self.settings,
+    origin = settings.null_score_diff_threshold_is
+    return answer_questions(self.prediction_split, self.logits(run, what), settings,
                             tune=origin == DEFAULT or (self.options.do_train and origin != GIVEN))
 
-  def _keep_threshold(self, run: Run) -> None:
+  def _keep_threshold(self, run: RunningModel, settings: SquadSettings) -> None:
     """The threshold in task.json, beside the last and the best weights; in no other run's directory."""
-    directory = self.options.output_dir
-    if not run.devices.is_chief:
+    if not run.devices.is_chief or settings == choose_settings({}, run.description):
       return
+    directory = self.options.output_dir
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
-        json_files.write(path, {**json_files.read_object(path), **self.settings.threshold()})
+        json_files.write(path, {**json_files.read_object(path), **settings.threshold()})
 
 
 def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
@@ -197,14 +175,14 @@ def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokeni
   return None
 
 
-def write_files(options: SquadOptions, answered: Answered, step: int, devices: Devices, log: Callable[[str], None]
-                ) -> None:
+def write_files(options: SquadOptions, evaluation: Evaluation, devices: Devices, log: Callable[[str], None]) -> None:
   """All files of a prediction, and what the user is told."""
+  answered = evaluation.details
   if options.verbose_logging:
     for line in describe_choices(answered.results, answered.settings.null_score_diff_threshold):
       log(line)
   if devices.is_chief:
-    log(write(options.output_dir, answered, step))
+    log(write(options.output_dir, evaluation))
 
 
 def show_answers(answered: Answered, options: SquadOptions, log: Callable[[str], None]) -> None:

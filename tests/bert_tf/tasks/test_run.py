@@ -1,5 +1,6 @@
 """The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
 
+import dataclasses
 import os
 import shutil
 
@@ -14,6 +15,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask
+from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import task as pretraining
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.question_answering import task as question_answering
@@ -145,9 +147,9 @@ class Scripted(ClassificationTask):
   def evaluate(self, run):
     if run.step == self.killed_at:
       raise KeyboardInterrupt
-    return {"accuracy": self.scores[run.step], "loss": 1.0}
+    return Evaluation(run.step, {"accuracy": self.scores[run.step], "loss": 1.0})
 
-  def show_evaluation(self, run):
+  def show_evaluation(self, run, evaluation):
     """There is nothing to show."""
 
 
@@ -187,16 +189,17 @@ def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
     """Gets worse from epoch to epoch."""
 
     def evaluate(self, run):
-      metrics = super().evaluate(run) | {"accuracy": 1.0 - run.step / 100}
-      seen.append((run.step, metrics, dict(self._predictions)))
-      return metrics
+      evaluation = super().evaluate(run)
+      seen.append(dataclasses.replace(evaluation, metrics=evaluation.metrics | {"accuracy": 1.0 - run.step / 100}))
+      return seen[-1]
 
-    def write_evaluation(self, run, metrics):
-      assert (run.weights_step, metrics, self._predictions) == seen[0]
-      super().write_evaluation(run, metrics)
+    def write_evaluation(self, run, evaluation):
+      assert run.weights_step == 5 and evaluation is seen[0]
+      super().write_evaluation(run, evaluation)
 
-  assert driver.run(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True)) == 0
-  assert [step for step, *_ in seen] == [5, 10]
+  outcome = driver.start(Declining, fine_tuning(folder, tmp_path / "out", do_eval=True))
+  assert [one.step for one in seen] == [5, 10]
+  assert outcome.evaluation is seen[0] and outcome.test_metrics is None
   assert json_files.read(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
 
 

@@ -3,23 +3,23 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.tasks.classification.results import write_eval_results, write_predictions, write_test_results
+from bert_tf.tasks.classification.results import write_predictions, write_test_results
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation
 
 PROBABILITIES = np.array([[0.9, 0.1], [1 / 3, 2 / 3]], np.float32)
 
 
 def test_eval_results_have_the_keys_of_the_original(tmp_path):
-  metrics = {"accuracy": np.float32(0.75), "loss": np.float64(1 / 3), "f1": 0.8}
-  written = write_eval_results(str(tmp_path), 343, metrics)
+  loss = np.float64(1 / 3)
+  evaluation = Evaluation(343, {"accuracy": np.float32(0.75), "loss": loss, "f1": 0.8})
+  table = write_eval_results(str(tmp_path), evaluation, 20, "eval_", {"loss": loss})
   assert (tmp_path / "eval_results.txt").read_text() == (
     "eval_accuracy = 0.75\neval_f1 = 0.8\neval_loss = 0.3333333333333333\nglobal_step = 343\n"
     "loss = 0.3333333333333333\n")
-  read = json.loads((tmp_path / "eval_results.json").read_text())
-  assert read == {"global_step": 343, **written}
-
-
-def test_eval_results_without_a_loss(tmp_path):
-  assert write_eval_results(str(tmp_path), 1, {"pearson": 0.5}) == {"eval_pearson": 0.5}
+  assert json.loads((tmp_path / "eval_results.json").read_text()) == {
+      "eval_accuracy": 0.75, "eval_f1": 0.8, "eval_loss": 1 / 3, "global_step": 343, "loss": 1 / 3}
+  assert table.splitlines()[0].startswith("evaluation on 20 examples (") and table.count("loss") == 1
 
 
 def test_probabilities_are_a_line_an_example(tmp_path):

@@ -1,4 +1,4 @@
-"""Runs that predict the same for every example say so, whatever the task."""
+"""Evaluations are values; runs that predict the same for every example say so, whatever the task."""
 
 import math
 import types
@@ -9,11 +9,10 @@ import tensorflow as tf
 from bert_tf.common import json_files
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.task import ClassificationTask
-from bert_tf.tasks.degenerate import Predicted, constant_sets, describe_degenerate
-from bert_tf.tasks.eval_results import add_degenerate, write_eval_results
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.question_answering.results import Answered
 from bert_tf.tasks.question_answering.settings import SquadSettings
-from bert_tf.tasks.question_answering.task import SquadTask
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 from tests.bert_tf.tasks.test_run import fine_tuning
 
@@ -30,29 +29,23 @@ from tests.bert_tf.tasks.test_run import fine_tuning
     (Predicted([math.nan, 1.0]), False)])
 def test_constant_predictions(predicted, constant):
   assert predicted.is_constant is constant
-  assert bool(constant_sets({"dev": predicted})) is constant
+  assert bool(Evaluation(1, {}, {"dev": predicted}).degenerate) is constant
 
 
 def test_the_line_names_the_set_and_the_prediction():
   sets = {"dev_matched": Predicted(["yes"] * 1200, what="questions"), "dev_mismatched": Predicted([1, 2])}
-  assert constant_sets(sets) == ["all 1,200 questions of dev_matched are predicted as 'yes'"]
+  assert Evaluation(1, {}, sets).degenerate.startswith(
+      "DEGENERATE: all 1,200 questions of dev_matched are predicted as 'yes': the run has learnt nothing")
 
 
-def test_a_task_that_only_tells_that_it_is_degenerate_is_warned_of_too():
-  task = types.SimpleNamespace(is_degenerate=lambda: True, predictions=dict)
-  assert describe_degenerate(task).startswith("DEGENERATE: every example is predicted as the same: ")
-  assert describe_degenerate(types.SimpleNamespace(is_degenerate=lambda: False)) is None
-
-
-def test_the_results_of_the_same_step_are_marked(tmp_path):
-  add_degenerate(str(tmp_path), 3, "all the same")
-  assert not list(tmp_path.iterdir())
-  write_eval_results(str(tmp_path), 3, {"accuracy": 0.5})
+def test_the_results_say_so(tmp_path):
   path = str(tmp_path / "eval_results.json")
-  add_degenerate(str(tmp_path), 4, "all the same")
+  write_eval_results(str(tmp_path), Evaluation(3, {"accuracy": 0.5}), 10)
   assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3}
-  add_degenerate(str(tmp_path), 3, "all the same")
-  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3, "degenerate": "all the same"}
+  constant = Evaluation(3, {"accuracy": 0.5}, {"dev": Predicted([1, 1])})
+  write_eval_results(str(tmp_path), constant, 2)
+  assert json_files.read(path) == {"accuracy": 0.5, "global_step": 3, "degenerate": constant.degenerate}
+  assert "degenerate" not in (tmp_path / "eval_results.txt").read_text()
 
 
 class Collapsed(ClassificationTask):
@@ -90,11 +83,13 @@ def answered(starts, right) -> Answered:
 
 
 @pytest.mark.parametrize("starts, right, said", [
-    ([None, None, None], [3, None, 0], ["all 3 questions of dev.json are predicted as 'no answer'"]),
-    ([0, 0, 0], [3, None, 0], ["all 3 questions of dev.json are predicted as 'what begins at character 0'"]),
-    ([None, None, None], [None, None, None], []),
-    ([0, 7, None], [3, None, 0], [])])
+    ([None, None, None], [3, None, 0], "all 3 questions of dev.json are predicted as 'no answer'"),
+    ([0, 0, 0], [3, None, 0], "all 3 questions of dev.json are predicted as 'what begins at character 0'"),
+    ([None, None, None], [None, None, None], None),
+    ([0, 7, None], [3, None, 0], None)])
 def test_questions_that_all_get_one_answer(starts, right, said):
-  task = types.SimpleNamespace(_answered=answered(starts, right))
-  assert constant_sets(SquadTask.predictions(task)) == said
-  assert SquadTask.predictions(types.SimpleNamespace(_answered=None)) == {}
+  evaluation = answered(starts, right).evaluation(step=1)
+  if said is None:
+    assert evaluation.degenerate is None
+  else:
+    assert evaluation.degenerate.startswith(f"DEGENERATE: {said}: ")
