@@ -1,5 +1,6 @@
 """The paths that documentation and docstrings name exist."""
 
+import ast
 import pathlib
 import re
 
@@ -53,3 +54,26 @@ def test_docstrings_and_comments_name_files_that_exist():
 def _missing(path: pathlib.Path) -> list[str]:
   named = {first or second for first, second in _NAMED.findall(path.read_text("utf-8"))}
   return sorted(name for name in named if not (_PROJECT / name).exists() and not list(_PROJECT.glob(f"{name}.py")))
+
+
+def test_a_tokens_way_can_be_followed():
+  """Every file of the section is imported by one that is named before it; commands are where a way begins."""
+  page = (_PROJECT / "docs/architecture.md").read_text("utf-8")
+  section = re.search(r"^## A token's way\n(.*?)^## ", page, re.M | re.S)[1]
+  named = re.findall(r"`([\w/]+\.py)`", section)
+  assert len(named) > 25 and len(set(named)) == len(named)
+  reached: set[str] = set()
+  for name in named:
+    assert name in reached or name.rpartition("/")[2].startswith(("run_", "create_")), name
+    reached |= _imported(_PROJECT / name)
+
+
+def _imported(path: pathlib.Path) -> set[str]:
+  """Files of the project that a file imports or, as "module:function", has imported later."""
+  modules: set[str] = set()
+  for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    if isinstance(node, ast.ImportFrom):
+      modules |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
+      modules.add(node.value.partition(":")[0])
+  return {f"{module.replace('.', '/')}.py" for module in modules}
