@@ -19,6 +19,7 @@ from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import LARGEST_INT64, Options, option
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
+from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
@@ -179,7 +180,7 @@ class PretrainingDataOptions(TextOptions):
       count = int(sharded[2])
       if not 1 <= count <= _MOST_SHARDS:
         raise UserError(f"--output_file={name}: the number of shards must be between 1 and {_MOST_SHARDS}")
-      paths += [f"{sharded[1]}-{shard:05d}-of-{count:05d}" for shard in range(count)]
+      paths += shard_names(sharded[1], count)
     if not paths:
       raise UserError("--output_file names no file")
     if len(paths) > _MOST_SHARDS:
@@ -190,7 +191,7 @@ class PretrainingDataOptions(TextOptions):
                         f"{os.path.join(path, 'records.tfrecord')}")
     if len({os.path.realpath(path) for path in paths}) < len(paths):
       raise UserError(f"--output_file={self.output_file}: the same file is named twice")
-    return paths, re.sub(r"@\d+$", "", names[0]) + ".stats.json"
+    return paths, re.sub(r"@\d+$", "", names[0]) + STATISTICS_SUFFIX
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import Picture
+from data_gen.pretraining.record_files import STATISTICS_SUFFIX
 from data_gen.pretraining.records import read_examples, split_row
 
-_STATISTICS = ".stats.json"
 # Of masked tokens, in the order of --masking; how they are drawn in grey.
 _KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch": "//"}, "same": {"facecolor": "0.95"}}
 
@@ -35,7 +35,7 @@ def records(options: PlotOptions) -> list[Picture]:
     if flags.get("script") == "run_pretraining.py":
       paths = _there(flags.get("flags", {}).get("input_file") or "")
       break
-  statistics = [path for path in paths if path.endswith(_STATISTICS)]
+  statistics = [path for path in paths if path.endswith(STATISTICS_SUFFIX)]
   readable = [path for path in paths if path not in statistics]
   for path in statistics:
     readable += [shard for shard in _shards(path) if files.exists(shard)]
@@ -53,7 +53,7 @@ def _there(patterns: str) -> list[str]:
     return files.expand_patterns(patterns, "input_file")
   except UserError:
     names = dict.fromkeys(re.sub(r"-[\d*?]+-of-.*$", "", pattern.strip()) for pattern in patterns.split(","))
-    return [path for name in names if name for path in files.glob_files(f"{name}{_STATISTICS}")]
+    return [path for name in names if name for path in files.glob_files(f"{name}{STATISTICS_SUFFIX}")]
 
 
 def _shards(statistics: str) -> list[str]:

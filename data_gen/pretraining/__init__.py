@@ -7,6 +7,7 @@
     external_shuffle.py  runs and buckets: one random order of more instances than fit into memory
     masking.py           which tokens are hidden, and by what
     records.py           the schema of the records: written and read
+    record_files.py      names of shards and statistics; the files of a pattern
     tfrecord.py          the files they are in
     work_directory.py    what makes the job resumable
     statistics.py        counts, shares, warnings

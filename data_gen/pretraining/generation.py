@@ -36,7 +36,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
 from bert_tf.common.progress import Progress
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
+from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -70,7 +70,9 @@ def run(options: PretrainingDataOptions) -> None:
         f"{job['text_bytes'] / 1e6 / max(job['seconds'], 1e-9):,.2f} MB/s with {job['num_workers']} workers, "
         f"{job['peak_mib_per_worker']} MiB each at most")
   print(f"wrote {len(output_files)} file{'s' if len(output_files) > 1 else ''} and {stats_file}")
-  for warning in result["warnings"]:
+  earlier = [f"{pattern} is of an earlier run: a pattern that matches both sets is refused, remove the one that is not "
+             "needed" for pattern in record_files.earlier_sets(output_files)]
+  for warning in [*result["warnings"], *earlier]:
     print(f"warning: {warning}", file=sys.stderr)
 
 

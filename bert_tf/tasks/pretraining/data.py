@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, gzipped
+from bert_tf.common import gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
 from data_gen.pretraining import records, tfrecord
+from data_gen.pretraining.record_files import find_records
 from data_gen.pretraining.schema import Schema
 from modeling.config import BertConfig
 
@@ -74,7 +75,7 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
       of a larger vocabulary.
   """
   config.check_sequence_length(max_seq_length, "--max_seq_length")
-  paths = files.expand_patterns(patterns, flag)
+  paths = find_records(patterns, flag)
   facts = [records.inspect_first_record(path) for path in paths]
   first = facts[0].schema
   schema = dataclasses.replace(first, max_seq_length=max_seq_length,

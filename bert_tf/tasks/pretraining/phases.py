@@ -18,6 +18,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import BatchSizes
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
+from data_gen.pretraining.record_files import find_records
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 
@@ -107,7 +108,7 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
 
 def _complete(options: PretrainingOptions) -> PretrainingOptions:
   """The predictions of a phase's records, and those files of --eval_file that are of its length."""
-  paths = files.expand_patterns(options.input_file, "phases")
+  paths = find_records(options.input_file, "phases")
   found = records.inspect_first_record(paths[0]).schema
   if found.max_seq_length != options.max_seq_length:
     raise UserError(f"--phases: the first record of {paths[0]} was made with max_seq_length={found.max_seq_length}, "
@@ -115,7 +116,7 @@ def _complete(options: PretrainingOptions) -> PretrainingOptions:
   predictions = found.max_predictions_per_seq or math.ceil(options.max_seq_length * options.masked_lm_prob) + 1
   eval_file = None
   if options.eval_file:
-    paths = [path for path in files.expand_patterns(options.eval_file, "eval_file")
+    paths = [path for path in find_records(options.eval_file, "eval_file")
              if records.inspect_first_record(path).schema.max_seq_length == options.max_seq_length]
     if not paths:
       raise UserError(f"--eval_file has no records of {options.max_seq_length} tokens: each phase is evaluated on "

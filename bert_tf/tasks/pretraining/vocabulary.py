@@ -11,7 +11,6 @@ import collections
 import dataclasses
 import itertools
 import os
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,6 +20,7 @@ from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining import records
+from data_gen.pretraining.record_files import STATISTICS_SUFFIX, set_name
 from data_gen.tokenization.tokenizer_config import short
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import WordPiece
@@ -28,7 +28,6 @@ from modeling.checkpoints.companion_files import VOCAB_FILE, Checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.config import BertConfig
 
-_STATS_SUFFIX = ".stats.json"
 # Of records without a note: how many are decoded, and of how many files at most.
 _SAMPLE, _SAMPLE_FILES = 256, 8
 # Shares beyond which a vocabulary is hardly that of the records; in their own one they are 0 but for [UNK].
@@ -127,12 +126,11 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
 
 def _stats_file(path: str) -> str | None:
   """The statistics that a record file belongs to: by its name, else those of its directory that list it."""
-  name = re.sub(r"-\d{5}-of-\d{5}$", "", path)
-  for candidate in dict.fromkeys((f"{path}{_STATS_SUFFIX}", f"{name}{_STATS_SUFFIX}")):
+  for candidate in dict.fromkeys((f"{path}{STATISTICS_SUFFIX}", f"{set_name(path)}{STATISTICS_SUFFIX}")):
     if files.is_file(candidate):
       return candidate
   # The second and further names of a list stand in the statistics of the first.
-  for candidate in files.glob_files(f"{files.escape_pattern(files.parent_directory(path))}/*{_STATS_SUFFIX}"):
+  for candidate in files.glob_files(f"{files.escape_pattern(files.parent_directory(path))}/*{STATISTICS_SUFFIX}"):
     shards = json_files.read_object(candidate).get("shards")
     if isinstance(shards, list) and any(
         isinstance(shard, dict) and shard.get("file") == os.path.basename(path) for shard in shards):

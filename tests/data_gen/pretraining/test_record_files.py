@@ -1,0 +1,42 @@
+"""Which files a pattern of records means: never their statistics, never two sets."""
+
+import pytest
+
+from bert_tf.common.errors import UserError
+from data_gen.pretraining.record_files import earlier_sets, find_records, set_name, shard_names
+
+
+def _touch(folder, *names):
+  for name in names:
+    (folder / name).write_text("")
+
+
+@pytest.mark.parametrize("pattern", [
+    "train*", "train.tfrecord*", "train.tfrecord*of*", "train.tfrecord-00000-of-00002,train*"])
+def test_statistics_are_no_records_whatever_the_pattern(tmp_path, pattern):
+  names = shard_names("train.tfrecord", 2)
+  _touch(tmp_path, *names, "train.tfrecord.stats.json")
+  patterns = ",".join(str(tmp_path / one) for one in pattern.split(","))
+  assert find_records(patterns, "input_file") == [str(tmp_path / name) for name in names]
+
+
+def test_statistics_alone_are_refused(tmp_path):
+  _touch(tmp_path, "a.stats.json")
+  with pytest.raises(UserError, match="--input_file: .*a.stats.json holds statistics of records, none itself"):
+    find_records(str(tmp_path / "a*"), "input_file")
+
+
+def test_two_sets_of_a_name_are_refused(tmp_path):
+  _touch(tmp_path, *shard_names("t", 4), *shard_names("t", 2), *shard_names("u", 3))
+  with pytest.raises(UserError, match=r"matches files of two sets, .*/t-\*-of-0000[24] and .*/t-\*-of-0000[24]: name"):
+    find_records(str(tmp_path / "t*of*"), "input_file")
+  assert len(find_records(f"{tmp_path}/t*of-00004,{tmp_path}/u*", "input_file")) == 7
+
+
+def test_sets_that_an_earlier_run_left(tmp_path):
+  new = [str(tmp_path / name) for name in shard_names("t[1]", 2)]
+  _touch(tmp_path, *shard_names("t[1]", 2), *shard_names("t[1]", 4), "t[1]", "t[1]-00000-of-00009.bak",
+         "t1-00000-of-00007")
+  assert earlier_sets(new) == [f"{tmp_path}/t[1]-*-of-00004", f"{tmp_path}/t[1]"]
+  assert earlier_sets([f"{tmp_path}/t1"]) == [f"{tmp_path}/t1-*-of-00007"]
+  assert set_name("a/b-00001-of-00002") == "a/b" and set_name("a/b.tfrecord") == "a/b.tfrecord"
