@@ -3,6 +3,7 @@
 Input: ids [B, S], or a dict or list of them; output: a dict of what every layer gives, [B, S, H], and [B, H].
 """
 
+import difflib
 from collections.abc import Mapping
 
 import keras
@@ -20,6 +21,11 @@ from modeling.saving import Checkpointed, Configured, register
 
 # Keys of a dict of features that the encoder reads; in a list the first three come in this order.
 INPUTS = ("input_ids", "input_mask", "segment_ids", "position_ids", "sequence_ids")
+# What Hugging Face and the Model Garden call them.
+_OTHER_NAMES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids", "input_word_ids": "input_ids",
+                "input_type_ids": "segment_ids"}
+# How alike a key must be to one of these names to be a misspelt one, from 0 to 1.
+_MISSPELT = 0.85
 
 
 @register
@@ -154,14 +160,19 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     if not self.built:
       self.build()
 
+  def __call__(self, *args, **kwargs):
+    """As `call`; Hugging Face's and the Model Garden's names of the inputs are understood, too."""
+    return super().__call__(*args, **_with_our_names(kwargs))
+
   def call(self, input_ids, input_mask=None, segment_ids=None, *, position_ids=None, causal: bool | None = None,
            sequence_ids=None, dropout: DropoutStream | None = None, training: bool | None = None,
            return_attention_probabilities: bool = False) -> dict:
     """Encodes a batch.
 
     Args:
-      input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, other keys are ignored; or a
-        list of `input_ids` and, as far as given, `input_mask` and `segment_ids`.
+      input_ids: int [B, S]; or a dict of the tensors by the names of these arguments, or by those of Hugging Face
+        (`attention_mask`, `token_type_ids`) or the Model Garden (`input_word_ids`, `input_type_ids`), other keys are
+        ignored; or a list of `input_ids` and, as far as given, `input_mask` and `segment_ids`.
       input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
       segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
       position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
@@ -178,7 +189,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       tuple of [B, N, S, S] for each layer: how much position i (axis 2) attends to position j (axis 3), before dropout.
 
     Raises:
-      UserError: S is known and larger than the position table, or there are no input ids.
+      UserError: S is known and larger than the position table, there are no input ids, or a key of a dict is nearly
+        the name of an input.
     """
     inputs = encoder_inputs(input_ids, input_mask=input_mask, segment_ids=segment_ids, position_ids=position_ids,
                             sequence_ids=sequence_ids)
@@ -258,10 +270,10 @@ def encoder_inputs(input_ids, **others) -> dict:
     others: the other arguments of it; those that are not None win over what a dict or list holds.
 
   Raises:
-    UserError: there are no input ids.
+    UserError: there are no input ids, or see `known_inputs`.
   """
   if isinstance(input_ids, Mapping):
-    given = {name: input_ids[name] for name in INPUTS if name in input_ids}
+    given = known_inputs(input_ids)
   elif isinstance(input_ids, (list, tuple)):
     given = dict(zip(INPUTS, input_ids, strict=False))
   else:
@@ -270,6 +282,30 @@ def encoder_inputs(input_ids, **others) -> dict:
   if given.get("input_ids") is None:
     raise UserError("the encoder needs \"input_ids\": give them as a tensor, as the first of a list or in a dict")
   return {name: _as_integers(given.get(name)) if name != "input_mask" else given.get(name) for name in INPUTS}
+
+
+def known_inputs(features: Mapping) -> dict:
+  """The inputs of the encoder among features, by the names in `INPUTS`; other keys are ignored.
+
+  Raises:
+    UserError: an input is there under two names, or a key is nearly the name of one.
+  """
+  found = {name: value for name, value in _with_our_names(features).items() if name in INPUTS}
+  names = (*INPUTS, *_OTHER_NAMES)
+  for key in features:
+    if key not in names and (near := difflib.get_close_matches(str(key), names, 1, _MISSPELT)):
+      raise UserError(f"{key!r} is no input of the encoder: did you mean {near[0]!r}?")
+  return found
+
+
+def _with_our_names(features: Mapping) -> dict:
+  renamed: dict = {}
+  for key, value in features.items():
+    name = _OTHER_NAMES.get(key, key)
+    if name in renamed:
+      raise UserError(f"{key!r} and another key both are the encoder's {name!r}: give one of them")
+    renamed[name] = value
+  return renamed
 
 
 def _as_integers(ids):

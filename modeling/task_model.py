@@ -14,7 +14,7 @@ from bert_tf.common.errors import UserError
 from modeling.bilstm import BiLstm
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
-from modeling.encoder import INPUTS, BertEncoder, encoder_inputs
+from modeling.encoder import BertEncoder, encoder_inputs, known_inputs
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured
@@ -81,14 +81,14 @@ class BertTaskModel(Checkpointed, keras.Model):
     """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
 
     Args:
-      features: a dict of the encoder's inputs, other keys are ignored; or whatever else the encoder takes.
+      features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the encoder takes.
       dropout, training: as there.
 
     Raises:
       UserError: several sequences are packed in a row, which a BiLSTM would read as one.
     """
     if isinstance(features, Mapping):
-      features = {name: features[name] for name in INPUTS if name in features}
+      features = known_inputs(features)
     outputs = self.encoder(features, dropout=dropout, training=training)
     if self.bilstm is None:
       return outputs

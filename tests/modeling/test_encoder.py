@@ -1,3 +1,5 @@
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -46,6 +48,32 @@ def test_rows_of_padding_only_stay_finite_and_near_the_original(golden, golden_e
   outputs = golden_encoder(expected["input_ids"], expected["input_mask"], segments)
   np.testing.assert_allclose(outputs["sequence_output"][0], expected["sequence_output"][0], rtol=0, atol=2e-5)
   np.testing.assert_allclose(outputs["sequence_output"], expected["sequence_output"], rtol=0, atol=3e-3)
+
+
+@pytest.mark.parametrize("names", [
+    ("input_ids", "attention_mask", "token_type_ids"), ("input_word_ids", "input_mask", "input_type_ids")])
+def test_inputs_under_the_names_of_others(small, names):
+  tokens = ids(1, 3, LENGTH)
+  values = (tokens, (np.arange(LENGTH) < [[4], [LENGTH], [7]]).astype(np.int32), tokens % 2)
+  expected = small(*values)["sequence_output"]
+  given_by_name = dict(zip(names, values, strict=True))
+  np.testing.assert_array_equal(small({**given_by_name, "labels": tokens})["sequence_output"], expected)
+  np.testing.assert_array_equal(small(**given_by_name)["sequence_output"], expected)
+  model = BertForQuestionAnswering(SMALL, encoder=small)
+  ours = model(dict(zip(("input_ids", "input_mask", "segment_ids"), values, strict=True)))
+  for one, other in zip(tf.nest.flatten(model(given_by_name)), tf.nest.flatten(ours), strict=True):
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("features, message", [
+    ({"input_ids": 0, "attention_masks": 0},
+     "'attention_masks' is no input of the encoder: did you mean 'attention_mask'?"),
+    ({"input_ids": 0, "segments_ids": 0}, "did you mean 'segment_ids'?"),
+    ({"input_ids": 0, "input_mask": 0, "attention_mask": 0}, "both are the encoder's 'input_mask'"),
+])
+def test_misspelt_and_doubled_names_are_refused(small, features, message):
+  with pytest.raises(UserError, match=re.escape(message)):
+    small({name: ids(1, 2, 4) for name in features})
 
 
 @settings(max_examples=15, deadline=None)
