@@ -12,9 +12,9 @@ from keras import ops
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import example_weights, weighted_sums
+from modeling.losses import HeadLoss, TokenLoss, example_weights
 from modeling.portions import sums_in_portions
-from modeling.pretraining import BertForPreTraining, next_sentence_sums, sentence_labels, sentence_weights
+from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, fit_batch
 from modeling.saving import register
 
 # Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual vocabulary, enough for
@@ -30,7 +30,6 @@ class BertForCausalLm(BertForPreTraining):
     UserError: the configuration is of a bidirectional model, whose positions would see what they predict.
   """
 
-  loss_parts = ("next_token", "next_sentence")
   _predicts_next_token = True
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -64,30 +63,27 @@ class BertForCausalLm(BertForPreTraining):
   @staticmethod
   def fit_batch(features: dict) -> tuple[dict, dict, dict]:
     """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
-    features = restore_tokens(features)
-    labels, token_weights = next_tokens(features)
-    return (features, {"next_token": labels, "next_sentence": sentence_labels(features)},
-            {"next_token": token_weights, "next_sentence": sentence_weights(features)})
+    return fit_batch(restore_tokens(features), (NEXT_TOKEN, NEXT_SENTENCE))
+
+  @property
+  def head_losses(self) -> tuple[HeadLoss, ...]:
+    return NEXT_TOKEN, NEXT_SENTENCE
 
   def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
-    """What the losses and metrics of a batch add up to; needs Keras' TensorFlow backend.
+    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow backend.
 
     Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
     are computed at once, so that nothing of it is kept for later.
 
     Args:
-      features: as for `pretraining_sums`, and the inputs of the encoder.
+      features: as for `fit_batch`.
       dropout: as in `BertEncoder.call`.
-
-    Returns:
-      float32 scalars "next_token_loss_sum" (nats), "next_token_count", "next_token_correct", and the same three of
-      "next_sentence".
     """
     features = restore_tokens(features)
     labels, weights = next_tokens(features)
     outputs = self.encode_sequences(features, dropout)
     token_sums = self._next_token_sums(outputs["sequence_output"], labels, weights, with_gradients=dropout is not None)
-    return {**token_sums, **next_sentence_sums(self.next_sentence(outputs["pooled_output"]), features)}
+    return {**token_sums, **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features)}
 
   def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
     """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
@@ -109,19 +105,13 @@ class BertForCausalLm(BertForPreTraining):
     x = head.transform(tf.gather(tf.reshape(sequence_output, [-1, self.config.hidden_size]), order))
 
     def sums(x, labels, weights, *parameters):
-      found = weighted_sums("next_token", head.project(x, *parameters), labels, weights)
+      found = NEXT_TOKEN.sums_of_rows(head.project(x, *parameters), labels, weights)
       return tuple(found[name] for name in names)
 
     parameters = tuple(tf.convert_to_tensor(variable.value) for variable in (
         self.encoder.embeddings.word_embeddings, head.output_bias))
     return dict(zip(names, sums_in_portions(sums, len(names), x, (tf.gather(labels, order), weights), parameters, size,
                                             count, with_gradients), strict=True))
-
-
-def causal_lm_counts(features: dict) -> dict:
-  """The denominators of the loss, "next_token_count" and "next_sentence_count", from the features alone."""
-  return {"next_token_count": ops.sum(next_tokens(features)[1]),
-          "next_sentence_count": ops.sum(sentence_weights(features))}
 
 
 def restore_tokens(features: dict) -> dict:
@@ -147,7 +137,7 @@ def next_tokens(features: dict) -> tuple:
 
   Args:
     features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and "is_real_example", as in
-      `BertEncoder.call` and `pretraining_sums`.
+      `BertEncoder.call` and `BertForPreTraining.fit_batch`.
 
   Returns:
     int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence follows, else 0: at the
@@ -163,3 +153,7 @@ def next_tokens(features: dict) -> tuple:
     follows = ops.logical_and(follows, ops.equal(sequences[:, :-1], sequences[:, 1:]))
   weights = ops.cast(follows, "float32") * example_weights(features)[:, None]
   return ops.pad(ids[:, 1:], ((0, 0), (0, 1))), ops.pad(weights, ((0, 0), (0, 1)))
+
+
+NEXT_TOKEN = TokenLoss("next_token", labels=lambda features: next_tokens(restore_tokens(features))[0],
+                       weights=lambda features: next_tokens(features)[1])

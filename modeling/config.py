@@ -49,7 +49,7 @@ class BertConfig:
       last token, as the first one sees nothing but itself. "is_decoder" in JSON, as Hugging Face calls it; written
       only if true.
     bilstm_units: U, of each direction of a BiLSTM between encoder and head, of fine-tuned models; 0 for none.
-    extra: what else the file held. Kept and written back, never read.
+    extra: what else the file held, kept and written back; "problem_type" chooses the loss of a classifier.
 
   Raises:
     UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside [0, 0.99], an unknown

@@ -1,14 +1,22 @@
-"""Cross-entropy, and the sums over examples that losses and metrics of our own training loop are made of.
+"""Losses and metrics of heads, each declared once: sums of a training step, Keras' losses, scores of an evaluation.
 
-`CrossEntropy` and `Accuracy` are the same for `compile` and `fit`.
+`CrossEntropy` and `Accuracy` are what `compile` and `fit` take of it.
 """
 
-from collections.abc import Mapping
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
 
 import keras
+import numpy as np
 from keras import ops
 
 from modeling.saving import register
+
+# Where there is nothing to divide by (the original adds 1e-5 to every count).
+SMALLEST_COUNT = 1e-5
+# The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
+_LARGEST_EXPONENT = 700.0
 
 
 def softmax_cross_entropy(logits, labels):
@@ -41,30 +49,208 @@ def loss_weights(features: dict):
   return weights * features["loss_weight"] if "loss_weight" in features else weights
 
 
-def weighted_sums(name: str, logits, labels, weights, parts: Mapping | None = None) -> dict:
-  """What the loss and the accuracy of a classification add up to.
+@dataclasses.dataclass(frozen=True)
+class HeadLoss:
+  """Loss and metrics of a head, declared once.
 
-  Args:
-    name: of the loss.
-    logits: float32 [R, C].
-    labels: int [R].
-    weights: float32 [R].
-    parts: name → weights float32 [R], of parts of the rows whose accuracy is asked for by itself; None for none.
+  From it follow the sums and counts of a training step, the defaults of `compile`, the labels and weights of `fit`,
+  and the scores of an evaluation. The loss is a ratio of sums, <name>_loss_sum / <name>_count, so that batches,
+  replicas and hosts of different numbers of examples add up exactly.
 
-  Returns:
-    float32 scalars "<name>_loss_sum" (nats), "<name>_count", "<name>_correct", and the last two for each part.
+  Attributes:
+    name: begins the names of the sums.
+    labels: features → labels [...]; each is a row, of R in all.
+    weights: features → float32 [...], 0 for the rows that do not count, such as padding examples.
+    loss_weights: the same for the loss, where some rows count more than others; None where it is the same.
+    parts: name → weights, features → float32 [...], of rows whose metrics are counted by themselves, too.
   """
-  losses, predictions = softmax_cross_entropy(logits, labels)
-  correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
-  sums = {}
-  for part, part_weights in (parts or {}).items():
-    sums |= {f"{part}_count": ops.sum(part_weights), f"{part}_correct": ops.sum(part_weights * correct)}
-  return {
-      **sums,
-      f"{name}_loss_sum": ops.sum(weights * losses),
-      f"{name}_count": ops.sum(weights),
-      f"{name}_correct": ops.sum(weights * correct),
-  }
+
+  name: str
+  labels: Callable[[dict], object] = lambda features: features["label_ids"]
+  weights: Callable[[dict], object] = example_weights
+  loss_weights: Callable[[dict], object] | None = None
+  parts: Mapping[str, Callable[[dict], object]] = dataclasses.field(default_factory=dict)
+
+  def measure(self, logits, labels) -> tuple:
+    """Scores every row.
+
+    Args:
+      logits: float32, the outputs of the head.
+      labels: as `labels` gives them.
+
+    Returns:
+      the losses, float32 [R], and what else is added up: name → float32 [R].
+    """
+    raise NotImplementedError
+
+  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
+    """The metrics beside the loss, from sums over so many rows; `sums` has the names of `measure`."""
+    raise NotImplementedError
+
+  def compile_defaults(self) -> dict:
+    """The loss and the metrics as `keras.Model.compile` takes them."""
+    raise NotImplementedError
+
+  def fit_batch(self, features: dict) -> tuple:
+    """(inputs, labels, weights) as `fit` takes them."""
+    return features, self.labels(features), self.weights(features)
+
+  def counts(self, features: dict) -> dict:
+    """"<name>_count", float32 []: what the loss is divided by, known before the model has run."""
+    return {f"{self.name}_count": ops.sum((self.loss_weights or self.weights)(features))}
+
+  def sums(self, logits, features: dict) -> dict:
+    """Adds up the loss and the metrics of a batch.
+
+    Args:
+      logits: float32, the outputs of the head.
+      features: with the labels, and optionally "is_real_example" [B], 0 for padding examples.
+
+    Returns:
+      float32 scalars "<name>_loss_sum", "<name>_count", and what the metrics are made of.
+    """
+    counted = None if self.loss_weights is None else self.loss_weights(features)
+    parts = {part: weights(features) for part, weights in self.parts.items()}
+    return self.sums_of_rows(logits, self.labels(features), self.weights(features), counted, parts)
+
+  def sums_of_rows(self, logits, labels, weights, loss_weights=None, parts: Mapping | None = None) -> dict:
+    """The same of labels and weights in place of features."""
+    losses, measured = self.measure(logits, labels)
+    weights = ops.reshape(weights, (-1,))
+    sums = {}
+    for part, values in (parts or {}).items():
+      values = ops.reshape(values, (-1,))
+      sums |= {f"{part}_count": ops.sum(values)}
+      sums |= {f"{part}_{what}": ops.sum(values * value) for what, value in measured.items()}
+    if loss_weights is None:
+      loss_weights = weights
+    else:
+      sums["examples"] = ops.sum(weights)
+    sums |= {"loss_sum": ops.sum(loss_weights * losses), "count": ops.sum(loss_weights)}
+    sums |= {what: ops.sum(weights * value) for what, value in measured.items()}
+    return {f"{self.name}_{what}": value for what, value in sums.items()}
+
+  def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
+    """"loss" and the metrics, from sums over any number of batches."""
+    own = _without_prefix(sums, self.name)
+    count = max(own["count"], SMALLEST_COUNT)
+    metrics = {"loss": own["loss_sum"] / count, **self.means(own, max(own.get("examples", count), SMALLEST_COUNT))}
+    for part in self.parts:
+      if own[f"{part}_count"] > 0:
+        of_part = _without_prefix(own, part)
+        metrics |= {f"{name}_{part}": value for name, value in self.means(of_part, of_part["count"]).items()}
+    return metrics
+
+  def score(self, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """`metrics` of all examples of a set in memory, which count alike; added up in float64."""
+    losses, measured = self.measure(np.asarray(logits, np.float32), labels)
+    sums = {what: np.sum(ops.convert_to_numpy(values), dtype=np.float64).item()
+            for what, values in {"loss_sum": losses, **measured}.items()}
+    return self.metrics({f"{self.name}_{what}": value for what, value in {**sums, "count": len(losses)}.items()})
+
+
+def _without_prefix(sums: Mapping[str, float], prefix: str) -> dict[str, float]:
+  return {name.removeprefix(f"{prefix}_"): value for name, value in sums.items() if name.startswith(f"{prefix}_")}
+
+
+class ClassLoss(HeadLoss):
+  """Softmax cross-entropy, in nats, and accuracy: one class of C is right. Logits [..., C], labels int [...]."""
+
+  def measure(self, logits, labels) -> tuple:
+    labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
+    losses, predictions = softmax_cross_entropy(ops.reshape(logits, (-1, logits.shape[-1])), labels)
+    return losses, {"correct": ops.cast(ops.equal(predictions, labels), "float32")}
+
+  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
+    return {"accuracy": sums["correct"] / examples}
+
+  def compile_defaults(self) -> dict:
+    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
+
+
+class TokenLoss(ClassLoss):
+  """The same of a language model, which also has a perplexity (table 6 of the paper)."""
+
+  def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
+    metrics = super().metrics(sums)
+    return {**metrics, "perplexity": math.exp(min(metrics["loss"], _LARGEST_EXPONENT))}
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiLabelLoss(HeadLoss):
+  """Binary cross-entropy, in nats, micro F1 and subset accuracy: any of C classes may apply.
+
+  Logits [B, C], labels [B, C] of 0 and 1. The loss of an example is the mean over the classes, as in PyTorch's
+  BCEWithLogitsLoss. A class is predicted where its probability is at least one half.
+
+  Attributes:
+    positive_weights: C numbers, how much it counts that a class applies, against 1 where it does not; None for 1.
+  """
+
+  positive_weights: tuple[float, ...] | None = None
+
+  def measure(self, logits, labels) -> tuple:
+    labels = ops.cast(labels, "float32")
+    # log(1 + exp(-|x|)) is small whatever x is.
+    rest = ops.log1p(ops.exp(-ops.absolute(logits)))
+    missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
+    positive = 1.0 if self.positive_weights is None else ops.convert_to_tensor(self.positive_weights, "float32")
+    losses = labels * missed * positive + (1.0 - labels) * invented
+    predicted = ops.cast(logits >= 0, "float32")
+    # Classes that were predicted and apply, or one of both.
+    return ops.mean(losses, axis=-1), {
+        "exact": ops.cast(ops.all(ops.equal(predicted, labels), axis=-1), "float32"),
+        "correct": ops.sum(predicted * labels, axis=-1), "predicted": ops.sum(predicted, axis=-1),
+        "expected": ops.sum(labels, axis=-1)}
+
+  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
+    both = max(sums["predicted"] + sums["expected"], SMALLEST_COUNT)
+    return {"micro_f1": 2.0 * sums["correct"] / both, "subset_accuracy": sums["exact"] / examples}
+
+  def compile_defaults(self) -> dict:
+    return {"loss": keras.losses.BinaryCrossentropy(from_logits=True, reduction="mean_with_sample_weight"),
+            "weighted_metrics": [keras.metrics.BinaryAccuracy("label_accuracy", threshold=0.0)]}
+
+
+class RegressionLoss(HeadLoss):
+  """Squared and absolute error of a score: logits [B, 1], labels float [B]."""
+
+  def measure(self, logits, labels) -> tuple:
+    errors = logits[:, 0] - ops.cast(labels, "float32")
+    return ops.square(errors), {"absolute_error_sum": ops.absolute(errors)}
+
+  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
+    return {"mean_absolute_error": sums["absolute_error_sum"] / examples}
+
+  def compile_defaults(self) -> dict:
+    return {"loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
+            "weighted_metrics": [keras.metrics.MeanAbsoluteError("mean_absolute_error")]}
+
+
+class SpanLoss(HeadLoss):
+  """The mean of the cross-entropies, in nats, of a start and an end, and how often both are right.
+
+  Logits [B, S] and [B, S], labels int [B] and [B]. As in `compute_loss` of the original's run_squad, padding takes part
+  in the softmax.
+  """
+
+  def measure(self, logits, labels) -> tuple:
+    starts, ends = (ops.cast(one, "int32") for one in labels)
+    start_losses, best_starts = softmax_cross_entropy(logits[0], starts)
+    end_losses, best_ends = softmax_cross_entropy(logits[1], ends)
+    correct = ops.logical_and(ops.equal(best_starts, starts), ops.equal(best_ends, ends))
+    return (start_losses + end_losses) / 2.0, {"correct": ops.cast(correct, "float32")}
+
+  def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
+    return {"accuracy": sums["correct"] / examples}
+
+  def compile_defaults(self) -> dict:
+    return {"loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")], "loss_weights": [0.5, 0.5],
+            "weighted_metrics": [[Accuracy("start_accuracy")], [Accuracy("end_accuracy")]]}
+
+  def fit_batch(self, features: dict) -> tuple:
+    weights = self.weights(features)
+    return features, self.labels(features), (weights, weights)
 
 
 def known_labels(logits, labels, weights=None) -> tuple:
@@ -108,9 +294,9 @@ class CrossEntropy(keras.losses.Loss):
     return weights * softmax_cross_entropy(logits, labels)[0]
 
   def __call__(self, y_true, y_pred, sample_weight=None):
-    y_pred = ops.convert_to_tensor(y_pred)
-    sums = weighted_sums("", *known_labels(y_pred, ops.convert_to_tensor(y_true), sample_weight))
-    return sums["_loss_sum"] / ops.maximum(sums["_count"], 1e-5)
+    logits, labels, weights = known_labels(ops.convert_to_tensor(y_pred), ops.convert_to_tensor(y_true), sample_weight)
+    losses, _ = softmax_cross_entropy(logits, labels)
+    return ops.sum(weights * losses) / ops.maximum(ops.sum(weights), SMALLEST_COUNT)
 
   def get_config(self) -> dict:
     return {"name": self.name}

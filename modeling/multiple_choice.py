@@ -1,4 +1,4 @@
-"""Which of several endings continues a text best (section 4.4 of the paper): the model, its head and its sums.
+"""Which of several endings continues a text best (section 4.4 of the paper): the model, its head and its loss.
 
 Input: ids [B, K, S] of every text with each of its K endings; output: logits [B, K]. Where questions have different
 numbers of choices, nothing is computed for those that are not there.
@@ -13,7 +13,7 @@ from keras import ops
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
-from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
+from modeling.losses import ClassLoss, HeadLoss
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 
@@ -22,6 +22,8 @@ MISSING = -1e9
 # In training the number of sequences is rounded up to one of so many values: the functions that XLA fuses
 # (`modeling/layers.py`) are compiled for each of them.
 _SIZES = 16
+# "label_ids" int [B] are the numbers of the right choices.
+CHOICE = ClassLoss("multiple_choice")
 
 
 @register
@@ -122,30 +124,11 @@ class BertForMultipleChoice(BertTaskModel):
     logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
     return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
 
-  def compile_defaults(self) -> dict:
-    """Cross-entropy over the choices; y int [B] is the number of the right one."""
-    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
+  @property
+  def head_losses(self) -> tuple[HeadLoss, ...]:
+    return (CHOICE,)
 
   @staticmethod
   def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids" as for `multiple_choice_sums`."""
-    return features, features["label_ids"], example_weights(features)
-
-
-def multiple_choice_sums(logits, features: dict) -> dict:
-  """Sums of cross-entropy and correct predictions over a batch.
-
-  Args:
-    logits: float32 [B, K], `MISSING` for choices that do not exist.
-    features: "label_ids" int [B], the right choices, and optionally "is_real_example" [B], 0 for padding examples.
-
-  Returns:
-    float32 scalars "multiple_choice_loss_sum" (nats), "multiple_choice_count", "multiple_choice_correct".
-  """
-  return weighted_sums("multiple_choice", logits, features["label_ids"], example_weights(features))
-
-
-def multiple_choice_metrics(sums: Mapping[str, float]) -> dict[str, float]:
-  """"loss" and "accuracy" from sums over any number of batches."""
-  count = max(sums["multiple_choice_count"], 1e-5)
-  return {"loss": sums["multiple_choice_loss_sum"] / count, "accuracy": sums["multiple_choice_correct"] / count}
+    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids"."""
+    return CHOICE.fit_batch(features)

@@ -1,9 +1,8 @@
-"""Pre-training (section 3.1 of the paper): the model, its two heads, and the sums its loss and metrics are made of.
+"""Pre-training (section 3.1 of the paper): the model, its two heads and their losses.
 
 Input: records of masked sequence pairs; output: logits [B, P, V] and [B, 2].
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
 import keras
@@ -22,12 +21,9 @@ from modeling.layers import (
   matmul_transposed,
   truncated_normal,
 )
-from modeling.losses import Accuracy, CrossEntropy, example_weights, weighted_sums
+from modeling.losses import ClassLoss, HeadLoss, TokenLoss, example_weights
 from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
-
-# The perplexity of a larger loss is written as that of this one: beyond, there is no float for it.
-_LARGEST_EXPONENT = 700.0
 
 
 @register
@@ -112,8 +108,6 @@ class BertForPreTraining(BertTaskModel):
     UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
   """
 
-  # Names of the parts of the loss, for the two heads.
-  loss_parts = ("masked_lm", "next_sentence")
   _predicts_next_token = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -164,120 +158,50 @@ class BertForPreTraining(BertTaskModel):
       outputs["pooled_output"] = self.encoder.pool(gather_positions(outputs["sequence_output"], positions))
     return outputs
 
+  @property
+  def head_losses(self) -> tuple[HeadLoss, ...]:
+    """The paper's loss: mean over the predictions plus mean over the examples."""
+    return MASKED_LM, NEXT_SENTENCE
+
+  def head_logits(self, outputs: dict) -> dict:
+    return {loss.name: outputs[f"{loss.name}_logits"] for loss in self.head_losses}
+
   def compile_defaults(self) -> dict:
-    """The paper's loss: mean over the predictions plus mean over the examples. `fit_batch` gives labels and weights."""
-    return {"loss": {part: CrossEntropy(f"{part}_loss") for part in self.loss_parts},
-            "weighted_metrics": {part: [Accuracy("accuracy")] for part in self.loss_parts}}
+    """The losses and metrics by the names of the heads, as `fit_batch` gives labels and weights."""
+    each = {loss.name: loss.compile_defaults() for loss in self.head_losses}
+    return {argument: {name: defaults[argument] for name, defaults in each.items()}
+            for argument in ("loss", "weighted_metrics")}
 
   def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-    """As in Keras; losses are given by the names in `loss_parts`, for the logits only."""
-    return super().compute_loss(x, y, self._logits(y_pred), sample_weight, training)
+    """As in Keras; losses are given by the names in `head_losses`, for the logits only."""
+    return super().compute_loss(x, y, self.head_logits(y_pred), sample_weight, training)
 
   def compute_metrics(self, x, y, y_pred, sample_weight=None):
-    """As in Keras; metrics are given by the names in `loss_parts`, for the logits only."""
-    return super().compute_metrics(x, y, self._logits(y_pred), sample_weight)
-
-  def _logits(self, outputs: dict) -> dict:
-    return {part: outputs[f"{part}_logits"] for part in self.loss_parts}
+    """As in Keras; metrics are given by the names in `head_losses`, for the logits only."""
+    return super().compute_metrics(x, y, self.head_logits(y_pred), sample_weight)
 
   @staticmethod
   def fit_batch(features: dict) -> tuple[dict, dict, dict]:
     """Records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
 
     Args:
-      features: as for `pretraining_sums`, and the inputs of the model.
+      features: the inputs of the model, "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the
+        prediction is unused), "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for
+        padding examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K].
 
     Returns:
       inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
-    labels = {"masked_lm": features["masked_lm_ids"], "next_sentence": sentence_labels(features)}
-    return features, labels, {"masked_lm": _token_weights(features), "next_sentence": sentence_weights(features)}
+    return fit_batch(features, (MASKED_LM, NEXT_SENTENCE))
 
 
-def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
-  """What the losses and metrics of a batch add up to.
-
-  Sums, not means, so that batches, replicas and hosts of different numbers of predictions add up exactly. The loss of
-  the paper is masked_lm_loss_sum / masked_lm_count + next_sentence_loss_sum / next_sentence_count.
-
-  Args:
-    outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2].
-    features: "masked_lm_ids" int [B, P], "masked_lm_weights" float [B, P] (0 where the prediction is unused),
-      "next_sentence_labels" int [B] or [B, 1], and optionally "is_real_example" [B], 0 for padding
-      examples; of packed rows "next_sentence_labels" int [B, K] and "next_sentence_weights" float [B, K]; with
-      `mask_id` also "input_ids" int [B, S] and "masked_lm_positions" int [B, P].
-    mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
-      paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
-
-  Returns:
-    float32 scalars: "masked_lm_loss_sum" (nats), "masked_lm_count", "masked_lm_correct", "next_sentence_loss_sum",
-    "next_sentence_count", "next_sentence_correct"; with `mask_id` "masked_lm_at_mask_count" and
-    "masked_lm_at_mask_correct".
-  """
-  token_weights = _token_weights(features)
-  token_logits = outputs["masked_lm_logits"]
-  token_logits = ops.reshape(token_logits, (-1, token_logits.shape[-1]))  # [B * P, V]
-  token_labels = ops.reshape(features["masked_lm_ids"], (-1,))
-  parts = {}
-  if mask_id is not None:
-    positions = ops.cast(features["masked_lm_positions"], "int32")
-    visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
-    at_mask = token_weights * ops.cast(ops.equal(visible, mask_id), "float32")
-    parts["masked_lm_at_mask"] = ops.reshape(at_mask, (-1,))
-  return {
-      **weighted_sums("masked_lm", token_logits, token_labels, ops.reshape(token_weights, (-1,)), parts),
-      **next_sentence_sums(outputs["next_sentence_logits"], features),
-  }
+def fit_batch(features: dict, losses: Sequence[HeadLoss]) -> tuple[dict, dict, dict]:
+  """Features, and labels and weights by the names of the losses."""
+  return (features, {loss.name: loss.labels(features) for loss in losses},
+          {loss.name: loss.weights(features) for loss in losses})
 
 
-def next_sentence_sums(logits, features: dict) -> dict:
-  """What loss and accuracy of the next-sentence task add up to.
-
-  Args:
-    logits: float32 [B, 2]; of packed rows [B, K, 2].
-    features: as for `pretraining_sums`.
-  """
-  return weighted_sums("next_sentence", ops.reshape(logits, (-1, 2)), ops.reshape(sentence_labels(features), (-1,)),
-                       ops.reshape(sentence_weights(features), (-1,)))
-
-
-def pretraining_counts(features: dict) -> dict:
-  """The denominators of the loss, from the features alone: known before the network has run.
-
-  Args:
-    features: as for `pretraining_sums`.
-
-  Returns:
-    float32 scalars "masked_lm_count" and "next_sentence_count".
-  """
-  return {"masked_lm_count": ops.sum(_token_weights(features)),
-          "next_sentence_count": ops.sum(sentence_weights(features))}
-
-
-def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[str] = ("masked_lm", "next_sentence")) -> dict:
-  """Means from sums over any number of batches.
-
-  Args:
-    sums: what `pretraining_sums` returned, added up.
-    losses: parts of the loss; the others are not reported.
-
-  Returns:
-    floats: "loss", and for each part "<part>_loss" (nats) and "<part>_accuracy"; of tokens also "<part>_perplexity"
-    (table 6 of the paper); "masked_lm_accuracy_at_mask" where predictions at [MASK] were counted and there were some.
-  """
-  metrics = {}
-  for part in losses:
-    count = max(sums[f"{part}_count"], 1e-5)
-    metrics[f"{part}_loss"] = sums[f"{part}_loss_sum"] / count
-    metrics[f"{part}_accuracy"] = sums[f"{part}_correct"] / count
-    if part != "next_sentence":
-      metrics[f"{part}_perplexity"] = math.exp(min(metrics[f"{part}_loss"], _LARGEST_EXPONENT))
-  if sums.get("masked_lm_at_mask_count", 0) > 0:
-    metrics["masked_lm_accuracy_at_mask"] = sums["masked_lm_at_mask_correct"] / sums["masked_lm_at_mask_count"]
-  return {"loss": sum(metrics[f"{part}_loss"] for part in losses), **metrics}
-
-
-def _token_weights(features: dict):
+def token_weights(features: dict):
   """Of the masked positions, float32 [B, P]."""
   return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
 
@@ -294,3 +218,47 @@ def sentence_labels(features: dict):
   """Of the next-sentence task, int [B]; of packed rows [B, K]."""
   labels = features["next_sentence_labels"]
   return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))
+
+
+def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
+  """The loss of the masked tokens.
+
+  Args:
+    mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
+      paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
+      Features need "input_ids" int [B, S] and "masked_lm_positions" int [B, P] then.
+  """
+  def weights_at_mask(features: dict):
+    positions = ops.cast(features["masked_lm_positions"], "int32")
+    visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
+    return token_weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
+
+  return TokenLoss("masked_lm", labels=lambda features: features["masked_lm_ids"], weights=token_weights,
+                   parts={} if mask_id is None else {"at_mask": weights_at_mask})
+
+
+MASKED_LM = masked_lm_loss()
+NEXT_SENTENCE = ClassLoss("next_sentence", labels=sentence_labels, weights=sentence_weights)
+
+
+def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
+  """Adds up the losses and metrics of a batch, see `HeadLoss.sums`.
+
+  Args:
+    outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2].
+    features: as for `BertForPreTraining.fit_batch`.
+    mask_id: see `masked_lm_loss`.
+  """
+  return {**masked_lm_loss(mask_id).sums(outputs["masked_lm_logits"], features),
+          **NEXT_SENTENCE.sums(outputs["next_sentence_logits"], features)}
+
+
+def pretraining_counts(features: dict) -> dict:
+  """The denominators of the losses, "masked_lm_count" and "next_sentence_count", from the features alone."""
+  return {**MASKED_LM.counts(features), **NEXT_SENTENCE.counts(features)}
+
+
+def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:
+  """"loss", the sum of these losses, and the metrics of each as "<name>_<metric>", from sums over any batches."""
+  metrics = {f"{loss.name}_{metric}": value for loss in losses for metric, value in loss.metrics(sums).items()}
+  return {"loss": sum(metrics[f"{loss.name}_loss"] for loss in losses), **metrics}

@@ -1,7 +1,7 @@
 """What all models have in common: an encoder, the heads on it, and the ways of Keras to train and save them.
 
 `modeling/pretraining.py`, `classification.py`, `question_answering.py`, `multiple_choice.py` and
-`token_classification.py` build on it: each is a model, its head and what its loss sums.
+`token_classification.py` build on it: each is a model, its head and the declaration of its loss.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.encoder import BertEncoder, encoder_inputs, known_inputs
 from modeling.layers import add_bias, matmul_transposed, truncated_normal
+from modeling.losses import HeadLoss
 from modeling.optimizer import BertAdamW
 from modeling.saving import Checkpointed, Configured
 
@@ -61,9 +62,14 @@ class BertTaskModel(Checkpointed, keras.Model):
     """The heads by the names they have in our checkpoints."""
     raise NotImplementedError
 
+  @property
+  def head_losses(self) -> tuple[HeadLoss, ...]:
+    """The declarations of the loss and the metrics of each head that is trained: the loss of the model is their sum."""
+    raise NotImplementedError
+
   def compile_defaults(self) -> dict:
     """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""
-    raise NotImplementedError
+    return self.head_losses[0].compile_defaults()
 
   def build(self, input_shape=None):
     for layer in (*self.heads.values(), *([self.bilstm] if self.bilstm else [])):

@@ -1,18 +1,22 @@
-"""A tag for every token, such as the names of section 5.3 of the paper: the model, its head and its sums.
+"""A tag for every token, such as the names of section 5.3 of the paper: the model, its head and its loss.
 
 Input: ids [B, S]; output: logits [B, S, C].
 """
-
-from collections.abc import Mapping
 
 import keras
 from keras import ops
 
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import Accuracy, CrossEntropy, example_weights, known_labels, weighted_sums
+from modeling.losses import ClassLoss, HeadLoss, example_weights
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead, WithClasses
+
+# "label_ids" int [B, S] are negative where there is no label (padding, all but the first piece of a word).
+TOKENS = ClassLoss(
+    "token_classification", labels=lambda features: ops.maximum(features["label_ids"], 0),
+    weights=lambda features: ops.cast(ops.convert_to_tensor(features["label_ids"]) >= 0, "float32")
+    * example_weights(features)[:, None])
 
 
 @register
@@ -60,39 +64,11 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
                         training=training)
 
-  def compile_defaults(self) -> dict:
-    """Cross-entropy of y int [B, S]; where it is negative the position is ignored."""
-    return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
+  @property
+  def head_losses(self) -> tuple[HeadLoss, ...]:
+    return (TOKENS,)
 
   @staticmethod
   def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features as for `token_classification_sums`."""
-    return features, features["label_ids"], example_weights(features)
-
-
-def token_classification_sums(logits, features: dict) -> dict:
-  """Sums of cross-entropy and correct predictions over the positions of a batch that have a label.
-
-  Args:
-    logits: float32 [B, S, C].
-    features: "label_ids" int [B, S], negative where there is no label (padding, all but the first piece of a word),
-      and optionally "is_real_example" [B], 0 for padding examples.
-
-  Returns:
-    float32 scalars "token_classification_loss_sum" (nats), "token_classification_count",
-    "token_classification_correct".
-  """
-  return weighted_sums("token_classification", *known_labels(logits, features["label_ids"], example_weights(features)))
-
-
-def token_classification_counts(features: dict) -> dict:
-  """The denominator of the loss, "token_classification_count" float32 [], known before the model has run."""
-  known = ops.cast(ops.convert_to_tensor(features["label_ids"]) >= 0, "float32")
-  return {"token_classification_count": ops.sum(known * example_weights(features)[:, None])}
-
-
-def token_classification_metrics(sums: Mapping[str, float]) -> dict[str, float]:
-  """"loss" and "accuracy" of positions from sums over any number of batches."""
-  count = max(sums["token_classification_count"], 1e-5)
-  return {"loss": sums["token_classification_loss_sum"] / count,
-          "accuracy": sums["token_classification_correct"] / count}
+    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids"."""
+    return TOKENS.fit_batch(features)

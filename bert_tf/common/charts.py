@@ -71,6 +71,9 @@ CHARTS = {
     "tokens_per_second": Chart(SPEED, "Of all devices together, padding included.", "1/s"),
     # examples_per_second in another unit.
     "steps_per_second": Chart(None, "Updates of the weights.", "1/s"),
+    "tflops_per_second": Chart(
+        SPEED, "Matrix products of the forward and backward passes, on all devices together.", "TFLOP/s"),
+    "peak_share": Chart(SPEED, "tflops_per_second as a share of what the devices can do at most.", _SHARE),
     "input_wait_share": Chart(SPEED, "Share of the time that devices wait for data.", _SHARE),
 }
 

@@ -22,7 +22,7 @@ from bert_tf.tasks.task import Stage, Task, count_parameters
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.examples import Examples
-from bert_tf.training.loop import LoopOptions, train
+from bert_tf.training.loop import LoopOptions, Trainer, train
 from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
@@ -233,11 +233,13 @@ class Run:
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
                     gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
-    train(training_step, stage.make_dataset, self._state, devices,
-          dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example),
-          self._checkpoints if devices.is_chief else None, self.reports, self.stop,
-          self.evaluate if loop_options.eval_steps else None,
-          self._ends_early if options.early_stopping_patience else None)
+    train(Trainer(
+        training_step, stage.make_dataset, self._state, devices,
+        dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example,
+                            flops_per_example=stage.flops_per_example),
+        self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+        self.evaluate if loop_options.eval_steps else None,
+        self._ends_early if options.early_stopping_patience else None))
 
   def _ends_early(self) -> bool:
     """Whether the best evaluation is followed by as many others as --early_stopping_patience says.

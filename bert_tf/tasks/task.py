@@ -27,6 +27,7 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Ch
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.flops import training_flops
 from modeling.optimizer import WarmupDecay
 from modeling.task_model import BertTaskModel
 
@@ -81,6 +82,7 @@ class Stage:
     last_step: its end.
     batch_size: examples of a step.
     tokens_per_example: for reports.
+    flops_per_example: floating-point operations of the training for an example, see `modeling/flops.py`.
     make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
     batch_sizes: records of the steps where their number differs; None where it is the batch size.
     name: what the user is told when it begins; None for nothing.
@@ -89,6 +91,7 @@ class Stage:
   last_step: int
   batch_size: int
   tokens_per_example: float
+  flops_per_example: float
   make_dataset: Callable
   batch_sizes: BatchSizes | None = None
   name: str | None = None
@@ -189,6 +192,12 @@ class Task(abc.ABC):
   def batches(self) -> list[tuple[int, float]]:
     """Examples of a step and tokens of an example, for each stage of the training."""
     return [(self.options.train_batch_size, self.train_examples.tokens_per_example)]
+
+  def row_flops(self, length: int | np.ndarray, predictions: int) -> float | np.ndarray:
+    """Floating-point operations of the training for rows of so many tokens."""
+    options = self.options
+    return training_flops(self.config, length, predictions, frozen_layers=options.freeze_layers,
+                          frozen_embeddings=options.freeze_embeddings, has_lora=bool(options.lora))
 
   def check_devices(self, devices: Devices) -> None:
     """Raises `UserError` where batches can't be spread over the replicas, or do not fit into the machine's memory."""
@@ -295,9 +304,15 @@ class FineTuningTask(Task):
     lengths = self.padded_lengths(run.devices)
     return Stage(
         self.loop_options().num_train_steps, options.train_batch_size, self.train_examples.tokens_per_example,
+        self.flops_per_example(),
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
             self.train_examples, options.train_batch_size, options.seed, step, lengths, context,
             options.original_batches)))
+
+  def flops_per_example(self) -> float:
+    """The mean over the training examples, without the padding of batches."""
+    examples = self.train_examples
+    return float(self.row_flops(examples.row_lengths, predictions=0).sum() / len(examples))
 
   def describe_examples(self) -> str:
     """How many there are to train on, and how long, for the user."""

@@ -16,6 +16,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.reports import Reports
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import TrainingState, TrainingStep
+from bert_tf.training.throughput import utilisation
 
 # How long an inner loop should take where --iterations_per_loop is not given: a report and a chance to stop that often.
 _SECONDS_PER_LOOP = 5.0
@@ -33,7 +34,7 @@ class LoopOptions:
     save_checkpoints_steps: steps between checkpoints.
     eval_steps: steps between evaluations, besides the one at the end; 0 for none at all.
     iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
-    tokens_per_example: for the report of tokens/s.
+    tokens_per_example, flops_per_example: for the reports of speed, see `Stage`.
     profile_steps: (first, last) steps that the TensorFlow profiler records; None for none.
     shown_metric: name of the metric shown beside the loss.
   """
@@ -43,6 +44,7 @@ class LoopOptions:
   eval_steps: int = 0
   iterations_per_loop: int | None = None
   tokens_per_example: float = 1.0
+  flops_per_example: float = 0.0
   profile_steps: tuple[int, int] | None = None
   shown_metric: str = "accuracy"
   stage_ends: tuple[int, ...] = ()
@@ -59,14 +61,12 @@ class LoopOptions:
         self.num_train_steps, *self.stage_ends))
 
 
-def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingState, devices: Devices,
-          options: LoopOptions, checkpoints: CheckpointManager | None, reports: Reports, stop: StopSignal,
-          evaluate: Callable[[], dict[str, float]] | None = None,
-          ends_early: Callable[[], bool] | None = None) -> dict[str, float] | None:
-  """Trains to the end, with evaluations and checkpoints on the way.
+@dataclasses.dataclass(frozen=True)
+class Trainer:
+  """What training needs.
 
-  Args:
-    training_step: what is run.
+  Attributes:
+    step: what is run.
     make_dataset: () → distributed dataset that starts at the state's place in the stream.
     state: counters, restored already.
     devices: what it runs on.
@@ -74,67 +74,88 @@ def train(training_step: TrainingStep, make_dataset: Callable, state: TrainingSt
     checkpoints: None in processes that write nothing.
     reports: where metrics go.
     stop: the signals.
-    evaluate: () → metrics at the state's step; also writes whatever belongs to them. None for no evaluation.
-    ends_early: () → whether the evaluations so far are a reason to end; the chief's answer counts. None for no such
-      reason.
+    evaluate: evaluates at the state's step and writes whatever belongs to it; None for no evaluation.
+    ends_early: whether the evaluations so far are a reason to end; the chief's answer counts. None for no such reason.
+  """
 
-  Returns:
-    the metrics of the evaluation at the last step, None where there was none.
+  step: TrainingStep
+  make_dataset: Callable
+  state: TrainingState
+  devices: Devices
+  options: LoopOptions
+  checkpoints: CheckpointManager | None
+  reports: Reports
+  stop: StopSignal
+  evaluate: Callable[[], None] | None = None
+  ends_early: Callable[[], bool] | None = None
+
+  def is_due(self, step: int) -> bool:
+    """Whether an evaluation belongs to this step."""
+    return self.evaluate is not None and self.options.evaluates_at(step)
+
+  def save(self, check_interval: bool = True) -> None:
+    """Saves a checkpoint, with `check_interval` where one is due."""
+    if self.checkpoints is not None:
+      self.checkpoints.save(check_interval=check_interval)
+
+  def report(self, steps: int, metrics: dict[str, float], seconds_per_step: float, is_first: bool) -> None:
+    """Reports an inner loop of `steps` steps; the first one contains tracing and compilation."""
+    options, examples_per_second = self.options, metrics["examples_per_second"]
+    metrics["tokens_per_second"] = examples_per_second * options.tokens_per_example
+    if is_first:
+      self.reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
+                       "with tracing and compiling")
+    elif options.flops_per_example and self.devices.is_chief:
+      metrics |= utilisation(examples_per_second * options.flops_per_example, self.devices)
+    self.reports.training(self.state.step_number, steps, metrics, options.shown_metric, compiled=is_first)
+
+
+def train(trainer: Trainer) -> None:
+  """Trains to the end, with evaluations and checkpoints on the way.
 
   Raises:
     Interrupted: a signal came; what was trained is saved.
     UserError: a loss that is not finite, a checkpoint that can't be saved, processes that start at different steps.
   """
-  agreement = Agreement(devices)
+  state, options, reports, stop = trainer.state, trainer.options, trainer.reports, trainer.stop
+  agreement, length = Agreement(trainer.devices), LoopLength(options)
   agreement.check_same_step(state.step_number, reports.directory)
-  length = LoopLength(options)
-  profiler = _Profiler(reports, options.profile_steps if devices.is_chief else None)
-  iterator = metrics = None
-  is_first_loop = True
+  profiler = _Profiler(reports, options.profile_steps if trainer.devices.is_chief else None)
+  iterator = None
   with reports.progress("training", options.num_train_steps, state.step_number), stop.listening(reports.log):
     try:
       # An evaluation that was due when an earlier run was stopped.
-      if evaluate and options.evaluates_at(state.step_number) and agreement.chief_says(
-          not reports.has_evaluation(state.step_number)):
-        metrics = evaluate()
-      while state.step_number < options.end and not (ends_early and agreement.chief_says(ends_early())):
+      if trainer.is_due(state.step_number) and agreement.chief_says(not reports.has_evaluation(state.step_number)):
+        trainer.evaluate()
+      while state.step_number < options.end and not (
+          trainer.ends_early and agreement.chief_says(trainer.ends_early())):
         # 1. Steps.
-        if iterator is None:
-          iterator = iter(make_dataset())
+        is_first = iterator is None
+        if is_first:
+          iterator = iter(trainer.make_dataset())
         steps = length(state.step_number)
-        report = training_step.run(iterator, steps)
-        step = state.step_number
+        metrics = trainer.step.run(iterator, steps)
 
         # 2. Report.
-        report["tokens_per_second"] = report["examples_per_second"] * options.tokens_per_example
-        seconds_per_step = agreement.mean_seconds(1.0 / report["steps_per_second"], stop)
-        if is_first_loop:
-          reports.log(f"first loop, of {steps} step{'s' if steps > 1 else ''}, took {steps * seconds_per_step:.1f} s "
-                      "with tracing and compiling")
-        else:
+        seconds_per_step = agreement.mean_seconds(1.0 / metrics["steps_per_second"], stop)
+        if not is_first:
           length.adapt(seconds_per_step)
-        # The first loop contains tracing and compilation.
-        reports.training(step, steps, report, options.shown_metric, compiled=is_first_loop)
-        is_first_loop = False
-        profiler.at(step)
+        trainer.report(steps, metrics, seconds_per_step, is_first)
+        profiler.at(state.step_number)
 
         # 3. Checkpoint.
-        if checkpoints is not None:
-          checkpoints.save()
+        trainer.save()
         stop.check()
 
         # 4. Evaluation.
-        if evaluate and options.evaluates_at(step):
-          metrics = evaluate()
+        if trainer.is_due(state.step_number):
+          trainer.evaluate()
     except Interrupted:
-      if checkpoints is not None:
-        checkpoints.save(check_interval=False)
+      trainer.save(check_interval=False)
       raise
     finally:
       profiler.stop()
-    if checkpoints is not None:
-      checkpoints.save(check_interval=False)
-  return metrics
+    trainer.save(check_interval=False)
 
 
 class LoopLength:

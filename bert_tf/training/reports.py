@@ -62,8 +62,7 @@ class Reports:
       compiled: the loop contained tracing and compilation: its speed is no speed of training.
     """
     self._write(TRAIN, step, metrics)
-    speed = {} if compiled else {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
-                                 "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+    speed = {} if compiled else _shown_speed(metrics)
     if compiled:
       self._progress.restart_clock(steps)
     label = shown_metric.removeprefix("masked_lm_").removeprefix("next_token_")
@@ -154,6 +153,16 @@ def _writing(path: str) -> Iterator[None]:
     reason = reason.splitlines()[0].rpartition("; ")[2].partition(" [Op:")[0]
     raise UserError(f"TensorBoard's files can't be written in {path}: {reason}; free some space and run the same "
                     "command again to resume") from None
+
+
+def _shown_speed(metrics: Mapping[str, float]) -> dict[str, str]:
+  """As the progress bar has it."""
+  shown = {"examples_per_s": f"{metrics['examples_per_second']:.1f}",
+           "tokens_per_s": f"{metrics['tokens_per_second']:.0f}"}
+  if "tflops_per_second" in metrics:
+    share = f" ({metrics['peak_share']:.0%} of peak)" if "peak_share" in metrics else ""
+    shown["tflops"] = f"{metrics['tflops_per_second']:.3g}{share}"
+  return shown
 
 
 def printer(is_chief: bool) -> Callable[[str], None]:

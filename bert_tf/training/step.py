@@ -18,6 +18,8 @@ from bert_tf.common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.optimization import AdamWeightDecay
 from modeling.dropout import dropout_stream
+from modeling.losses import SMALLEST_COUNT, HeadLoss
+from modeling.task_model import BertTaskModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +40,19 @@ class Objective:
   counts: Callable[[dict], dict]
   sums: Callable[[dict, object], dict]
   metrics: Callable[[Mapping[str, float]], dict[str, float]]
+
+  @classmethod
+  def of(cls, model: BertTaskModel, loss: HeadLoss | None = None, **kwargs) -> "Objective":
+    """The objective of a model with one head.
+
+    Args:
+      model: what is trained.
+      loss: another declaration than that of the model.
+      kwargs: of the model's `call`.
+    """
+    loss = loss or model.head_losses[0]
+    return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
+        model(features, dropout=dropout, **kwargs), features), loss.metrics)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +131,8 @@ class TrainingStep:
     self._options = options
     # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
     compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
-    self._compute_gradients = tf.function(self._gradients, **compiled)
+    self._compute_gradients = tf.function(
+        self._accumulated if options.gradient_accumulation_steps > 1 else self._forward_backward, **compiled)
     self._apply_gradients = tf.function(self._update, **compiled)
     self._run_steps = tf.function(self._steps)
     # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
@@ -167,85 +183,46 @@ class TrainingStep:
 
   @tf.autograph.experimental.do_not_convert
   def _step(self, iterator) -> None:
-    """One step, in the cross-replica context."""
-    began = tf.timestamp()
-    with tf.control_dependencies([began]):
-      features = next(iterator)
-    with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
-      waited = self._seconds_waiting.assign_add(tf.timestamp() - began)
-    # On a single core the second timestamp would otherwise be taken last, after all the work of the step.
+    """One update by the whole global batch (section A.2 of the paper), in the cross-replica context."""
+    objective, state, strategy = self._objective, self._state, self._strategy
+
+    def replica_step(features: dict) -> dict:
+      first_example = self._first_example()
+      # The loss is a ratio of sums over the global batch. What it is divided by is known before the model has run.
+      counts = self._sum_over_replicas(objective.counts(features))
+      step = tf.identity(state.step)
+      scale = tf.identity(state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
+      # 1. Forward and backward: this replica's part of the gradient of the global loss.
+      gradients, sums = self._compute_gradients(features, counts, step, first_example, scale)
+      # 2. Sum over the replicas.
+      gradients, sums = self._sum_over_replicas((gradients, sums))
+      # 3. Clip by the global norm, and update with AdamW.
+      norm = self._apply_gradients(gradients, step)
+      return {**sums, "gradient_norm": norm, "loss_of_step": self._loss(sums, counts)}
+
+    features, waited = self._next_batch(iterator)
+    # On a single core the time would otherwise be taken last, after all the work of the step.
     with tf.control_dependencies([waited]):
-      results = self._strategy.run(self._replica_step, args=(features,))
+      results = strategy.run(replica_step, args=(features,))
     # After the reduction all replicas hold the same numbers.
-    results = {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
-    loss, norm = results.pop("loss_of_step"), results["gradient_norm"]
-    is_update = tf.math.is_finite(norm)
-    # With loss scaling a step that overflows is skipped, and its norm says nothing.
-    results |= {"gradient_norm": tf.where(is_update, norm, 0.0), "updates": tf.cast(is_update, tf.float32)}
-    self._names = tuple(results)
-    self._totals.assign_add(tf.pad(tf.stack(list(results.values())), [[0, _MOST_TOTALS - len(results)]]))
-    # A scale of 1 can't be halved: nothing would ever be learnt again.
-    can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
-    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
-    is_first = tf.logical_and(failed, self._failed_step < 0)
-    self._failed_step.assign(tf.where(is_first, self._state.step + 1, self._failed_step))
+    results = {name: strategy.experimental_local_results(value)[0] for name, value in results.items()}
+    # 4. Count.
+    is_update = tf.math.is_finite(results["gradient_norm"])
+    self._note_failure(results.pop("loss_of_step"), is_update)
+    self._add_to_totals(results, is_update)
     if self._options.loss_scaling:
       self._adapt_loss_scale(is_update)
-    self._state.step.assign_add(1)
-    self._state.examples.assign(self._batch_sizes.after(self._state.examples))
+    state.step.assign_add(1)
+    state.examples.assign(self._batch_sizes.after(state.examples))
 
-  def _replica_step(self, features: dict) -> dict:
-    """One step on one replica: gradients, sum over the replicas, update. Returns sums over the global batch."""
-    replica = tf.distribute.get_replica_context()
-    rows = self._batch_sizes.largest // self._replicas
-    first_example = tf.cast(replica.replica_id_in_sync_group * rows, tf.int64)
-    counts = self._sum_over_replicas(replica, self._objective.counts(features))
-    step = tf.identity(self._state.step)
-    scale = tf.identity(self._state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
-    gradients, sums = self._compute_gradients(features, counts, step, first_example, scale)
-    gradients, sums = self._sum_over_replicas(replica, (gradients, sums))
-    norm = self._apply_gradients(gradients, step)
-    loss = tf.add_n(
-        [sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
-    return {**sums, "gradient_norm": norm, "loss_of_step": loss}
-
-  def _sum_over_replicas(self, replica, values):
-    if self._replicas == 1:
-      return values
-    flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
-    return tf.nest.pack_sequence_as(values, flat)
-
-  def _gradients(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
-                 scale: tf.Tensor) -> tuple[list, dict]:
-    """This replica's part of the gradient of the global loss, and its sums, over all micro-batches."""
-    parts = self._options.gradient_accumulation_steps
-    if parts == 1:
-      return self._micro_batch_gradients(features, counts, step, first_example, scale)
-    rows = next(iter(features.values())).shape[0] // parts
-    stacked = {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
-               for name, value in features.items()}
-
-    def add_part(part, totals):
-      micro_batch = {name: value[part] for name, value in stacked.items()}
-      first = first_example + tf.cast(part, tf.int64) * rows
-      results = self._micro_batch_gradients(micro_batch, counts, step, first, scale)
-      return part + 1, tf.nest.map_structure(tf.add, totals, results)
-
-    first_part = self._micro_batch_gradients(
-        {name: value[0] for name, value in stacked.items()}, counts, step, first_example, scale)
-    _, totals = tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), first_part),
-                              parallel_iterations=1)
-    return totals
-
-  def _micro_batch_gradients(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
-                             scale: tf.Tensor) -> tuple[list, dict]:
+  def _forward_backward(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+                        scale: tf.Tensor) -> tuple[list, dict]:
+    """The gradients of a micro-batch's part of the global loss, and its sums."""
     dropout = dropout_stream(self._options.seed, step, first_example)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
       tape.watch(self._optimizer.variables)
       sums = self._objective.sums(features, dropout)
-      loss = tf.add_n(
-          [sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"]) for name in self._objective.losses])
-      loss *= scale
+      loss = self._loss(sums, counts) * scale
     gradients = tape.gradient(loss, self._optimizer.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     # The gradient of a table that is looked up comes as rows; the norm of the clipping is that of their sum.
     gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
@@ -253,8 +230,68 @@ class TrainingStep:
       gradients = [gradient / scale for gradient in gradients]
     return gradients, dict(sums)
 
+  def _loss(self, sums: dict, counts: dict) -> tf.Tensor:
+    return tf.add_n([sums[f"{name}_loss_sum"] / _denominator(counts[f"{name}_count"])
+                     for name in self._objective.losses])
+
+  def _next_batch(self, iterator) -> tuple[dict, tf.Tensor]:
+    """The next batch, and an operation that is done when the time of waiting for it is noted."""
+    began = tf.timestamp()
+    with tf.control_dependencies([began]):
+      features = next(iterator)
+    with tf.control_dependencies(tf.nest.flatten(self._strategy.experimental_local_results(features))):
+      return features, self._seconds_waiting.assign_add(tf.timestamp() - began)
+
+  def _first_example(self) -> tf.Tensor:
+    """The place in the global batch of this replica's first row, int64 []."""
+    rows = self._batch_sizes.largest // self._replicas
+    return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group * rows, tf.int64)
+
+  def _sum_over_replicas(self, values):
+    if self._replicas == 1:
+      return values
+    replica = tf.distribute.get_replica_context()
+    flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
+    return tf.nest.pack_sequence_as(values, flat)
+
+  def _accumulated(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+                   scale: tf.Tensor) -> tuple[list, dict]:
+    """As `_forward_backward`, micro-batch by micro-batch."""
+    parts = self._options.gradient_accumulation_steps
+    rows = next(iter(features.values())).shape[0] // parts
+    stacked = {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
+               for name, value in features.items()}
+
+    def add_part(part, totals):
+      micro_batch = {name: value[part] for name, value in stacked.items()}
+      first = first_example + tf.cast(part, tf.int64) * rows
+      results = self._forward_backward(micro_batch, counts, step, first, scale)
+      return part + 1, tf.nest.map_structure(tf.add, totals, results)
+
+    first_part = self._forward_backward(
+        {name: value[0] for name, value in stacked.items()}, counts, step, first_example, scale)
+    _, totals = tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), first_part),
+                              parallel_iterations=1)
+    return totals
+
   def _update(self, gradients: list, step: tf.Tensor) -> tf.Tensor:
     return self._optimizer.update(gradients, self._schedule(step), step, skip_non_finite=self._options.loss_scaling)
+
+  def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
+    """Adds the sums of a step to those of the inner loop."""
+    # With loss scaling a step that overflows is skipped, and its norm says nothing.
+    results = {**results, "gradient_norm": tf.where(is_update, results["gradient_norm"], 0.0),
+               "updates": tf.cast(is_update, tf.float32)}
+    self._names = tuple(results)
+    self._totals.assign_add(tf.pad(tf.stack(list(results.values())), [[0, _MOST_TOTALS - len(results)]]))
+
+  def _note_failure(self, loss: tf.Tensor, is_update: tf.Tensor) -> None:
+    """Keeps the number of the first step whose loss or gradient is not finite."""
+    # A scale of 1 can't be halved: nothing would ever be learnt again.
+    can_skip = self._state.loss_scale > 1.0 if self._options.loss_scaling else False
+    failed = tf.logical_not(tf.logical_and(tf.math.is_finite(loss), tf.logical_or(is_update, can_skip)))
+    is_first = tf.logical_and(failed, self._failed_step < 0)
+    self._failed_step.assign(tf.where(is_first, self._state.step + 1, self._failed_step))
 
   def _adapt_loss_scale(self, finite: tf.Tensor) -> None:
     state = self._state
@@ -267,4 +304,4 @@ class TrainingStep:
 
 def _denominator(count: tf.Tensor) -> tf.Tensor:
   """The count, or a small number where there is nothing to divide (the original adds 1e-5 to every count)."""
-  return tf.maximum(count, 1e-5)
+  return tf.maximum(count, SMALLEST_COUNT)

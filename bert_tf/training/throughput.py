@@ -1,17 +1,86 @@
-"""How fast this machine multiplies matrices, for estimates; `modeling/flops.py` says how much a step needs."""
+"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` says how much a step needs."""
 
+import functools
+import os
 import time
 
 import tensorflow as tf
 
+from bert_tf.training.devices import Devices
 
-def matmul_rate(size: int = 1024, seconds: float = 0.3) -> float:
-  """Floating-point operations per second of a float32 product of two square matrices, the best of several."""
+# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16 and bfloat16 (None where the
+# tensor cores have none), and float32, which TensorFlow multiplies as TF32 where it can.
+_GPUS = {
+    "NVIDIA H200": (989.0, 989.0, 495.0),
+    "NVIDIA H100 PCIe": (756.0, 756.0, 378.0),
+    "NVIDIA H100 NVL": (835.0, 835.0, 418.0),
+    "NVIDIA H100": (989.0, 989.0, 495.0),
+    "NVIDIA A100": (312.0, 312.0, 156.0),
+    "NVIDIA L40S": (362.0, 362.0, 183.0),
+    "NVIDIA L4": (121.0, 121.0, 60.0),
+    "NVIDIA A10": (125.0, 125.0, 62.5),
+    "NVIDIA GeForce RTX 4090": (165.0, 165.0, 82.6),
+    "NVIDIA GeForce RTX 3090": (71.0, 71.0, 35.6),
+    "Tesla V100": (125.0, None, 15.7),
+    "Tesla T4": (65.0, None, 8.1),
+}
+# Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU counts, e.g. "v3-8".
+_TPUS = {"v2": (45.0, 2), "v3": (123.0, 2), "v4": (275.0, 2), "v5litepod": (197.0, 1)}
+_DTYPES = ("mixed_float16", "mixed_bfloat16", "float32")
+
+
+def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
+  """"tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
+  peak = peak_rate(devices)
+  return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if peak else {})}
+
+
+def peak_rate(devices: Devices) -> float | None:
+  """Floating-point operations per second of all devices together, None where it is not known; of CPUs measured once."""
+  if devices.kind == "CPU":
+    # The replicas of a process share its cores.
+    return devices.num_workers * _cpu_rate("bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
+  if devices.kind == "TPU":
+    return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
+  return _gpu_rate(devices.dtype, devices.strategy.num_replicas_in_sync)
+
+
+def gpu_peak(name: str, dtype: str) -> float | None:
+  """Of a GPU by its name and the Keras policy; None for an unknown one."""
+  peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
+                ), None)
+  peak = peaks[_DTYPES.index(dtype)] if peaks else None
+  return peak and peak * 1e12
+
+
+def tpu_peak(accelerator_type: str) -> float | None:
+  """Of all chips of a TPU, e.g. "v3-8" or "v5litepod-4"; None for an unknown one."""
+  version, _, number = accelerator_type.partition("-")
+  if version not in _TPUS or not number.isdecimal():
+    return None
+  peak, cores = _TPUS[version]
+  return peak * 1e12 * int(number) / cores
+
+
+@functools.cache
+def _gpu_rate(dtype: str, replicas: int) -> float | None:
+  gpus = tf.config.list_physical_devices("GPU")
+  peak = gpu_peak(tf.config.experimental.get_device_details(gpus[0]).get("device_name", ""), dtype)
+  return peak and peak * replicas
+
+
+@functools.cache
+def _cpu_rate(dtype: str) -> float:
+  return matmul_rate(seconds=0.15, dtype=dtype)
+
+
+def matmul_rate(size: int = 1024, seconds: float = 0.3, dtype: str = "float32") -> float:
+  """Floating-point operations per second of a product of two square matrices, the best of several."""
   multiply = tf.function(tf.matmul)
-  a = tf.random.stateless_normal([size, size], seed=[0, 0])
+  a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
   multiply(a, a)
   best, end = 0.0, time.perf_counter() + seconds
-  while time.perf_counter() < end:
+  while time.perf_counter() < end or not best:
     began = time.perf_counter()
     # Reading one number waits for the product.
     multiply(a, a)[0, 0].numpy()

@@ -11,16 +11,15 @@ import tensorflow as tf
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from modeling import causal_lm
-from modeling.causal_lm import BertForCausalLm, causal_lm_counts, next_tokens, restore_tokens
+from modeling.causal_lm import NEXT_TOKEN, BertForCausalLm, next_tokens, restore_tokens
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.dropout import dropout_stream
 from modeling.encoder import BertEncoder
-from modeling.losses import weighted_sums
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import BertForPreTraining, pretraining_metrics
+from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, pretraining_metrics
 from tests.bert_tf.training.common import TINY, batches, make_trainer, train
 from tests.modeling.common import SMALL, random_features
 
@@ -85,12 +84,13 @@ def test_the_loss_is_that_of_an_independent_calculation(model, features, monkeyp
   sums = {name: float(value) for name, value in model.sums(features).items()}
   assert (sums["next_token_count"], sums["next_token_correct"]) == (count, correct)
   assert sums["next_token_loss_sum"] == pytest.approx(loss, rel=1e-5)
-  expected = weighted_sums("next_sentence", outputs["next_sentence_logits"],
+  expected = NEXT_SENTENCE.sums_of_rows(outputs["next_sentence_logits"],
                            features["next_sentence_labels"][:, 0], tf.constant([1.0, 1, 1, 0, 1]))
   assert sums["next_sentence_loss_sum"] == pytest.approx(float(expected["next_sentence_loss_sum"]), rel=1e-5)
-  assert {name: float(value) for name, value in causal_lm_counts(features).items()} == {
+  counts = {**NEXT_TOKEN.counts(features), **NEXT_SENTENCE.counts(features)}
+  assert {name: float(value) for name, value in counts.items()} == {
       "next_token_count": count, "next_sentence_count": 4}
-  metrics = pretraining_metrics(sums, model.loss_parts)
+  metrics = pretraining_metrics(sums, model.head_losses)
   assert metrics["next_token_perplexity"] == pytest.approx(np.exp(loss / count), rel=1e-5)
   assert set(metrics) == {"loss", "next_token_loss", "next_token_accuracy", "next_token_perplexity",
                           "next_sentence_loss", "next_sentence_accuracy"}
@@ -111,7 +111,7 @@ def test_portions_change_neither_sums_nor_gradients(features, monkeypatch, jit_c
     restored = restore_tokens(features)
     labels, weights = next_tokens(restored)
     logits = tf.reshape(model(restored)["next_token_logits"], [-1, CAUSAL.vocab_size])
-    return weighted_sums("next_token", logits, tf.reshape(labels, [-1]), tf.reshape(weights, [-1]))
+    return NEXT_TOKEN.sums_of_rows(logits, tf.reshape(labels, [-1]), tf.reshape(weights, [-1]))
 
   def run(sums_of):
     with tf.GradientTape() as tape:
@@ -240,7 +240,7 @@ def test_keras_evaluates_what_our_loop_evaluates(model, features):
   inputs, labels, weights = model.fit_batch({name: tf.constant(value) for name, value in features.items()})
   found = model.evaluate(inputs, labels, sample_weight=weights, batch_size=5, verbose=0, return_dict=True)
   expected = pretraining_metrics({name: float(value) for name, value in model.sums(features).items()},
-                                 model.loss_parts)
+                                 model.head_losses)
   for name in ("loss", "next_token_loss", "next_token_accuracy", "next_sentence_accuracy"):
     assert found[name] == pytest.approx(expected[name], rel=1e-5), name
 

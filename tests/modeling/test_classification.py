@@ -1,17 +1,11 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.classification import (
-  BertForClassification,
-  classification_metrics,
-  classification_sums,
-  multi_label_metrics,
-  multi_label_sums,
-  regression_metrics,
-  regression_sums,
-)
+from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
 from tests.modeling.common import SMALL, arrays, random_features
 
 _INPUTS = ("input_ids", "input_mask", "segment_ids", "label_ids")
@@ -44,13 +38,13 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
   def run(features):
     with tf.GradientTape() as tape:
       logits = model(features)
-      sums = classification_sums(logits, features)
+      sums = CLASSES.sums(logits, features)
       loss = sums["classification_loss_sum"] / sums["classification_count"]
     return logits, sums, tape.gradient(loss, kernels)
 
   logits, sums, gradients = run({name: tf.constant(expected[name]) for name in _INPUTS})
   np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
-  metrics = classification_metrics({name: float(value) for name, value in sums.items()})
+  metrics = CLASSES.metrics({name: float(value) for name, value in sums.items()})
   assert metrics["loss"] == pytest.approx(float(expected["loss"]), abs=1e-5)
   assert metrics["accuracy"] == pytest.approx(np.mean(expected["logits"].argmax(-1) == expected["label_ids"]))
   for name, gradient in zip(("output_weights", "output_bias", "pooler_kernel"), gradients, strict=True):
@@ -58,9 +52,8 @@ def test_logits_loss_and_gradients_are_the_originals(golden, classes):
     np.testing.assert_allclose(gradient, wanted, atol=1e-6 + 2e-5 * np.abs(wanted).max(), rtol=0, err_msg=name)
 
 
-@pytest.mark.parametrize(("sums_of", "classes", "dtype"), [
-    (classification_sums, 3, np.int32), (regression_sums, 1, np.float32)])
-def test_rows_that_only_fill_the_batch_count_for_nothing(sums_of, classes, dtype):
+@pytest.mark.parametrize(("loss_of", "classes", "dtype"), [(CLASSES, 3, np.int32), (SCORES, 1, np.float32)])
+def test_rows_that_only_fill_the_batch_count_for_nothing(loss_of, classes, dtype):
   model = BertForClassification(SMALL, classes)
   model.build_weights()
   features = {name: random_features(SMALL, 5, 10, 2)[name] for name in _INPUTS[:3]}
@@ -71,14 +64,13 @@ def test_rows_that_only_fill_the_batch_count_for_nothing(sums_of, classes, dtype
 
   def run(batch):
     with tf.GradientTape() as tape:
-      sums = sums_of(model(batch), batch)
-      loss_name, count_name = list(sums)[:2]
-      loss = sums[loss_name] / sums[count_name]
+      sums = loss_of.sums(model(batch), batch)
+      loss = sums[f"{loss_of.name}_loss_sum"] / sums[f"{loss_of.name}_count"]
     weights = [variable.value for variable in model.trainable_variables]
     return sums, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, weights)]
 
   (sums, gradients), (expected_sums, expected_gradients) = run(filled), run(features)
-  assert list(expected_sums)[0].endswith("_loss_sum") and float(list(expected_sums.values())[1]) == 5
+  assert float(expected_sums[f"{loss_of.name}_count"]) == 5
   for name, value in expected_sums.items():
     assert float(sums[name]) == pytest.approx(float(value), rel=1e-5), name
   assert len(gradients) == len(model.trainable_variables)
@@ -91,11 +83,11 @@ def test_regression_is_the_mean_squared_error():
   predicted, wanted = rng.normal(size=(9, 1)).astype(np.float32), rng.uniform(0, 5, 9).astype(np.float32)
   real = np.array([1, 1, 0, 1, 0, 1, 1, 1, 0])
   errors = (predicted[:, 0] - wanted).astype(np.float64)[real == 1]
-  sums = regression_sums(tf.constant(predicted), {"label_ids": wanted, "is_real_example": real})
+  sums = SCORES.sums(tf.constant(predicted), {"label_ids": wanted, "is_real_example": real})
   assert {name: float(value) for name, value in sums.items()} == pytest.approx({
       "regression_loss_sum": np.square(errors).sum(), "regression_count": len(errors),
       "regression_absolute_error_sum": np.abs(errors).sum(), "regression_examples": len(errors)}, rel=1e-6)
-  metrics = regression_metrics({name: float(value) for name, value in sums.items()})
+  metrics = SCORES.metrics({name: float(value) for name, value in sums.items()})
   assert metrics == pytest.approx({"loss": np.square(errors).mean(), "mean_absolute_error": np.abs(errors).mean()},
                                   rel=1e-6)
 
@@ -105,15 +97,15 @@ def test_several_classes_are_binary_cross_entropies():
   logits, labels = rng.normal(0, 3, (6, 4)).astype(np.float32), rng.integers(0, 2, (6, 4))
   logits[0, 0] = 200.0
   real, weight = np.array([1, 1, 1, 1, 0, 1]), np.array([1, 0.5, 1, 2, 1, 1], np.float32)
-  positive = [1.0, 2.0, 0.5, 3.0]
+  positive = (1.0, 2.0, 0.5, 3.0)
+  loss = dataclasses.replace(SEVERAL_CLASSES, positive_weights=positive)
   features = {"label_ids": labels, "is_real_example": real, "loss_weight": weight}
-  sums = {name: float(value) for name, value in multi_label_sums(
-      tf.constant(logits), features, tf.constant(positive)).items()}
+  sums = {name: float(value) for name, value in loss.sums(tf.constant(logits), features).items()}
   wide, shown = logits.astype(np.float64), real == 1
   losses = labels * np.log1p(np.exp(-wide)) * positive + (1 - labels) * np.logaddexp(0, wide)
   expected = np.sum((losses.mean(axis=1) * weight)[shown]) / weight[shown].sum()
   predicted, true = (wide >= 0)[shown], labels[shown]
-  assert multi_label_metrics(sums) == pytest.approx({
+  assert loss.metrics(sums) == pytest.approx({
       "loss": expected, "subset_accuracy": np.mean((predicted == true).all(axis=1)),
       "micro_f1": 2 * (predicted & (true == 1)).sum() / (predicted.sum() + true.sum())}, rel=1e-6)
 
@@ -123,9 +115,9 @@ def test_weights_of_examples_are_those_of_the_loss_alone():
   logits, labels = rng.normal(size=(5, 3)).astype(np.float32), np.array([0, 1, 2, 1, 0])
   weight = np.array([1, 3, 0.5, 0, 1], np.float32)
   features = {"label_ids": labels, "is_real_example": np.ones(5), "loss_weight": weight}
-  sums = {name: float(value) for name, value in classification_sums(tf.constant(logits), features).items()}
+  sums = {name: float(value) for name, value in CLASSES.sums(tf.constant(logits), features).items()}
   losses = -np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))[np.arange(5), labels]
-  assert classification_metrics(sums) == pytest.approx({
+  assert CLASSES.metrics(sums) == pytest.approx({
       "loss": (losses * weight).sum() / weight.sum(), "accuracy": np.mean(logits.argmax(-1) == labels)}, rel=1e-5)
 
 
@@ -134,13 +126,13 @@ def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():
   logits, labels = rng.normal(size=(10, 4)).astype(np.float32), rng.integers(0, 4, 10)
 
   def sums(rows):
-    found = classification_sums(tf.constant(logits[rows]), {"label_ids": labels[rows], "input_ids": labels[rows, None]})
+    found = CLASSES.sums(tf.constant(logits[rows]), {"label_ids": labels[rows], "input_ids": labels[rows, None]})
     return {name: float(value) for name, value in found.items()}
 
   parts = [sums(slice(0, 3)), sums(slice(3, 10))]
   total = {name: sum(part[name] for part in parts) for name in parts[0]}
-  assert classification_metrics(total) == pytest.approx(classification_metrics(sums(slice(0, 10))), rel=1e-6)
-  assert classification_metrics(total)["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
+  assert CLASSES.metrics(total) == pytest.approx(CLASSES.metrics(sums(slice(0, 10))), rel=1e-6)
+  assert CLASSES.metrics(total)["accuracy"] == pytest.approx(np.mean(logits.argmax(-1) == labels))
 
 
 def test_the_head_is_the_only_variable_beside_the_encoder():

@@ -8,14 +8,17 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
-from modeling.classification import BertForClassification, classification_sums, regression_sums
+from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
+from bert_tf.training.step import Objective
+from modeling.causal_lm import BertForCausalLm
+from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder, freeze_embeddings, freeze_layers
 from modeling.losses import Accuracy, CrossEntropy
-from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_sums
+from modeling.multiple_choice import BertForMultipleChoice
 from modeling.optimizer import BertAdamW
-from modeling.pretraining import BertForPreTraining, pretraining_sums
-from modeling.question_answering import BertForQuestionAnswering, span_sums
-from modeling.token_classification import BertForTokenClassification, token_classification_sums
+from modeling.pretraining import BertForPreTraining
+from modeling.question_answering import BertForQuestionAnswering
+from modeling.token_classification import BertForTokenClassification
 from tests.modeling.common import SMALL, random_features
 
 BATCH, LENGTH, CHOICES = 8, 10, 3
@@ -34,40 +37,73 @@ TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH
 STACKED = {name: np.stack([FEATURES[name]] * CHOICES, axis=1) for name in ("input_ids", "input_mask", "segment_ids")}
 STACKED["input_ids"] = (STACKED["input_ids"] + np.arange(CHOICES)[:, None]) % SMALL.vocab_size
 
-# Name → (model, features with labels, sums of the own loop, its metrics that `fit` reports under another name).
+LABELS = RNG.integers(0, 2, (BATCH, 4)).astype(np.int32)
+# Name → (model, features with labels).
 TASKS = {
-    "pretraining": (lambda: BertForPreTraining(TINY), FEATURES, pretraining_sums,
-                    {"masked_lm_accuracy": "masked_lm", "next_sentence_accuracy": "next_sentence"}),
-    "classification": (lambda: BertForClassification(TINY, 3), {**FEATURES, "label_ids": CLASSES},
-                       classification_sums, {"accuracy": "classification"}),
-    "regression": (lambda: BertForClassification(TINY, 1),
-                   {**FEATURES, "label_ids": CLASSES.astype(np.float32)}, regression_sums, {}),
-    "question_answering": (lambda: BertForQuestionAnswering(TINY), FEATURES, span_sums, {}),
-    "multiple_choice": (lambda: BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES},
-                        multiple_choice_sums, {"accuracy": "multiple_choice"}),
-    "token_classification": (lambda: BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS},
-                             token_classification_sums, {"accuracy": "token_classification"}),
+    "pretraining": (lambda: BertForPreTraining(TINY), FEATURES),
+    "causal_lm": (lambda: BertForCausalLm(dataclasses.replace(TINY, causal=True)), FEATURES),
+    "classification": (lambda: BertForClassification(TINY, 3), {**FEATURES, "label_ids": CLASSES}),
+    "regression": (lambda: BertForClassification(TINY, 1), {**FEATURES, "label_ids": CLASSES.astype(np.float32)}),
+    "multi_label": (lambda: BertForClassification(
+        dataclasses.replace(TINY, extra={"problem_type": "multi_label_classification"}), 4),
+        {**FEATURES, "label_ids": LABELS}),
+    "question_answering": (lambda: BertForQuestionAnswering(TINY), FEATURES),
+    "multiple_choice": (lambda: BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
+    "token_classification": (lambda: BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS}),
 }
 
 
-def own_loss(sums: dict) -> float:
-  """The loss of our own training loop."""
-  parts = [name.removesuffix("_loss_sum") for name in sums if name.endswith("_loss_sum")]
-  return sum(float(sums[f"{part}_loss_sum"]) / float(sums[f"{part}_count"]) for part in parts)
+def objective_of(model) -> Objective:
+  """What our own training loop minimises and measures."""
+  return pretraining_objective(model) if isinstance(model, BertForPreTraining) else Objective.of(model)
+
+
+def scores_of(model, logits: dict, features: dict) -> dict[str, float]:
+  """What an evaluation of the real examples in memory finds."""
+  scores = {}
+  for loss in model.head_losses:
+    shown = np.asarray(loss.weights(features)).astype(bool)
+    labels, found = loss.labels(features), logits[loss.name]
+    if isinstance(labels, tuple):
+      one = loss.score(tuple(np.asarray(side)[shown] for side in found), tuple(side[shown] for side in labels))
+    else:
+      one = loss.score(np.asarray(found)[shown], np.asarray(labels)[shown])
+    several = len(model.head_losses) > 1
+    scores |= {f"{loss.name}_{name}" if several else name: value for name, value in one.items()}
+  return scores if "loss" in scores else {"loss": sum(scores[f"{loss.name}_loss"] for loss in model.head_losses),
+                                          **scores}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_training_step_keras_and_evaluations_agree_on_loss_and_metrics(name):
+  make, features = TASKS[name]
+  model = make()
+  objective = objective_of(model)
+  sums = {name: float(value) for name, value in objective.sums(features, None).items()}
+  for count, value in objective.counts(features).items():
+    assert sums[count] == pytest.approx(float(value))
+  metrics = objective.metrics(sums)
+  assert len(metrics) >= 2
+  inputs = model.fit_batch(features)[0]
+  outputs = model(inputs)
+  logits = model.head_logits(outputs) if isinstance(outputs, dict) else {objective.losses[0]: outputs}
+  assert scores_of(model, logits, features) == pytest.approx(metrics, rel=2e-6, abs=1e-6)
+  model.compile()
+  found = model.evaluate(tf.data.Dataset.from_tensors(features).map(model.fit_batch), verbose=0, return_dict=True)
+  assert found["loss"] == pytest.approx(metrics["loss"], rel=2e-6)
+  same = set(found) & set(metrics)
+  assert "loss" in same and (len(same) > 1 or name in ("multi_label", "question_answering"))
+  for metric in same:
+    assert found[metric] == pytest.approx(metrics[metric], rel=2e-6, abs=1e-6), metric
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_fit_lowers_the_loss_of_our_own_loop(name, tmp_path):
-  make, features, sums_of, accuracies = TASKS[name]
+  make, features = TASKS[name]
   model = make()
   model.compile(BertAdamW(1e-2))
   dataset = tf.data.Dataset.from_tensors(features).map(model.fit_batch)
   before = model.evaluate(dataset, verbose=0, return_dict=True)
-  sums = sums_of(model(features), features)
-  assert before["loss"] == pytest.approx(own_loss(sums), rel=1e-5)
-  for metric, part in accuracies.items():
-    assert before[metric] == pytest.approx(float(sums[f"{part}_correct"]) / float(sums[f"{part}_count"]), abs=1e-6)
-  assert len(before) >= 2  # The loss, and a metric at least.
   model.fit(dataset, epochs=12, verbose=0)
   after = model.evaluate(dataset, verbose=0, return_dict=True)
   assert after["loss"] < 0.9 * before["loss"]

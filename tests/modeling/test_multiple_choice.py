@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from modeling.dropout import dropout_stream
-from modeling.multiple_choice import MISSING, BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
+from modeling.multiple_choice import CHOICE, MISSING, BertForMultipleChoice
 from tests.modeling.common import SMALL, random_features
 
 BATCH, CHOICES, LENGTH = 4, 3, 9
@@ -50,8 +50,8 @@ def test_sums_leave_out_padding_examples():
   logits, labels = rng.normal(size=(6, 4)).astype(np.float32), rng.integers(0, 4, 6)
   real = np.array([1, 1, 0, 1, 1, 0])
   losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(6), labels]
-  sums = multiple_choice_sums(tf.constant(logits), {"label_ids": labels, "is_real_example": real})
-  metrics = multiple_choice_metrics({name: float(value) for name, value in sums.items()})
+  sums = CHOICE.sums(tf.constant(logits), {"label_ids": labels, "is_real_example": real})
+  metrics = CHOICE.metrics({name: float(value) for name, value in sums.items()})
   assert metrics == pytest.approx(
       {"loss": losses[real == 1].mean(), "accuracy": (logits.argmax(1) == labels)[real == 1].mean()}, rel=1e-5)
 
@@ -69,7 +69,7 @@ def test_questions_of_different_numbers_of_choices(model, skip_missing):
   is_there = np.arange(CHOICES) < NUM_CHOICES[:, None]
   np.testing.assert_allclose(logits[is_there], whole[is_there], rtol=0, atol=1e-5)
   assert (logits[~is_there] == np.float32(MISSING)).all()
-  sums = multiple_choice_sums(tf.constant(logits), {"label_ids": np.array([1, 0, 0, 2]), "is_real_example": np.ones(4)})
+  sums = CHOICE.sums(tf.constant(logits), {"label_ids": np.array([1, 0, 0, 2]), "is_real_example": np.ones(4)})
   rows = [whole[number, :count] for number, count in enumerate(NUM_CHOICES)]
   expected = sum(np.log(np.exp(row).sum()) - row[label] for row, label in zip(rows, (1, 0, 0, 2), strict=True))
   assert float(sums["multiple_choice_loss_sum"]) == pytest.approx(expected, rel=1e-5)

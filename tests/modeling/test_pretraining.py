@@ -6,7 +6,15 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.weights import original_names
-from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
+from modeling.pretraining import (
+  MASKED_LM,
+  NEXT_SENTENCE,
+  BertForPreTraining,
+  masked_lm_loss,
+  pretraining_counts,
+  pretraining_metrics,
+  pretraining_sums,
+)
 from tests.golden.values import assert_close
 from tests.modeling.common import SMALL, arrays, golden_model, random_features
 
@@ -66,7 +74,7 @@ def test_evaluation_metrics_are_the_originals(golden, model):
           for features in ({name: value[step] for name, value in batches.items()} for step in range(steps))]
   total = {name: sum(float(part[name]) for part in sums) for name in sums[0]}
   expected = json.loads((golden / "tf1_checkpoint/eval_metrics.json").read_text())["metrics"]
-  metrics = pretraining_metrics(total)
+  metrics = pretraining_metrics(total, (MASKED_LM, NEXT_SENTENCE))
   for name, value in expected.items():
     assert metrics[name] == pytest.approx(value, abs=1e-5), name
 
@@ -89,20 +97,22 @@ def test_predictions_at_mask_are_counted_by_themselves():
   plain = pretraining_sums(outputs, features)
   assert plain == {name: value for name, value in sums.items() if "at_mask" not in name}
   count, correct = float(sums["masked_lm_at_mask_count"]), float(sums["masked_lm_at_mask_correct"])
-  metrics = pretraining_metrics({name: float(value) for name, value in sums.items()})
+  losses = masked_lm_loss(mask_id=4), NEXT_SENTENCE
+  metrics = pretraining_metrics({name: float(value) for name, value in sums.items()}, losses)
   assert metrics["masked_lm_accuracy_at_mask"] == correct / count
-  assert "masked_lm_accuracy_at_mask" not in pretraining_metrics({**plain, "masked_lm_at_mask_count": 0.0})
+  assert "masked_lm_accuracy_at_mask" not in pretraining_metrics(
+      {**sums, "masked_lm_at_mask_count": 0.0}, losses)
 
 
 def test_perplexity():
   sums = {"masked_lm_loss_sum": 3 * np.log(7.0), "masked_lm_count": 3.0, "masked_lm_correct": 1.0}
-  metrics = pretraining_metrics(sums, ("masked_lm",))
+  metrics = pretraining_metrics(sums, (MASKED_LM,))
   assert metrics["masked_lm_perplexity"] == pytest.approx(7)
-  diverged = pretraining_metrics({**sums, "masked_lm_loss_sum": 1e4}, ("masked_lm",))
+  diverged = pretraining_metrics({**sums, "masked_lm_loss_sum": 1e4}, (MASKED_LM,))
   assert np.isfinite(diverged["masked_lm_perplexity"]) and diverged["masked_lm_perplexity"] > 1e300
   # There are two answers only.
   assert not any("perplexity" in name for name in pretraining_metrics(
-      {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, ("next_sentence",)))
+      {name.replace("masked_lm", "next_sentence"): value for name, value in sums.items()}, (NEXT_SENTENCE,)))
 
 
 def test_rows_that_only_fill_the_batch_count_for_nothing():

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.dropout import dropout_stream
-from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
+from modeling.question_answering import SPAN, BertForQuestionAnswering
 from tests.modeling.common import SMALL, arrays, random_features
 
 
@@ -37,10 +37,10 @@ def test_the_logits_are_the_originals(model, expected):
 def test_loss_and_gradients_are_the_originals(model, expected):
   variables = [model.span.output_weights.value, model.span.output_bias.value]
   with tf.GradientTape() as tape:
-    sums = span_sums(model(expected), expected)
+    sums = SPAN.sums(model(expected), expected)
     loss = sums["span_loss_sum"] / sums["span_count"]
   np.testing.assert_allclose(loss, expected["loss"], atol=1e-5, rtol=0)
-  assert span_metrics({name: float(value) for name, value in sums.items()})["loss"] == pytest.approx(float(loss))
+  assert SPAN.metrics({name: float(value) for name, value in sums.items()})["loss"] == pytest.approx(float(loss))
   for gradient, name in zip(tape.gradient(loss, variables), ("output_weights", "output_bias"), strict=True):
     golden_gradient = expected[f"grad_{name}"]
     np.testing.assert_allclose(gradient, golden_gradient, atol=1e-6 + 2e-5 * np.abs(golden_gradient).max(), rtol=0)
@@ -52,15 +52,15 @@ def test_sums_of_parts_add_up_and_rows_that_fill_a_batch_do_not_count():
   # The best start of every row is right, the best end of rows 0 to 3.
   features = {"input_ids": np.zeros((6, 5), np.int32), "start_positions": logits[0].argmax(1).astype(np.int32),
               "end_positions": np.where(np.arange(6) < 4, logits[1].argmax(1), logits[1].argmin(1)).astype(np.int32)}
-  whole = span_sums(logits, features)
-  parts = [span_sums(tuple(side[rows] for side in logits), {name: value[rows] for name, value in features.items()})
+  whole = SPAN.sums(logits, features)
+  parts = [SPAN.sums(tuple(side[rows] for side in logits), {name: value[rows] for name, value in features.items()})
            for rows in (slice(0, 2), slice(2, 6))]
   for name, value in whole.items():
     assert float(value) == pytest.approx(sum(float(part[name]) for part in parts), rel=1e-6)
-  assert float(span_metrics(whole)["accuracy"]) == pytest.approx(4 / 6)
-  padded = span_sums(logits, {**features, "is_real_example": np.array([1, 1, 1, 1, 0, 0], np.int32)})
+  assert float(SPAN.metrics(whole)["accuracy"]) == pytest.approx(4 / 6)
+  padded = SPAN.sums(logits, {**features, "is_real_example": np.array([1, 1, 1, 1, 0, 0], np.int32)})
   assert (float(padded["span_count"]), float(padded["span_correct"])) == (4, 4)
-  assert span_metrics({"span_loss_sum": 0.0, "span_count": 0.0, "span_correct": 0.0}) == {"loss": 0, "accuracy": 0}
+  assert SPAN.metrics({"span_loss_sum": 0.0, "span_count": 0.0, "span_correct": 0.0}) == {"loss": 0, "accuracy": 0}
 
 
 def test_dropout_is_that_of_the_encoder_only():

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from modeling.token_classification import (
-  BertForTokenClassification,
-  token_classification_counts,
-  token_classification_metrics,
-  token_classification_sums,
-)
+from modeling.token_classification import TOKENS, BertForTokenClassification
 from tests.modeling.common import SMALL, random_features
 
 CLASSES = 5
@@ -33,10 +28,10 @@ def test_sums_leave_out_positions_without_a_label_and_padding_examples():
   features = {"label_ids": labels, "input_ids": labels, "is_real_example": np.array([1, 1, 0, 1])}
   known = (labels >= 0) & (features["is_real_example"][:, None] == 1)
   losses = np.log(np.exp(logits).sum(-1)) - np.take_along_axis(logits, np.maximum(labels, 0)[..., None], -1)[..., 0]
-  sums = token_classification_sums(tf.constant(logits), features)
+  sums = TOKENS.sums(tf.constant(logits), features)
   assert float(sums["token_classification_count"]) == known.sum()
-  assert float(token_classification_counts(features)["token_classification_count"]) == known.sum()
-  metrics = token_classification_metrics({name: float(value) for name, value in sums.items()})
+  assert float(TOKENS.counts(features)["token_classification_count"]) == known.sum()
+  metrics = TOKENS.metrics({name: float(value) for name, value in sums.items()})
   assert metrics == pytest.approx(
       {"loss": losses[known].mean(), "accuracy": (logits.argmax(-1) == labels)[known].mean()}, rel=1e-5)
-  assert token_classification_metrics({name: 0.0 for name in sums}) == {"loss": 0, "accuracy": 0}
+  assert TOKENS.metrics({name: 0.0 for name in sums}) == {"loss": 0, "accuracy": 0}

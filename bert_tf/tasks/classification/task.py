@@ -4,34 +4,23 @@ Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run di
 `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/classification/results.py`).
 """
 
-import functools
-import math
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
-import tensorflow as tf
 
 from bert_tf.evaluation import confusion
-from bert_tf.evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label, softmax
+from bert_tf.evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.classification import pictures, results
+from bert_tf.tasks.classification import pictures, readers, results
 from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.readers import CLASSES
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.step import Objective
-from modeling.classification import (
-  BertForClassification,
-  classification_metrics,
-  classification_sums,
-  multi_label_metrics,
-  multi_label_sums,
-  regression_metrics,
-  regression_sums,
-)
-from modeling.losses import loss_weights
+from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
+from modeling.losses import HeadLoss
 
 
 def run(options: ClassificationOptions) -> int:
@@ -39,17 +28,9 @@ def run(options: ClassificationOptions) -> int:
   return driver.run(ClassificationTask, options)
 
 
-def make_objective(model: BertForClassification, regression: bool = False, multi_label: bool = False,
-                   positive_weights: Sequence[float] | None = None) -> Objective:
-  """Classification or regression as the training step sees it; `positive_weights` as in `multi_label_sums`."""
-  name, sums, metrics = (("regression", regression_sums, regression_metrics) if regression else
-                         ("classification", classification_sums, classification_metrics))
-  if multi_label:
-    name, metrics = "multi_label", multi_label_metrics
-    sums = functools.partial(multi_label_sums, positive_weights=positive_weights and tf.constant(positive_weights))
-  return Objective(
-      losses=(name,), counts=lambda features: {f"{name}_count": tf.reduce_sum(loss_weights(features))},
-      sums=lambda features, dropout: sums(model(features, dropout=dropout), features), metrics=metrics)
+def make_objective(model: BertForClassification, loss: HeadLoss | None = None) -> Objective:
+  """Classification or regression as the training step sees it; `loss` in place of the model's own."""
+  return Objective.of(model, loss)
 
 
 class ClassificationTask(DevelopmentSetsTask):
@@ -68,7 +49,7 @@ class ClassificationTask(DevelopmentSetsTask):
     self.config = labelled_config(self.config, self.data)
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.main_metric if self.data.dev else None
-    if self.data.kind != CLASSES:
+    if self.data.kind != readers.CLASSES:
       self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
 
   def make_model(self, dtype: str) -> BertForClassification:
@@ -77,7 +58,7 @@ class ClassificationTask(DevelopmentSetsTask):
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForClassification) -> Objective:
-    return make_objective(model, self.data.regression, self.data.multi_label, self.data.positive_weights)
+    return make_objective(model, self._loss(self.data.positive_weights))
 
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
@@ -86,8 +67,18 @@ class ClassificationTask(DevelopmentSetsTask):
     """Logits, float32 [E, C]; of several windows the mean."""
     return split.sequences.pool(run.predict(split.examples)["logits"])
 
+  def _loss(self, positive_weights: tuple[float, ...] | None = None) -> HeadLoss:
+    if self.data.multi_label:
+      return dataclasses.replace(SEVERAL_CLASSES, positive_weights=positive_weights)
+    return SCORES if self.data.regression else CLASSES
+
   def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
-    return _score(self.data, split, answers)
+    """The task's metrics and the loss."""
+    data, labels = self.data, split.texts.labels
+    predictions = data.predictions(answers)
+    metrics = (score_multi_label(predictions, labels) if data.multi_label else
+               score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
+    return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
 
   def metric_prefix(self, name: str) -> str:
     return f"{name.removeprefix('dev_')}_"
@@ -109,7 +100,7 @@ class ClassificationTask(DevelopmentSetsTask):
     return dict(metrics)
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    if self.data.kind == CLASSES:
+    if self.data.kind == readers.CLASSES:
       split, logits = self.first_set(evaluation)
       texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
       pictures.show(self.data.labels, split.texts.labels, self.data.values(logits), texts)
@@ -125,7 +116,7 @@ class ClassificationTask(DevelopmentSetsTask):
     predictions, labels = data.predictions(logits), split.texts.labels
     if not data.regression:
       run.log(confusion.per_class_table(predictions, labels, data.labels))
-    if data.kind == CLASSES:
+    if data.kind == readers.CLASSES:
       matrix = confusion.confusion_matrix(predictions, labels, len(data.labels))
       run.log("\n" + confusion.confusion_text(matrix, data.labels))
 
@@ -141,19 +132,3 @@ class ClassificationTask(DevelopmentSetsTask):
           test_metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
           run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
     return test_metrics or None
-
-
-def _score(data: ClassificationData, split: Split, logits: np.ndarray) -> dict[str, float]:
-  """The task's metrics and the loss of a labelled split."""
-  labels = split.texts.labels
-  if data.multi_label:
-    wide = logits.astype(np.float64)
-    loss = float(np.mean(np.maximum(wide, 0) - wide * labels + np.log1p(np.exp(-np.abs(wide)))))
-    return {**score_multi_label(data.predictions(logits), labels), "loss": loss}
-  if data.regression:
-    predictions = logits[:, 0]
-    loss = float(np.mean(np.square(predictions.astype(np.float64) - labels)))
-    return {**score(data.metrics, predictions, labels, None), "loss": loss}
-  probabilities = softmax(logits)[np.arange(len(labels)), labels]
-  loss = float(-np.log(np.maximum(probabilities, math.ulp(0.0))).mean())
-  return {**score(data.metrics, logits.argmax(axis=-1), labels, len(data.labels)), "loss": loss}

@@ -5,7 +5,6 @@ Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output:
 """
 
 import gc
-import math
 
 import keras
 import numpy as np
@@ -23,8 +22,7 @@ from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from data_gen.labelled.multiple_choice import ChoiceQuestions
-from modeling.losses import example_weights
-from modeling.multiple_choice import BertForMultipleChoice, multiple_choice_metrics, multiple_choice_sums
+from modeling.multiple_choice import CHOICE, BertForMultipleChoice
 
 
 def run(options: MultipleChoiceOptions) -> int:
@@ -49,12 +47,7 @@ def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
 
 def make_objective(model: BertForMultipleChoice, skip_missing: bool = True) -> Objective:
   """Multiple choice as the training step sees it; `skip_missing` as in `BertForMultipleChoice.call`."""
-  return Objective(
-      losses=("multiple_choice",),
-      counts=lambda features: {"multiple_choice_count": tf.reduce_sum(example_weights(features))},
-      sums=lambda features, dropout: multiple_choice_sums(
-          model(features, dropout=dropout, skip_missing=skip_missing), features),
-      metrics=multiple_choice_metrics)
+  return Objective.of(model, skip_missing=skip_missing)
 
 
 class MultipleChoiceTask(DevelopmentSetsTask):
@@ -97,11 +90,12 @@ class MultipleChoiceTask(DevelopmentSetsTask):
     return {"scores": model.scores(features)}
 
   def answer(self, run: RunningModel, split: Split) -> np.ndarray:
-    """float64 [E, K], probabilities."""
-    return softmax(split.examples.by_question(run.predict(split.examples.choices)["scores"]))
+    """float32 [E, K], logits."""
+    return split.examples.by_question(run.predict(split.examples.choices)["scores"])
 
   def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
-    return score(answers, split.questions.labels)
+    scores = CHOICE.score(answers, split.questions.labels)
+    return {name: scores[name] for name in ("accuracy", "loss")}
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
     return Predicted([f"choice {choice}" for choice in answers.argmax(axis=-1)], split.questions.labels.tolist(),
@@ -119,30 +113,18 @@ class MultipleChoiceTask(DevelopmentSetsTask):
 
   def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, int]:
     """The development set, its probabilities, and how many of its hardest questions are to be shown."""
-    split, probabilities = self.first_set(evaluation)
-    return split.questions, probabilities, self.options.hardest_questions
+    split, logits = self.first_set(evaluation)
+    return split.questions, softmax(logits), self.options.hardest_questions
 
   def predict(self, run: RunningModel) -> dict[str, float] | None:
     test = self.data.test
-    probabilities = self.answer(run, test)
+    logits = self.answer(run, test)
     if not run.devices.is_chief:
       return None
-    paths = results.write_predictions(self.options.output_dir, test.questions, probabilities)
+    paths = results.write_predictions(self.options.output_dir, test.questions, softmax(logits))
     run.log(f"predicted {len(test)} questions of {test.questions.path}: {', '.join(paths)}")
     if test.questions.labels is None:
       return None
-    scores = self.score(test, probabilities)
+    scores = self.score(test, logits)
     run.log(f"accuracy by the labels of {test.questions.path}: {scores['accuracy']:.4f}")
     return scores
-
-
-def score(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-  """Accuracy and cross-entropy, in nats.
-
-  Args:
-    probabilities: [E, K].
-    labels: int [E].
-  """
-  right = probabilities[np.arange(len(labels)), labels]
-  return {"accuracy": float((probabilities.argmax(axis=-1) == labels).mean()),
-          "loss": float(-np.log(np.maximum(right, math.ulp(0.0))).mean())}

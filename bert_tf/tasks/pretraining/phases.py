@@ -48,6 +48,10 @@ class Phase:
     """Tokens that are computed for an example, padding included."""
     return self.options.max_seq_length / self.train_records.sequences_per_record
 
+  def num_predictions(self, config: BertConfig) -> int:
+    """Positions of a row that are projected to the vocabulary."""
+    return self.options.max_seq_length if config.causal else self.options.max_predictions_per_seq
+
   def batch_sizes(self, devices: Devices | None = None) -> BatchSizes:
     """Records of its steps.
 

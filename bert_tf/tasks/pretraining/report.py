@@ -52,8 +52,7 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
         ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
                   f"{steps * size / given.num_sequences:.2f} epochs"),
     ]
-    predictions = length if config.causal else phase.options.max_predictions_per_seq
-    flops += steps * rows * training_flops(config, length, predictions)
+    flops += steps * rows * training_flops(config, length, phase.num_predictions(config))
   if devices.kind == "CPU":
     rate = matmul_rate()
     lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "

@@ -24,14 +24,20 @@ from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
-from modeling.causal_lm import BertForCausalLm, causal_lm_counts
+from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.companion_files import Checkpoint
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_metrics, pretraining_sums
+from modeling.pretraining import (
+  NEXT_SENTENCE,
+  BertForPreTraining,
+  masked_lm_loss,
+  pretraining_metrics,
+  pretraining_sums,
+)
 
 
 def run(options: PretrainingOptions) -> int:
@@ -46,16 +52,20 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
-    mask_id: of [MASK], see `pretraining_sums`.
+    mask_id: of [MASK], see `masked_lm_loss`.
   """
   if isinstance(model, BertForCausalLm):
-    losses = tuple("next_token" if part == "masked_lm" else part for part in losses)
-    return Objective(losses=losses, counts=causal_lm_counts, sums=model.sums,
-                     metrics=lambda sums: pretraining_metrics(sums, losses))
+    heads, sums = model.head_losses, model.sums
+  else:
+    heads = masked_lm_loss(mask_id), NEXT_SENTENCE
+
+    def sums(features: dict, dropout) -> dict:
+      return pretraining_sums(model(features, dropout=dropout), features, mask_id)
+  minimised = [loss for loss in heads if loss is not NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
-      losses=losses, counts=pretraining_counts,
-      sums=lambda features, dropout: pretraining_sums(model(features, dropout=dropout), features, mask_id),
-      metrics=lambda sums: pretraining_metrics(sums, losses))
+      losses=tuple(loss.name for loss in minimised), sums=sums,
+      counts=lambda features: {name: count for loss in heads for name, count in loss.counts(features).items()},
+      metrics=lambda sums: pretraining_metrics(sums, minimised))
 
 
 class PretrainingTask(Task):
@@ -148,6 +158,8 @@ class PretrainingTask(Task):
             f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
     return Stage(
         phase.last_step, phase.options.train_batch_size, phase.tokens_per_example,
+        self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
+        / phase.train_records.sequences_per_record,
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
             phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
 

@@ -25,8 +25,7 @@ from bert_tf.training.step import Objective
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.load import LoadedCheckpoint
-from modeling.losses import example_weights
-from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
+from modeling.question_answering import BertForQuestionAnswering
 
 # float32 [T] each: of the starts and the ends, the windows concatenated.
 Logits = tuple[np.ndarray, np.ndarray]
@@ -47,9 +46,7 @@ def run(options: SquadOptions) -> int:
 
 def make_objective(model: BertForQuestionAnswering) -> Objective:
   """The two cross-entropies as the training step sees them."""
-  return Objective(
-      losses=("span",), counts=lambda features: {"span_count": tf.reduce_sum(example_weights(features))},
-      sums=lambda features, dropout: span_sums(model(features, dropout=dropout), features), metrics=span_metrics)
+  return Objective.of(model)
 
 
 class SquadTask(FineTuningTask):

@@ -14,6 +14,7 @@ from bert_tf.evaluation import conlleval, entities
 from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.token_classification.data import Split, TokenData
 from data_gen.labelled.tag_schemes import IOB2, Chunks, write_tags
+from modeling.token_classification import TOKENS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,9 +76,9 @@ def score(tagged: Tagged) -> dict[str, float]:
   split = tagged.split
   right = np.array([gold == guess for gold, guess in zip(tagged.gold_tags, tagged.guess_tags, strict=True)])
   known = np.flatnonzero(split.labels >= 0)
-  probabilities = tagged.probabilities[known, split.labels[known]].astype(np.float64)
-  loss = float(-np.log(np.maximum(probabilities, np.finfo(np.float32).tiny)).mean()) if len(known) else 0.0
-  metrics = {"accuracy": float(right.mean()), "loss": loss}
+  # Logarithms of probabilities are logits, too.
+  logits = np.log(np.maximum(tagged.probabilities[known], np.finfo(np.float32).tiny))
+  metrics = {"accuracy": float(right.mean()), "loss": TOKENS.score(logits, split.labels[known])["loss"]}
   if tagged.counts is None:
     return metrics
   precision, recall, f1 = tagged.counts.overall()

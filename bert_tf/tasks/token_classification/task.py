@@ -4,6 +4,7 @@ Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`
 `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/token_classification/results.py`).
 """
 
+import dataclasses
 import os
 
 import numpy as np
@@ -21,12 +22,7 @@ from bert_tf.tasks.token_classification.data import Split, TokenData, check_head
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.tasks.token_classification.results import Tagged, score, tag_split
 from bert_tf.training.step import Objective
-from modeling.token_classification import (
-  BertForTokenClassification,
-  token_classification_counts,
-  token_classification_metrics,
-  token_classification_sums,
-)
+from modeling.token_classification import TOKENS, BertForTokenClassification
 
 
 def run(options: TokenClassificationOptions) -> int:
@@ -40,14 +36,11 @@ def run(options: TokenClassificationOptions) -> int:
 
 def make_objective(model: BertForTokenClassification) -> Objective:
   """The cross-entropy of the scored tokens as the training step sees it."""
-  def known(features: dict) -> dict:
-    """Batches are padded with 0, which is a label."""
-    return {**features, "label_ids": tf.where(features["input_mask"] > 0, features["label_ids"], -1)}
-
-  return Objective(
-      losses=("token_classification",), counts=lambda features: token_classification_counts(known(features)),
-      sums=lambda features, dropout: token_classification_sums(model(features, dropout=dropout), known(features)),
-      metrics=token_classification_metrics)
+  known = dataclasses.replace(
+      # Batches are padded with 0, which is a label.
+      TOKENS, weights=lambda features: TOKENS.weights({**features, "label_ids": tf.where(
+          features["input_mask"] > 0, features["label_ids"], -1)}))
+  return Objective.of(model, known)
 
 
 class TokenClassificationTask(DevelopmentSetsTask):

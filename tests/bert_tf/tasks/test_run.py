@@ -259,9 +259,7 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
     regression = task == "regression"
     model = BertForClassification(ONE_LAYER, 1 if regression else 4)
     features = _with_labels(features, label_ids=number.astype(np.float32) if regression else number)
-
-    def objective(model):
-      return classification.make_objective(model, regression)
+    objective = classification.make_objective
   data = batches(features).repeat()
   reports = {}
   for jit_compile in (True, False):

@@ -20,6 +20,7 @@ from bert_tf.training.inputs import RecordFiles, evaluation_dataset
 from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
+from modeling.flops import training_flops
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from tests.tiny import TOKENS, write_tiny
 
@@ -114,6 +115,12 @@ def test_the_reports_of_a_run(trained):
       reported |= {"learning_rate", "gradient_norm", "examples_per_second", "tokens_per_second", "steps_per_second",
                    "input_wait_share"}
       assert 0 <= line["input_wait_share"] <= 1
+      # The first loop is mostly compiling.
+      if line["step"] > 2:
+        reported |= {"tflops_per_second", "peak_share"}
+        assert line["tflops_per_second"] == pytest.approx(
+            training_flops(TINY, LENGTH, PREDICTIONS) * line["examples_per_second"] / 1e12, rel=1e-6)
+        assert 0 < line["peak_share"] < 1
       assert line["tokens_per_second"] == pytest.approx(LENGTH * line["examples_per_second"], rel=1e-6)
     assert set(line) == reported
 
@@ -132,7 +139,8 @@ def test_tensorboard_shows_scalars_flags_and_samples(trained):
   assert tags["eval"] == {*metrics, "eval/samples"}
   assert tags["train"] - {tag for tag in tags["train"] if tag.startswith("profile")} == {
       *metrics, "optimizer/learning_rate", "optimizer/gradient_norm", "speed/examples_per_second",
-      "speed/tokens_per_second", "speed/input_wait_share", "flags", LAYOUT}
+      "speed/tokens_per_second", "speed/tflops_per_second", "speed/peak_share", "speed/input_wait_share", "flags",
+      LAYOUT}
   assert "| learning&#95;rate | 0&#46;01 |" in texts["flags"]
   samples = texts["eval/samples"]
   assert "held-out text" in samples and "| position | shown | hidden | predicted |" in samples

@@ -1,0 +1,45 @@
+import dataclasses
+
+import pytest
+
+from bert_tf.training import throughput
+from bert_tf.training.throughput import gpu_peak, matmul_rate, peak_rate, tpu_peak, utilisation
+from tests.bert_tf.training.common import default_devices
+
+
+@pytest.mark.parametrize(("name", "dtype", "tflops"), [
+    ("NVIDIA H100 80GB HBM3", "mixed_bfloat16", 989), ("NVIDIA H100 PCIe", "mixed_bfloat16", 756),
+    ("NVIDIA A100-SXM4-40GB", "mixed_bfloat16", 312), ("NVIDIA A100-SXM4-40GB", "float32", 156),
+    ("NVIDIA A10", "mixed_float16", 125), ("NVIDIA L4", "mixed_bfloat16", 121), ("NVIDIA L40S", "mixed_float16", 362),
+    ("Tesla V100-SXM2-16GB", "mixed_float16", 125), ("Tesla V100-SXM2-16GB", "mixed_bfloat16", None),
+    ("Tesla T4", "mixed_float16", 65), ("NVIDIA GeForce RTX 4090", "mixed_bfloat16", 165),
+    ("NVIDIA A1000", "float32", None), ("", "float32", None)])
+def test_published_peaks_of_gpus(name, dtype, tflops):
+  assert gpu_peak(name, dtype) == (tflops and tflops * 1e12)
+
+
+@pytest.mark.parametrize(("name", "tflops"), [
+    ("v2-8", 180), ("v3-8", 492), ("v4-8", 1100), ("v5litepod-4", 788), ("v9-8", None), ("", None)])
+def test_published_peaks_of_tpus(name, tflops):
+  assert tpu_peak(name) == (tflops and tflops * 1e12)
+
+
+@pytest.mark.parametrize(("dtype", "multiplied"), [("float32", "float32"), ("mixed_bfloat16", "bfloat16")])
+def test_the_peak_of_a_cpu_is_measured_once_in_the_dtype_of_the_run(dtype, multiplied, monkeypatch):
+  measured = []
+  throughput._cpu_rate.cache_clear()
+  monkeypatch.setattr(throughput, "matmul_rate", lambda seconds, dtype: measured.append((seconds, dtype)) or 2e12)
+  devices = default_devices(dtype=dtype)
+  assert utilisation(5e11, devices) == {"tflops_per_second": 0.5, "peak_share": 0.25}
+  assert peak_rate(dataclasses.replace(devices, num_workers=2)) == 4e12
+  assert len(measured) == 1 and measured[0][0] < 0.3 and measured[0][1] == multiplied
+  throughput._cpu_rate.cache_clear()
+
+
+def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
+  monkeypatch.delenv("TPU_ACCELERATOR_TYPE", raising=False)
+  assert utilisation(5e11, dataclasses.replace(default_devices(), kind="TPU")) == {"tflops_per_second": 0.5}
+
+
+def test_a_measured_rate_is_one_of_a_machine():
+  assert 1e8 < matmul_rate(size=256, seconds=0.01) < 1e16
