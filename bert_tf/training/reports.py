@@ -14,7 +14,7 @@ import tensorflow as tf
 from bert_tf.common import charts, markdown
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
-from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics
+from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics, rounded
 
 
 class Reports:
@@ -36,7 +36,8 @@ class Reports:
     self._log = log
     check_places(directory)
     self._metrics = MetricsLog(directory, step) if is_chief else None
-    self._evaluated = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else set()
+    self._evaluated: dict[int, Mapping[str, float]] = {
+        line["step"]: line for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else {}
     self._writers: dict[str, tf.summary.SummaryWriter] = {}
     self._progress: Progress | None = None
     # Metrics that TensorBoard's layout has.
@@ -70,9 +71,16 @@ class Reports:
                            **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    """The report of an evaluation; made when everything that belongs to it is written."""
-    self._write(EVAL, step, metrics)
-    self._evaluated.add(step)
+    """The report of an evaluation; made when everything that belongs to it is written.
+
+    One that an earlier process has reported already, with the same results, is not written a second time.
+    """
+    line = rounded(metrics)
+    reported = {name: self._evaluated.get(step, {}).get(name) for name in line}
+    # As texts, in which what is not a number is like itself.
+    if str(reported) != str(line):
+      self._write(EVAL, step, metrics)
+    self._evaluated[step] = line
     if self._progress is not None:
       shown = ", ".join(f"{name} {value:.4f}" for name, value in sorted(metrics.items()))
       self.log(f"step {step}: evaluation: {shown}")

@@ -152,13 +152,18 @@ class MetricsLog:
       file.writelines(json.dumps(line) + "\n" for line in kept)
 
   def append(self, step: int, split: str, metrics: Mapping[str, float]) -> None:
-    """Adds a line; floats are rounded to 7 digits."""
-    line = {"step": step, "split": split, **{name: float(f"{value:.7g}") for name, value in metrics.items()}}
+    """Adds a line, see `rounded`."""
+    line = {"step": step, "split": split, **rounded(metrics)}
     try:
       with files.open_file(self._path, "a") as file:
         file.write(json.dumps(line) + "\n")
     except OSError as error:
       raise UserError(f"can't write {self._path}: {error.strerror}") from None
+
+
+def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
+  """Metrics as `metrics.jsonl` has them, with 7 digits."""
+  return {name: float(f"{value:.7g}") for name, value in metrics.items()}
 
 
 def read_metrics(directory: str) -> list[dict]:

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.training.reports import EVAL, TRAIN, Reports
+from bert_tf.training.run_directory import read_metrics
 from tests.full_disk import full_disk
 
 
@@ -30,3 +31,15 @@ def test_a_file_where_a_directory_must_be(tmp_path):
 def test_only_the_chief_writes(tmp_path):
   Reports(str(tmp_path), False, 0, print).text(TRAIN, "flags", "a", 0)
   assert list(tmp_path.iterdir()) == []
+
+
+def test_an_evaluation_is_written_once_however_often_it_is_made(tmp_path):
+  metrics = {"loss": 1 / 3, "perplexity": float("nan")}
+  Reports(str(tmp_path), True, 0, print).evaluation(4, metrics)
+  again = Reports(str(tmp_path), True, 4, print)
+  again.evaluation(4, metrics)
+  again.evaluation(4, metrics)
+  assert len(read_metrics(str(tmp_path))) == 1
+  # On other examples, say.
+  again.evaluation(4, {**metrics, "loss": 0.5})
+  assert [line["loss"] for line in read_metrics(str(tmp_path))] == [0.3333333, 0.5]
