@@ -8,9 +8,6 @@ Needs requirements-peers.txt.
 
 import dataclasses
 import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 

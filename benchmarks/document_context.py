@@ -17,8 +17,6 @@ import itertools
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import numpy as np
 
 from bert_tf.common import cli, files, json_files

@@ -13,13 +13,8 @@ Without --data_dir the lengths are drawn from a normal distribution like MRPC's,
 """
 
 import dataclasses
-import os
-import sys
 import types
 from collections.abc import Callable, Sequence
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 import numpy as np
 

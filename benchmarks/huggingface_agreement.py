@@ -12,10 +12,7 @@ what convert_checkpoint.py --output_format=huggingface makes of a run. Needs req
 
 import dataclasses
 import os
-import sys
 from collections.abc import Iterator
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 

@@ -13,11 +13,6 @@ Without --train_file the lengths are drawn from normal distributions like CODAH'
 """
 
 import dataclasses
-import os
-import sys
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 from benchmarks import finetuning, interleaved, texts
 from bert_tf.common import cli

@@ -15,11 +15,6 @@ Without --train_file the lengths are drawn from a distribution like WNUT-17's, a
 """
 
 import dataclasses
-import os
-import sys
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 from benchmarks import finetuning, interleaved, texts
 from bert_tf.common import cli

@@ -9,9 +9,6 @@ benchmarks/torch_scores.py. Needs requirements-peers.txt.
 
 import dataclasses
 import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 

@@ -11,11 +11,8 @@ of tokens that are no padding, packed / unpacked; the programs are those of benc
 
 import dataclasses
 import os
-import sys
 import tempfile
 from collections.abc import Callable
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved
 from benchmarks.pretraining_step import find_config

@@ -13,11 +13,7 @@ in requirements-peers.txt.
 """
 
 import dataclasses
-import os
-import sys
 from collections.abc import Callable
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved
 from bert_tf.common import cli

@@ -11,14 +11,11 @@ before the first step, when weights and optimizer slots were there.
 
 import dataclasses
 import json
-import os
 import resource
 import statistics
 import subprocess
 import sys
 import time
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.interleaved import TurnsOptions, worker_commands
 from benchmarks.pretraining_step import find_config, random_batch

@@ -17,11 +17,8 @@ import functools
 import itertools
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved, texts
 from bert_tf.common import cli
@@ -141,9 +138,9 @@ def _plain(options: ServingOptions):
   import numpy as np
   import tensorflow as tf
 
-  from benchmarks.reference_tokenizer import ReferenceTokenizer
   from modeling.checkpoints.load import load_weights, open_checkpoint
   from modeling.encoder import BertEncoder
+  from tests.oracles.tokenizer import ReferenceTokenizer
 
   opened = open_checkpoint(os.path.join(options.directory, "network"))
   model = BertEncoder(opened.config)

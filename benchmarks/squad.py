@@ -15,12 +15,8 @@ way of making windows and answers, in plain Python.
 
 import dataclasses
 import os
-import sys
 import tempfile
 from collections.abc import Callable
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 from benchmarks import interleaved, texts
 from bert_tf.common import cli, json_files

@@ -97,11 +97,11 @@ def peer(outputs_of: Callable, input_file: str, vocab_file: str, output_dir: str
     outputs_of: ids, mask and segments, int32 [B, S] → logits of starts and of ends, [B, S].
     grouped: sort the windows by length, and pad each batch to its longest one instead of to the full length.
   """
-  from benchmarks.reference_squad import reference_features
-  from benchmarks.reference_squad_answers import reference_answers
-  from benchmarks.reference_tokenizer import ReferenceTokenizer
   from data_gen.labelled.squad import read_squad
   from data_gen.tokenization.vocabulary import Vocabulary
+  from tests.oracles.squad import reference_features
+  from tests.oracles.squad_answers import reference_answers
+  from tests.oracles.tokenizer import ReferenceTokenizer
 
   def predict() -> int:
     data = read_squad(input_file, "input_file")

@@ -17,23 +17,21 @@ import dataclasses
 import importlib.metadata
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
 # Before `tokenizers` is imported.
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
-from benchmarks import texts
-from benchmarks.reference_tokenizer import ReferenceTokenizer
+from benchmarks import resources, texts
 from bert_tf.common import cli
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import option
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 _BATCH = 1000  # lines; for those that take batches. The others would only wait for memory with more.
 
@@ -41,13 +39,11 @@ Rows = list[list[int]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenizationOptions(Options):
+class TokenizationOptions(texts.TextOptions):
   """Options of the benchmark."""
 
   vocab_file: str = option(None, "WordPiece vocabulary, one token a line.", required=True)
   do_lower_case: bool = option(True, "False for a cased vocabulary.")
-  text_file: str | None = option(None, "English text, a paragraph a line; comma-separated patterns.",
-                                 default_text="the docstrings of the installed packages")
   mixed_file: str | None = option(None, "Text of many languages.",
                                   default_text="the English text with most lines in other scripts")
   peers: bool = option(True, "Measure the other packages, too, where they are installed.")
@@ -195,12 +191,12 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
 def main(options: TokenizationOptions) -> int:
   vocabulary = Vocabulary.from_file(options.vocab_file)
   characters = int(options.megabytes * 1e6)
-  english = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
+  english = options.lines()
   mixed = texts.read_lines(options.mixed_file, "mixed_file") if options.mixed_file else texts.mixed_lines(english)
   samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
   del english, mixed
   others = peers(options.vocab_file, vocabulary, options.do_lower_case) if options.peers else []
-  core = texts.pin_to_one_core()
+  core = resources.pin_to_one_core()
   print(f"processor time on {'one core' if core is None else f'core {core}'}; the column 'x tokenizers' compares with "
         "the faster of its methods")
   exact = [report(what, lines, warm_up, vocabulary, others, options) for what, (warm_up, lines) in samples.items()]

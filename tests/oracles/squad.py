@@ -8,8 +8,8 @@ Verified against the output of the original code (tests/data_gen/labelled/test_s
 
 from collections.abc import Iterator
 
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.labelled.squad import Question, SquadData
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 def reference_features(data: SquadData, tokenizer: ReferenceTokenizer, *, max_seq_length: int, doc_stride: int,
