@@ -11,12 +11,11 @@ what convert_checkpoint.py --output_format=huggingface makes of a run. Needs req
 """
 
 import dataclasses
-import os
 from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import pytorch_peers
 from bert_tf.common import cli, files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
@@ -37,8 +36,7 @@ class AgreementOptions(Options):
 
 def main(options: AgreementOptions) -> None:
   files.check_readable(options.input_file, "input_file")
-  os.environ.setdefault("HF_HUB_OFFLINE", "1")
-  peers.check_torch()
+  pytorch_peers.check_installed()
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.checkpoints.load import read_checkpoint
 
@@ -138,7 +136,7 @@ def _outputs(ours: dict[str, np.ndarray], theirs, batch: dict[str, np.ndarray]) 
   import torch
 
   with torch.no_grad():
-    found = theirs(**peers.torch_features(batch))
+    found = theirs(**pytorch_peers.features(batch))
   if "logits" in ours:
     return {"logits": (ours["logits"], found.logits.numpy())}
   return {name: (ours[name], value.numpy()) for name, value in (

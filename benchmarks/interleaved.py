@@ -7,6 +7,8 @@ have the same number of threads and stay on the same cores.
 
 import collections
 import dataclasses
+import functools
+import importlib
 import json
 import os
 import random
@@ -60,6 +62,23 @@ def worker_commands(script: str, options: TurnsOptions, programs: Sequence[str])
     elif value is not None and name != "worker":
       flags.append(f"--{name}={value}")
   return {program: [sys.executable, os.path.abspath(script), *flags, f"--worker={program}"] for program in programs}
+
+
+def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
+  """The function at "module.function" of benchmarks/ with some of its arguments; only then its libraries are imported.
+  """
+  module, _, function = path.partition(".")
+  return functools.partial(getattr(importlib.import_module(f"benchmarks.{module}"), function), **arguments)
+
+
+def repeated(step: Callable[[], None], steps: int, warm_up_steps: int) -> Callable[[], None]:
+  """A turn of so many steps, after some that are not measured."""
+  def turn(count: int = steps) -> None:
+    for _ in range(count):
+      step()
+
+  turn(warm_up_steps)
+  return turn
 
 
 def serve(measure: Callable[[], None], clock: str) -> None:

@@ -14,41 +14,33 @@ Without --train_file the lengths are drawn from normal distributions like CODAH'
 
 import dataclasses
 
-from benchmarks import finetuning, interleaved, texts
+from benchmarks.finetuning import LONGEST, EpochOptions, Program, measure
 from bert_tf.common import cli
 from bert_tf.common.options import option
 
-_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
+_PROGRAMS = {
+    "ours": Program("ours"), "model_garden": Program("model_garden", LONGEST),
+    "model_garden_grouped": Program("model_garden"), "pytorch": Program("pytorch", LONGEST),
+    "pytorch_grouped": Program("pytorch")}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultipleChoiceBenchmarkOptions(interleaved.TurnsOptions):
+class MultipleChoiceBenchmarkOptions(EpochOptions):
   """Options of the benchmark."""
 
   train_file: str | None = option(None, "Questions in SWAG's columns.", default_text="synthetic questions")
-  vocab_file: str = option(
-      texts.READY_VOCABULARY, "Vocabulary for --train_file.", default_text="vocab/english_uncased/vocab.txt")
   batch_size: int = option(16, "Questions of a step.", minimum=1)
-  max_seq_length: int = option(128, "Longer sequences are truncated.", minimum=3)
-  layers: int = option(6, "L of the model.", minimum=1)
-  hidden_size: int = option(384, "H of the model; heads of 32 units, 4 H in the feed-forward layers.", minimum=32)
-  turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
-  max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
-  programs: tuple[str, ...] = option(
-      _PROGRAMS, "What is measured.", choices=_PROGRAMS)
+  programs: tuple[str, ...] = option(tuple(_PROGRAMS), "What is measured.", choices=tuple(_PROGRAMS))
 
 
 def main(options: MultipleChoiceBenchmarkOptions) -> None:
-  from benchmarks import multiple_choice_programs
-
-  # Before the programs start, so that a wrong flag is one error and not one of each.
-  examples = multiple_choice_programs.full_batches(_read_examples(options), options.batch_size)
-  finetuning.compare(__file__, options, options.programs, multiple_choice_programs, examples, "questions")
+  measure(__file__, options, "multiple_choice", {name: _PROGRAMS[name] for name in options.programs}, _read_examples,
+          "questions")
 
 
 def _read_examples(options: MultipleChoiceBenchmarkOptions):
   if options.train_file is None:
-    from benchmarks.multiple_choice_programs import synthetic_questions
+    from benchmarks.examples import synthetic_questions
 
     return synthetic_questions(options.max_seq_length)
   from bert_tf.tasks.multiple_choice.data import encode

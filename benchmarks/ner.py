@@ -16,44 +16,37 @@ Without --train_file the lengths are drawn from a distribution like WNUT-17's, a
 
 import dataclasses
 
-from benchmarks import finetuning, interleaved, texts
+from benchmarks.finetuning import LIMIT, LONGEST, EpochOptions, Program, measure
 from bert_tf.common import cli
 from bert_tf.common.options import option
 
-_TRAINING = ("ours", "model_garden", "model_garden_grouped", "pytorch", "pytorch_grouped")
-_PREDICTION = ("ours_predict", "model_garden_predict", "model_garden_grouped_predict", "pytorch_predict")
+_PROGRAMS = {
+    "ours": Program("ours"), "model_garden": Program("model_garden", LIMIT),
+    "model_garden_grouped": Program("model_garden"), "pytorch": Program("pytorch", LONGEST),
+    "pytorch_grouped": Program("pytorch"), "ours_predict": Program("ours", predicts=True),
+    "model_garden_predict": Program("model_garden", LIMIT, predicts=True),
+    "model_garden_grouped_predict": Program("model_garden", predicts=True),
+    "pytorch_predict": Program("pytorch", predicts=True)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NerBenchmarkOptions(interleaved.TurnsOptions):
+class NerBenchmarkOptions(EpochOptions):
   """Options of the benchmark."""
 
   train_file: str | None = option(None, "Tagged sentences, as run_ner.py reads them.", default_text="synthetic ones")
-  vocab_file: str = option(
-      texts.READY_VOCABULARY, "Vocabulary for --train_file.", default_text="vocab/english_uncased/vocab.txt")
   predict: bool = option(False, "Measure tagging.")
-  batch_size: int = option(32, "Sentences of a step.", minimum=1)
-  max_seq_length: int = option(128, "Longer sentences are read in parts.", minimum=3)
-  layers: int = option(6, "L of the model.", minimum=1)
-  hidden_size: int = option(384, "H of the model; heads of 32 units, 4 H in the feed-forward layers.", minimum=32)
-  turns: int = option(5, "Turns that the epoch is cut into.", minimum=1)
-  max_steps: int | None = option(None, "Steps of a turn, at most.", minimum=1)
   programs: tuple[str, ...] = option(
-      (), "What is measured.", choices=(*_TRAINING, *_PREDICTION), default_text="all, of training or of tagging")
+      (), "What is measured.", choices=tuple(_PROGRAMS), default_text="all, of training or of tagging")
 
 
 def main(options: NerBenchmarkOptions) -> None:
-  from benchmarks import ner_programs
-  from benchmarks.finetuning_examples import full_batches
-
-  # Before the programs start, so that a wrong flag is one error and not one of each.
-  examples = full_batches(_read_examples(options), options.batch_size)
-  programs = options.programs or (_PREDICTION if options.predict else _TRAINING)
-  finetuning.compare(__file__, options, programs, ner_programs, examples, "sentences")
+  programs = {name: program for name, program in _PROGRAMS.items()
+              if (name in options.programs if options.programs else program.predicts == options.predict)}
+  measure(__file__, options, "token_classification", programs, _read_examples, "sentences")
 
 
 def _read_examples(options: NerBenchmarkOptions):
-  from benchmarks.ner_programs import CLASSES, synthetic_sentences
+  from benchmarks.examples import CLASSES, synthetic_sentences
 
   if options.train_file is None:
     return synthetic_sentences(options.max_seq_length)
@@ -66,7 +59,7 @@ def _read_examples(options: NerBenchmarkOptions):
   sentences = read_tagged_file(options.train_file, "train_file")
   windows = make_windows(encode_words(tokenizer, sentences.words), sentences.row_lengths, None, tokenizer.vocabulary,
                          max_seq_length=options.max_seq_length)
-  return window_examples(windows, sentences.tags % CLASSES)
+  return window_examples(windows, sentences.tags % CLASSES["token_classification"])
 
 
 if __name__ == "__main__":

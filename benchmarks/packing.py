@@ -10,12 +10,14 @@ of tokens that are no padding, packed / unpacked; the programs are those of benc
 """
 
 import dataclasses
+import itertools
 import os
 import tempfile
+import time
 from collections.abc import Callable
 
 from benchmarks import interleaved
-from benchmarks.pretraining_step import find_config
+from benchmarks.pretraining_step import PROGRAMS, find_config
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
@@ -91,8 +93,6 @@ def _measure(options: PackingOptions) -> None:
 
 def _real_tokens(options: PackingOptions, kind: str) -> float:
   """Share of the tokens that are no padding."""
-  import itertools
-
   import numpy as np
 
   from data_gen.pretraining.records import read_examples
@@ -103,28 +103,18 @@ def _real_tokens(options: PackingOptions, kind: str) -> float:
 
 def _build(options: PackingOptions, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up."""
-  import time
-
-  from benchmarks import pretraining_programs
   from data_gen.tokenization.vocabulary import Vocabulary
 
   config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
   config = dataclasses.replace(config, max_position_embeddings=max(config.max_position_embeddings, options.length))
   tokens = options.tokens // (4 if options.size in ("base", "large") else 1)
   batch = _batch(options, "packed" if _KINDS[name] else "unpacked", config, max(tokens // options.length, 1))
-  program = "ours" if name in ("packed", "unpacked") else name
-  step = getattr(pretraining_programs, program)(config, batch, "float32")
-  for _ in range(_WARM_UP_STEPS):
-    step()
+  program = PROGRAMS["ours" if name in ("packed", "unpacked") else name]
+  step = interleaved.find_program(*program)(config, batch, "float32")
+  turn = interleaved.repeated(step, 1, _WARM_UP_STEPS)
   began = time.perf_counter()
-  step()
-  steps = _steps(options, time.perf_counter() - began)
-
-  def turn() -> None:
-    for _ in range(steps):
-      step()
-
-  return turn
+  turn()
+  return interleaved.repeated(step, _steps(options, time.perf_counter() - began), 0)
 
 
 def _steps(options: PackingOptions, seconds: float) -> int:
@@ -141,8 +131,6 @@ def _steps(options: PackingOptions, seconds: float) -> int:
 
 def _batch(options: PackingOptions, kind: str, config, rows: int) -> dict:
   """The first records as training parses them, numpy arrays [rows, ...]."""
-  import itertools
-
   from bert_tf.tasks.pretraining.data import parser
   from data_gen.pretraining.records import inspect_first_record
   from data_gen.pretraining.tfrecord import read_records

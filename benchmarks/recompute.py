@@ -14,10 +14,9 @@ import json
 import resource
 import statistics
 import subprocess
-import sys
-import time
 
-from benchmarks.interleaved import TurnsOptions, worker_commands
+from benchmarks import resources
+from benchmarks.interleaved import TurnsOptions, find_program, worker_commands
 from benchmarks.pretraining_step import find_config, random_batch
 from bert_tf.common import cli
 from bert_tf.common.options import option
@@ -69,25 +68,22 @@ def _measure_apart(command: list[str]) -> dict[str, float]:
 
 def _measure(options: RecomputeOptions) -> dict[str, float]:
   """MiB of activations and of the process, seconds and CPU seconds of a step."""
-  from benchmarks import pretraining_programs
-
   config = find_config(options.size, options.vocab_size)
   batch = random_batch(options.batch_size, options.max_seq_length, options.max_seq_length * 15 // 100,
                        options.vocab_size)
-  step = pretraining_programs.ours(
+  step = find_program("ours.pretraining")(
       config, batch, "float32", options.jit_compile, recompute=options.worker == "recomputed")
   before = _memory_now()
   for _ in range(_WARM_UP_STEPS):
     step()
-  seconds, cpu = [], []
+  timings = []
   for _ in range(options.steps):
-    began, cpu_began = time.perf_counter(), time.process_time()
+    watch = resources.Stopwatch()
     step()
-    seconds.append(time.perf_counter() - began)
-    cpu.append(time.process_time() - cpu_began)
-  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-  return {"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds),
-          "cpu": statistics.median(cpu)}
+    timings.append(watch.read())
+  seconds, cpu = (statistics.median(column) for column in zip(*timings, strict=True))
+  peak = resources.peak_mib()
+  return {"activations": peak - before, "peak": peak, "seconds": seconds, "cpu": cpu}
 
 
 def _memory_now() -> float:

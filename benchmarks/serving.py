@@ -1,4 +1,4 @@
-"""Sizes of exports, and how long one answer takes beside the usual ways, in one run.
+"""Size and latency of exported models, beside plain Python with Keras and transformers, in one run.
 
   python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
   python benchmarks/serving.py --init_checkpoint=hf_directory --text_file=sentences.txt
@@ -29,13 +29,11 @@ _PROGRAMS = ("export", "python", "transformers")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServingOptions(interleaved.TurnsOptions):
+class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")
   size: str = option("L6-H384", "L<layers>-H<hidden> of the model with random weights.")
-  vocab_file: str = option(texts.READY_VOCABULARY, "Its vocabulary.", default_text="vocab/english_uncased/vocab.txt")
-  text_file: str | None = option(None, "Text, one a line.", default_text="the docstrings of the installed packages")
   max_characters: int = option(250, "Longer texts are left out.", minimum=1)
   max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
   batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
@@ -46,8 +44,7 @@ class ServingOptions(interleaved.TurnsOptions):
 def main(options: ServingOptions) -> None:
   if options.worker:
     return interleaved.serve(_build(options, options.worker), options.clock)
-  lines = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
-  lines, _ = texts.split([line for line in lines if len(line) <= options.max_characters], 100_000)
+  lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
     with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
       file.writelines(f"{line}\n" for line in lines)

@@ -26,23 +26,26 @@ from data_gen.labelled.squad import read_squad
 
 _QUESTIONS = "questions.json"
 _WINDOWS = "windows.json"
-_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch_grouped")
+# Program → module and function, and what the function is told.
+_PROGRAMS = {
+    "ours": ("ours.squad", {}), "model_garden": ("tensorflow_peers.model_garden_squad", {}),
+    "model_garden_grouped": ("tensorflow_peers.model_garden_squad", {"grouped": True}),
+    "pytorch_grouped": ("pytorch_peers.squad", {}),
+    "model_garden_xla": ("tensorflow_peers.model_garden_squad", {"jit_compile": True})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadBenchmarkOptions(interleaved.TurnsOptions):
+class SquadBenchmarkOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   input_file: str = option(None, "SQuAD file whose questions are predicted.", required=True)
-  vocab_file: str = option(texts.READY_VOCABULARY, "Uncased WordPiece.", default_text="vocab/english_uncased/vocab.txt")
   num_questions: int | None = option(None, "Only so many of its questions.", minimum=1)
   num_hidden_layers: int = option(6, "Of the model.", minimum=1)
   hidden_size: int = option(384, "Of the model.", minimum=1)
   num_attention_heads: int = option(12, "Of the model.", minimum=1)
   batch_size: int = option(32, "Windows of a batch.", minimum=1)
   repetitions: int = option(5, "Turns of each program.", minimum=1)
-  programs: tuple[str, ...] = option(
-      _PROGRAMS, "What is measured.", choices=(*_PROGRAMS, "model_garden_xla"))
+  programs: tuple[str, ...] = option(tuple(_PROGRAMS)[:-1], "What is measured.", choices=tuple(_PROGRAMS))
 
 
 def main(options: SquadBenchmarkOptions) -> None:
@@ -78,7 +81,6 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
 
 def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
   """A whole prediction by the program, which has made one already."""
-  from benchmarks import squad_programs
   from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.config import BertConfig
 
@@ -88,7 +90,7 @@ def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
       intermediate_size=4 * options.hidden_size)
   output_dir = os.path.join(options.directory, name)
   os.makedirs(output_dir)
-  predict = getattr(squad_programs, name)(
+  predict = interleaved.find_program(*_PROGRAMS[name])(
       config, os.path.join(options.directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
   json_files.write(os.path.join(output_dir, _WINDOWS), predict())
   return predict

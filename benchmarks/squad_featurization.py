@@ -121,8 +121,8 @@ def main(options: SquadFeaturizationOptions) -> int:
   own, own_cpu = (statistics.median(column) for column in zip(*timings, strict=True))
   kept = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
              if isinstance(array, np.ndarray))
-  print(f"this project: {own:.2f} s ({own_cpu:.2f} s of one core's time), {len(data.questions) / own:,.0f} questions/s, "
-        f"{len(windows):,} windows of {len(windows.input_ids):,} tokens")
+  print(f"this project: {own:.2f} s ({own_cpu:.2f} s of one core's time), {len(data.questions) / own:,.0f} "
+        f"questions/s, {len(windows):,} windows of {len(windows.input_ids):,} tokens")
   print(f"peak memory of the process: {resources.peak_mib():.0f} MiB ({before:.0f} MiB with the questions read; the "
         f"windows and contexts take {kept / 2**20:.0f} MiB)")
 

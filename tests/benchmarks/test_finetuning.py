@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.finetuning import FinetuningOptions, main
-from benchmarks.finetuning_examples import full_batches, synthetic_examples, turn_steps
-from benchmarks.finetuning_programs import Runner, random_epoch
+from benchmarks.examples import full_batches, synthetic_pairs
+from benchmarks.finetuning import FinetuningOptions, main, turn_steps
+from benchmarks.loops import EpochLoop
 from bert_tf.training.examples import assemble, epoch_batches
 
 SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
@@ -22,18 +22,18 @@ def test_an_epoch_is_cut_into_turns():
   assert turn_steps(114, 2, 5) == [5, 5]
 
 
-def test_synthetic_examples_are_as_long_as_mrpcs():
-  examples = synthetic_examples(128)
+def test_synthetic_pairs_are_as_long_as_mrpcs():
+  examples = synthetic_pairs(128)
   lengths = examples.row_lengths
   assert len(examples) == 3668 and lengths.min() >= 19 and lengths.max() <= 103
   assert abs(lengths.mean() - 53.2) < 1 and abs(lengths.std() - 13) < 1
-  assert synthetic_examples(60).row_lengths.max() == 60
+  assert synthetic_pairs(60).row_lengths.max() == 60
   first = examples.tokens["segment_ids"][:lengths[0]]
   assert first[0] == 0 and first[-1] == 1 and (np.diff(first.astype(int)) >= 0).all()
 
 
 def test_only_full_batches_are_measured():
-  examples = synthetic_examples(128)
+  examples = synthetic_pairs(128)
   cut = full_batches(examples, 32)
   assert len(cut) == 3648 == len(cut.values["label_ids"])
   assert len(cut.tokens["input_ids"]) == len(cut.tokens["segment_ids"]) == examples.row_lengths[:3648].sum()
@@ -41,8 +41,8 @@ def test_only_full_batches_are_measured():
 
 
 def test_a_peer_is_warmed_up_on_every_shape_it_will_see():
-  examples, seen = full_batches(synthetic_examples(40), 8), []
-  run = Runner(lambda batch: seen.append(batch["input_ids"]), examples, 8, epoch_batches, range(1, 41), 12)
+  examples, seen = full_batches(synthetic_pairs(40), 8), []
+  run = EpochLoop(lambda batch: seen.append(batch["input_ids"]), examples, 8, range(1, 41), 12, grouped=True)
   warmed_up = {ids.shape for ids in seen}
   before = len(seen)
   run(5)
@@ -52,7 +52,7 @@ def test_a_peer_is_warmed_up_on_every_shape_it_will_see():
   first = epoch_batches(examples.lengths, 8, 0, 0)[0]
   np.testing.assert_array_equal(measured[0], assemble(examples, first, 8, np.arange(1, 41))["input_ids"])
   seen.clear()
-  Runner(lambda batch: seen.append(batch["input_ids"].shape), examples, 8, random_epoch, [64], 1)
+  EpochLoop(lambda batch: seen.append(batch["input_ids"].shape), examples, 8, [64], 1, grouped=False)
   assert seen == [(8, 64)] * 2
 
 

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from benchmarks.examples import full_batches, synthetic_questions
 from benchmarks.multiple_choice import MultipleChoiceBenchmarkOptions, main
-from benchmarks.multiple_choice_programs import full_batches, synthetic_questions
 
 
 def test_synthetic_questions_are_as_long_as_codahs():

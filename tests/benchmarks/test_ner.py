@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.finetuning_examples import full_batches
+from benchmarks.examples import CLASSES, full_batches, synthetic_sentences
+from benchmarks.loops import known_labels
 from benchmarks.ner import NerBenchmarkOptions, main
-from benchmarks.ner_programs import CLASSES, known_labels, synthetic_sentences
 from bert_tf.training.examples import assemble, epoch_batches, lengths_for
 
 
@@ -18,7 +18,7 @@ def test_synthetic_sentences_are_as_long_as_those_of_wnut17():
   assert len(examples) == 3392 and lengths.min() >= 3 and lengths.max() <= 120
   assert 20 < lengths.mean() < 35
   labels = examples.tokens["label_ids"]
-  assert set(np.unique(labels)) == {-1, *range(CLASSES)}
+  assert set(np.unique(labels)) == {-1, *range(CLASSES["token_classification"])}
   assert 0.6 < (labels >= 0).mean() < 0.72
 
 

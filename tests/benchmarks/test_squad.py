@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import squad_programs
+from benchmarks import loops
 from benchmarks.squad import SquadBenchmarkOptions, main
 from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
 from data_gen.labelled.squad import Question, SquadData
@@ -81,7 +81,7 @@ def test_peers_answer_in_the_order_of_the_file(project, tmp_path):
   for grouped in (False, True):
     directory = tmp_path / str(grouped)
     directory.mkdir()
-    predict = squad_programs.peer(outputs_of, str(path), str(project / "vocab/english_uncased/vocab.txt"),
+    predict = loops.plain_squad(outputs_of, str(path), str(project / "vocab/english_uncased/vocab.txt"),
                                   str(directory), 2, grouped)
     assert predict() == 3
     answers.append((directory / "nbest_predictions.json").read_text())
