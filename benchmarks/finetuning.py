@@ -13,7 +13,7 @@ Without --data_dir the lengths are drawn from a normal distribution like MRPC's,
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks import interleaved, texts
 from bert_tf.common import cli
@@ -67,16 +67,15 @@ class FinetuningOptions(EpochOptions):
 
 
 def main(options: FinetuningOptions) -> None:
-  measure(__file__, options, "classification", {name: _PROGRAMS[name] for name in options.programs}, _read_examples,
+  measure(options, "classification", {name: _PROGRAMS[name] for name in options.programs}, _read_examples,
           "examples")
 
 
-def measure(script: str, options: EpochOptions, task: str, programs: Mapping[str, Program], read_examples: Callable,
+def measure(options: EpochOptions, task: str, programs: Mapping[str, Program], read_examples: Callable,
             unit: str) -> None:
-  """Measures programs that go through the same examples, and prints how fast they are; or is one of them.
+  """Measures programs that go through the same examples, and prints how fast they are.
 
   Args:
-    script: path of the benchmark.
     options: its options.
     task: one of `examples.CLASSES`.
     programs: by name.
@@ -89,21 +88,14 @@ def measure(script: str, options: EpochOptions, task: str, programs: Mapping[str
   examples = full_batches(read_examples(options), options.batch_size)
   steps = turn_steps(len(examples) // options.batch_size, options.turns, options.max_steps)
 
-  def build(name: str) -> Callable[[], None]:
-    run = _build(options, task, programs[name], examples, sum(steps))
-    remaining = iter(steps)
-    return lambda: run(next(remaining))
-
-  if options.worker:
-    return interleaved.serve(build(options.worker), options.clock)
-  seconds = interleaved.take_turns(script, options, tuple(programs), len(steps), build)
+  seconds = interleaved.take_turns(
+      options, tuple(programs), len(steps), _build, options, task, programs, examples, steps)
   lengths = examples.row_lengths
   sequences = f"{len(lengths):,} sequences" if len(lengths) > len(examples) else "sequences"
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
         f"{len(examples):,} {unit}, {sequences} of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
         f"{sum(steps)} steps in {len(steps)} turns")
   interleaved.print_rates(seconds, [options.batch_size * number for number in steps], unit)
-  return None
 
 
 def turn_steps(steps_per_epoch: int, turns: int, max_steps: int | None) -> list[int]:
@@ -113,7 +105,15 @@ def turn_steps(steps_per_epoch: int, turns: int, max_steps: int | None) -> list[
   return [min(part, max_steps or part) for part in parts]
 
 
-def _build(options: EpochOptions, task: str, program: Program, examples, steps: int) -> Callable[[int], None]:
+def _build(options: EpochOptions, task: str, programs: Mapping[str, Program], examples, steps: Sequence[int], name: str
+           ) -> Callable[[], None]:
+  """The next turn of the program, which has seen every shape that there will be."""
+  run = _make(options, task, programs[name], examples, sum(steps))
+  remaining = iter(steps)
+  return lambda: run(next(remaining))
+
+
+def _make(options: EpochOptions, task: str, program: Program, examples, steps: int) -> Callable[[int], None]:
   """A function of a number of steps, which has seen every shape that `steps` steps will have."""
   from benchmarks.examples import VOCAB_SIZE
   from bert_tf.training.examples import lengths_for, padded_lengths

@@ -34,7 +34,7 @@ class MultipleChoiceBenchmarkOptions(EpochOptions):
 
 
 def main(options: MultipleChoiceBenchmarkOptions) -> None:
-  measure(__file__, options, "multiple_choice", {name: _PROGRAMS[name] for name in options.programs}, _read_examples,
+  measure(options, "multiple_choice", {name: _PROGRAMS[name] for name in options.programs}, _read_examples,
           "questions")
 
 

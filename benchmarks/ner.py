@@ -42,7 +42,7 @@ class NerBenchmarkOptions(EpochOptions):
 def main(options: NerBenchmarkOptions) -> None:
   programs = {name: program for name, program in _PROGRAMS.items()
               if (name in options.programs if options.programs else program.predicts == options.predict)}
-  measure(__file__, options, "token_classification", programs, _read_examples, "sentences")
+  measure(options, "token_classification", programs, _read_examples, "sentences")
 
 
 def _read_examples(options: NerBenchmarkOptions):

@@ -57,13 +57,11 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 
 
 def main(options: PretrainingStepOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   # Before the programs start, so that a wrong --size is one error and not one of each.
   config = find_config(options.size, options.vocab_size)
   config.check_sequence_length(options.max_seq_length)
   seconds = interleaved.take_turns(
-      __file__, options, (_MATMUL, *options.programs), options.repetitions, lambda name: _build(options, name))
+      options, (_MATMUL, *options.programs), options.repetitions, _build, options)
   from modeling.flops import training_flops
 
   peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
@@ -77,7 +75,6 @@ def main(options: PretrainingStepOptions) -> None:
   interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
       "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
       "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()}})
-  return None
 
 
 def find_config(size: str, vocab_size: int):

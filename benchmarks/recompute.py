@@ -10,23 +10,21 @@ before the first step, when weights and optimizer slots were there.
 """
 
 import dataclasses
-import json
 import resource
 import statistics
-import subprocess
 
 from benchmarks import resources
-from benchmarks.interleaved import TurnsOptions, find_program, worker_commands
+from benchmarks.interleaved import find_program
 from benchmarks.pretraining_step import find_config, random_batch
 from bert_tf.common import cli
-from bert_tf.common.options import option
+from bert_tf.common.options import Options, option
 
 _PROGRAMS = ("kept", "recomputed")
 _WARM_UP_STEPS = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecomputeOptions(TurnsOptions):
+class RecomputeOptions(Options):
   """Options of the benchmark."""
 
   size: str = option("base", "L<layers>-H<hidden>, or base or large.")
@@ -39,15 +37,11 @@ class RecomputeOptions(TurnsOptions):
 
 
 def main(options: RecomputeOptions) -> None:
-  if options.worker:
-    print(json.dumps(_measure(options)), flush=True)
-    return
   config = find_config(options.size, options.vocab_size)
-  commands = worker_commands(__file__, options, _PROGRAMS)
   results: dict[str, list[dict]] = {name: [] for name in _PROGRAMS}
   for _ in range(options.repetitions):
-    for name, command in commands.items():
-      results[name].append(_measure(options.replace(worker=name)) if options.one_process else _measure_apart(command))
+    for name, measured in results.items():
+      measured.append(resources.in_new_process(_measure, options, name == _PROGRAMS[1]))
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
         f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
         f"{options.repetitions} processes")
@@ -61,18 +55,13 @@ def main(options: RecomputeOptions) -> None:
         f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")
 
 
-def _measure_apart(command: list[str]) -> dict[str, float]:
-  output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-  return json.loads(output.splitlines()[-1])
-
-
-def _measure(options: RecomputeOptions) -> dict[str, float]:
+def _measure(options: RecomputeOptions, recompute: bool) -> dict[str, float]:
   """MiB of activations and of the process, seconds and CPU seconds of a step."""
   config = find_config(options.size, options.vocab_size)
   batch = random_batch(options.batch_size, options.max_seq_length, options.max_seq_length * 15 // 100,
                        options.vocab_size)
   step = find_program("ours.pretraining")(
-      config, batch, "float32", options.jit_compile, recompute=options.worker == "recomputed")
+      config, batch, "float32", options.jit_compile, recompute=recompute)
   before = _memory_now()
   for _ in range(_WARM_UP_STEPS):
     step()

@@ -13,7 +13,6 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
-import functools
 import itertools
 import os
 import statistics
@@ -42,8 +41,6 @@ class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.Tur
 
 
 def main(options: ServingOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
     with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
@@ -51,9 +48,8 @@ def main(options: ServingOptions) -> None:
     _export(options, directory)
     results = {}
     for size in options.batch_size:
-      of_size = options.replace(directory=directory, batch_size=(size,))
       results[size] = interleaved.take_turns(
-          __file__, of_size, options.programs, options.repetitions, functools.partial(_build, of_size))
+          options, options.programs, options.repetitions, _build, options, directory, size)
   print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
         f"{options.repetitions} requests to each program")
   print(f"{'texts':>5} {'program':14} {'median ms':>10} {'quartiles':>14} {'90 % below':>11} "
@@ -67,7 +63,6 @@ def main(options: ServingOptions) -> None:
         ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x  {interval if name != 'export' else ''}"
       print(f"{size:5} {name:14} {median:10.1f} {f'{low:.1f} to {high:.1f}':>14} "
             f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:11.1f} {ratio}".rstrip())
-  return None
 
 
 def _export(options: ServingOptions, directory: str) -> None:
@@ -110,28 +105,27 @@ def _random_model(options: ServingOptions, path: str) -> str:
   return path
 
 
-def _build(options: ServingOptions, program: str) -> Callable[[], None]:
+def _build(options: ServingOptions, directory: str, size: int, program: str) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
-  with open(os.path.join(options.directory, "lines.txt"), encoding="utf-8") as file:
+  with open(os.path.join(directory, "lines.txt"), encoding="utf-8") as file:
     lines = [line.rstrip("\n") for line in file]
-  size = options.batch_size[0]
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options)
+  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options, directory)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
   turns = itertools.cycle(requests)
   return lambda: vectors_of(next(turns))
 
 
-def _exported(options: ServingOptions):
+def _exported(options: ServingOptions, directory: str):
   import tensorflow as tf
   import tensorflow_text  # noqa: F401 (its operations)
 
-  function = tf.saved_model.load(os.path.join(options.directory, "features")).signatures["serving_default"]
+  function = tf.saved_model.load(os.path.join(directory, "features")).signatures["serving_default"]
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
 
 
-def _plain(options: ServingOptions):
+def _plain(options: ServingOptions, directory: str):
   import numpy as np
   import tensorflow as tf
 
@@ -139,7 +133,7 @@ def _plain(options: ServingOptions):
   from modeling.encoder import BertEncoder
   from tests.oracles.tokenizer import ReferenceTokenizer
 
-  opened = open_checkpoint(os.path.join(options.directory, "network"))
+  opened = open_checkpoint(os.path.join(directory, "network"))
   model = BertEncoder(opened.config)
   model.build()
   load_weights(model, opened.source)
@@ -162,16 +156,16 @@ def _plain(options: ServingOptions):
   return vectors_of
 
 
-def _transformers(options: ServingOptions):
+def _transformers(options: ServingOptions, directory: str):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
 
   from modeling.checkpoints.convert import convert
 
-  path = os.path.join(options.directory, "huggingface")
+  path = os.path.join(directory, "huggingface")
   if not os.path.exists(path):
-    convert(os.path.join(options.directory, "network"), "huggingface", path)
+    convert(os.path.join(directory, "network"), "huggingface", path)
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   model = transformers.AutoModel.from_pretrained(path).eval()
 

@@ -49,13 +49,9 @@ class SquadBenchmarkOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
 
 
 def main(options: SquadBenchmarkOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
-    options = options.replace(directory=directory)
-    seconds = interleaved.take_turns(
-        __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
+    seconds = interleaved.take_turns(options, options.programs, options.repetitions, _build, options, directory)
     windows = {name: json_files.read(os.path.join(directory, name, _WINDOWS)) for name in seconds}
   if len(set(windows.values())) > 1:
     raise UserError(f"the programs make different windows of {options.input_file}: {windows}")
@@ -64,7 +60,6 @@ def main(options: SquadBenchmarkOptions) -> None:
         f"batch {options.batch_size}; medians of {options.repetitions} turns")
   interleaved.print_rates(seconds, [number] * options.repetitions, "windows", {
       "seconds": {name: f"{interleaved.quartiles(turns)[1]:.1f}" for name, turns in seconds.items()}})
-  return None
 
 
 def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
@@ -79,7 +74,7 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
   return len(questions)
 
 
-def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
+def _build(options: SquadBenchmarkOptions, directory: str, name: str) -> Callable[[], object]:
   """A whole prediction by the program, which has made one already."""
   from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.config import BertConfig
@@ -88,10 +83,10 @@ def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
       vocab_size=len(Vocabulary.from_file(options.vocab_file)), hidden_size=options.hidden_size,
       num_hidden_layers=options.num_hidden_layers, num_attention_heads=options.num_attention_heads,
       intermediate_size=4 * options.hidden_size)
-  output_dir = os.path.join(options.directory, name)
+  output_dir = os.path.join(directory, name)
   os.makedirs(output_dir)
   predict = interleaved.find_program(*_PROGRAMS[name])(
-      config, os.path.join(options.directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
+      config, os.path.join(directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
   json_files.write(os.path.join(output_dir, _WINDOWS), predict())
   return predict
 

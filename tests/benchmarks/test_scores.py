@@ -81,6 +81,7 @@ def test_squad(model, tmp_path, capsys):
   path.write_text(json.dumps({"version": "1.1", "data": [{"title": "", "paragraphs": [{"context": context, "qas": [
       {"id": str(number), "question": "who is returned ?", "answers": answers} for number in range(5)]}]}]}))
   main(ScoresOptions(
-      **SETTINGS, task="question_answering", max_query_length=5, doc_stride=4, train_file=str(path), predict_file=str(path), model=model))
+      **SETTINGS, task="question_answering", max_query_length=5, doc_stride=4, train_file=str(path),
+      predict_file=str(path), model=model))
   scores = printed_scores(capsys, 1)
   assert {"exact", "f1"} <= set(scores) and 0 <= scores["exact"] <= scores["f1"] <= 100
