@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks import resources, texts
+from benchmarks.tables import print_table
 from bert_tf.common import cli, files, parallel
 from bert_tf.common.options import option
 from data_gen.options import PretrainingDataOptions
@@ -124,25 +125,25 @@ def main(options: DataGenerationOptions) -> None:
         reference = resources.in_new_process(time_reference, reference_corpus, vocab_file, output)
       for workers, timings in timed.items():
         timings.append(time_ours(corpus, vocab_file, output, workers))
-    print(f"{'':<20}{'seconds':>9}{'CPU s':>8}{'MB/s':>8}{'instances/s':>13}{'tokens/s':>12}{'ratio':>8}"
-          f"{'CPU ratio':>11}")
     rates = reference_size / reference.seconds, reference_size / reference.cpu_seconds
-    print(_format("original algorithm", reference_size, [reference], rates))
-    for workers, timings in timed.items():
-      print(_format(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, rates))
+    print_table([("", "seconds", "CPU s", "MB/s", "instances/s", "tokens/s", "ratio", "CPU ratio", ""),
+                 _row("original algorithm", reference_size, [reference], rates),
+                 *(_row(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, rates)
+                   for workers, timings in timed.items())])
     if options.memory_factor:
       for path, text_bytes in ((corpus, size), (larger, repeat(corpus, larger, options.memory_factor))):
         peak = resources.in_new_process(command_peak_mib, path, vocab_file, output)
         print(f"peak memory of a process, {text_bytes / 1e6:6.1f} MB of text, 2 workers: {peak:.0f} MiB")
 
 
-def _format(name: str, size: int, timings: Sequence[Timing], rates: tuple[float, float]) -> str:
-  """One line of the table; `rates` are the bytes a second of the reference, by the clock and by CPU time."""
+def _row(name: str, size: int, timings: Sequence[Timing], rates: tuple[float, float]) -> tuple[str, ...]:
+  """A row of the table; `rates` are the bytes a second of the reference, by the clock and by CPU time."""
   seconds, cpu_seconds = (statistics.median(column) for column in list(zip(*timings, strict=True))[:2])
-  several = f"   ({min(timings).seconds:.2f} to {max(timings).seconds:.2f} s)" if len(timings) > 1 else ""
-  return (f"{name:<20}{seconds:9.2f}{cpu_seconds:8.2f}{size / 1e6 / seconds:8.3f}"
-          f"{timings[0].instances / seconds:13,.0f}{timings[0].tokens / seconds:12,.0f}{size / seconds / rates[0]:8.1f}"
-          f"{size / cpu_seconds / rates[1]:11.1f}{several}")
+  _, _, instances, tokens = timings[0]
+  several = f"({min(timings).seconds:.2f} to {max(timings).seconds:.2f} s)" if len(timings) > 1 else ""
+  return (name, f"{seconds:.2f}", f"{cpu_seconds:.2f}", f"{size / 1e6 / seconds:.3f}", f"{instances / seconds:,.0f}",
+          f"{tokens / seconds:,.0f}", f"{size / seconds / rates[0]:.1f}", f"{size / cpu_seconds / rates[1]:.1f}",
+          several)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,18 @@ what convert_checkpoint.py --output_format=huggingface makes of a run. Needs req
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks import pytorch_peers
+from benchmarks import pytorch_peers, texts
 from bert_tf.common import cli, files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 
 ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
+# Task → our name of its head.
+_HEADS = {ENCODER: None, MULTIPLE_CHOICE: "multiple_choice", TOKEN_CLASSIFICATION: "tagging"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,7 @@ class AgreementOptions(Options):
 
   model: str = option(None, "Hugging Face directory with model.safetensors, and the head of the task.", required=True)
   input_file: str = option(None, "Text, a sentence a line; or a file of the task.", required=True)
-  task: str = option(ENCODER, "What is compared.", choices=(ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION))
+  task: str = option(ENCODER, "What is compared.", choices=tuple(_HEADS))
   count: int = option(100, "Inputs that are compared; empty ones do not count.", minimum=1)
   max_seq_length: int = option(128, "Longer sequences of a task are truncated.", minimum=3)
 
@@ -48,8 +50,9 @@ def main(options: AgreementOptions) -> None:
   inputs, tokens, largest = 0, 0, {}
   for batch in _batches(options, tokenizer, source.config):
     inputs, tokens = inputs + 1, tokens + int(batch["input_mask"].sum())
-    for name, (our_output, their_output) in _outputs(ours(batch), theirs, batch).items():
-      values = np.abs(our_output - their_output).max(), np.abs(their_output).max()
+    found, expected = ours(batch), theirs(batch)
+    for name, value in expected.items():
+      values = np.abs(found[name] - value).max(), np.abs(value).max()
       largest[name] = np.maximum(largest.get(name, 0.0), values)
   print(f"{inputs} inputs, {tokens:,} tokens")
   for name, (difference, value) in largest.items():
@@ -58,36 +61,40 @@ def main(options: AgreementOptions) -> None:
     print(f"largest difference of {name}: {difference:.1e}{size}")
 
 
-def _models(options: AgreementOptions, source) -> tuple:
-  """Our model, features → arrays by name, and theirs."""
+def _models(options: AgreementOptions, source) -> tuple[Callable, Callable]:
+  """Ours and theirs, each a function of a batch that returns arrays by name."""
+  import torch
   import transformers
 
+  import modeling
   from modeling.checkpoints.load import load_weights
-  from modeling.encoder import BertEncoder
-  from modeling.multiple_choice import BertForMultipleChoice
-  from modeling.token_classification import BertForTokenClassification
 
-  head, their_class = {
-      ENCODER: (None, transformers.AutoModel), MULTIPLE_CHOICE: (MULTIPLE_CHOICE, transformers.BertForMultipleChoice),
-      TOKEN_CLASSIFICATION: ("tagging", transformers.BertForTokenClassification)}[options.task]
+  head = _HEADS[options.task]
   if head is not None and head not in source.heads:
     raise UserError(f"--model: {options.model} has no head for --task={options.task}: fine-tune one, and convert it by "
                     "convert_checkpoint.py --output_format=huggingface")
   if head is None:
-    model = BertEncoder(source.config)
-  elif head == MULTIPLE_CHOICE:
-    model = BertForMultipleChoice(source.config)
+    model, names = modeling.BertEncoder(source.config), ("sequence_output", "pooled_output")
+  elif options.task == MULTIPLE_CHOICE:
+    model, names = modeling.BertForMultipleChoice(source.config), ("logits",)
   else:
-    model = BertForTokenClassification(source.config, source.classes(head))
+    model, names = modeling.BertForTokenClassification(source.config, source.classes(head)), ("logits",)
   model.build_weights()
   print(load_weights(model, source).describe())
+  their_class = getattr(transformers, pytorch_peers.MODELS[options.task] if head else "AutoModel")
+  their_model = their_class.from_pretrained(options.model).eval()
 
   def ours(batch: dict) -> dict[str, np.ndarray]:
     found = model(batch)
-    found = {"logits": found} if head else {name: found[name] for name in ("sequence_output", "pooled_output")}
-    return {name: np.asarray(value) for name, value in found.items()}
+    return {name: np.asarray(found if head else found[name]) for name in names}
 
-  return ours, their_class.from_pretrained(options.model).eval()
+  def theirs(batch: dict) -> dict[str, np.ndarray]:
+    with torch.no_grad():
+      found = their_model(**pytorch_peers.features(batch), return_dict=True)
+    return {name: found["last_hidden_state" if name == "sequence_output" else
+                        "pooler_output" if name == "pooled_output" else name].numpy() for name in names}
+
+  return ours, theirs
 
 
 def _batches(options: AgreementOptions, tokenizer, config) -> Iterator[dict[str, np.ndarray]]:
@@ -104,43 +111,24 @@ def _batches(options: AgreementOptions, tokenizer, config) -> Iterator[dict[str,
       yield {name: batch[name][:, :questions.num_choices[number]] for name in
              ("input_ids", "input_mask", "segment_ids")}
     return
+  cls, sep = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
   if options.task == TOKEN_CLASSIFICATION:
     from data_gen.labelled.tagged_files import read_tagged_file
 
     sentences = read_tagged_file(options.input_file, "input_file").first(options.count)
-    ends = np.cumsum(sentences.row_lengths)
-    lines = [" ".join(sentences.words[end - count:end]) for end, count in zip(ends, sentences.row_lengths, strict=True)]
-    longest = options.max_seq_length
+    words = np.split(np.array(sentences.words, object), np.cumsum(sentences.row_lengths)[:-1])
+    rows, longest = [tokenizer.encode(" ".join(some)) for some in words], options.max_seq_length
   else:
-    with open(options.input_file, encoding="utf-8") as file:
-      lines = [line.strip() for line in file if line.strip()][:options.count]
-    longest = config.max_position_embeddings
-    _compare_tokenizers(options.model, tokenizer, lines)
-  for line in lines:
-    ids = [tokenizer.vocabulary.cls_id, *tokenizer.encode(line)[:longest - 2], tokenizer.vocabulary.sep_id]
-    ids = np.array([ids], np.int32)
+    import transformers
+
+    lines = texts.read_lines(options.input_file, "input_file")[:options.count]
+    rows, longest = list(map(tokenizer.encode, lines)), config.max_position_embeddings
+    their_tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
+    same = sum(their_tokenizer(line)["input_ids"] == [cls, *row, sep] for line, row in zip(lines, rows, strict=True))
+    print(f"{same} of {len(lines)} lines with the same ids")
+  for row in rows:
+    ids = np.array([[cls, *row[:longest - 2], sep]], np.int32)
     yield {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
-
-
-def _compare_tokenizers(directory: str, tokenizer, lines: list[str]) -> None:
-  import transformers
-
-  theirs = transformers.AutoTokenizer.from_pretrained(directory)
-  cls, sep = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-  same = sum(theirs(line)["input_ids"] == [cls, *tokenizer.encode(line), sep] for line in lines)
-  print(f"{same} of {len(lines)} lines with the same ids")
-
-
-def _outputs(ours: dict[str, np.ndarray], theirs, batch: dict[str, np.ndarray]) -> dict[str, tuple]:
-  """Name → (our output, theirs)."""
-  import torch
-
-  with torch.no_grad():
-    found = theirs(**pytorch_peers.features(batch))
-  if "logits" in ours:
-    return {"logits": (ours["logits"], found.logits.numpy())}
-  return {name: (ours[name], value.numpy()) for name, value in (
-      ("sequence_output", found.last_hidden_state), ("pooled_output", found.pooler_output))}
 
 
 if __name__ == "__main__":

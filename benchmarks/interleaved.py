@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from benchmarks.tables import print_table
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 
@@ -142,16 +143,20 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
   first = next(iter(seconds), None)
   if first is None:
     return
-  wide = max(22, *map(len, seconds))
-  headings = "".join(f"  {heading:>{_width(heading, texts)}}" for heading, texts in columns.items())
-  print(f"{'program':{wide}} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  "
-        "95 % interval")
+  rows = [("program", f"{unit}/s", "quartiles", *columns, f"{first} is faster by", "95 % interval")]
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
-    more = "".join(f"  {texts.get(name, ''):>{_width(heading, texts)}}" for heading, texts in columns.items())
-    ratio = f"{median_ratio(turns, seconds[first]):.2f}x"
-    interval = "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(turns, seconds[first]))
-    print(f"{name:{wide}} {middle:12,.1f}  {f'{low:,.1f} to {high:,.1f}':>18}{more}  {ratio:>20}  {interval}".rstrip())
+    rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
+                 *(texts.get(name, "") for texts in columns.values()), *ratio_texts(seconds, name, first)))
+  print_table(rows)
+
+
+def ratio_texts(seconds: Mapping[str, Sequence[float]], name: str, first: str) -> tuple[str, str]:
+  """By how much the program `first` is faster than this one, and the 95 % interval."""
+  if first not in seconds:
+    return "", ""
+  turns = seconds[name], seconds[first]
+  return f"{median_ratio(*turns):.2f}x", "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(*turns))
 
 
 class _Process:
@@ -251,7 +256,3 @@ def _cores(threads: int | None) -> list[int]:
 
 def _ratios(slower: Sequence[float], faster: Sequence[float]) -> list[float]:
   return [a / b for a, b in zip(slower, faster, strict=True)]
-
-
-def _width(heading: str, texts: Mapping[str, str]) -> int:
-  return max(map(len, (heading, *texts.values())))

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import modeling
 from benchmarks.examples import CLASSES
-from benchmarks.loops import SQUAD_LENGTHS
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.examples import Examples, assemble, epoch_batches, lengths_for, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
@@ -19,6 +18,7 @@ from bert_tf.training.step import Objective, StepOptions, TrainingState, Trainin
 from modeling.checkpoints.weights import raw_variables
 from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
+from tests.oracles.squad_prediction import SQUAD_LENGTHS
 
 _MODELS = {"classification": modeling.BertForClassification, "multiple_choice": modeling.BertForMultipleChoice,
            "token_classification": modeling.BertForTokenClassification}

@@ -31,10 +31,10 @@ class PyTorch:
   """
 
   def __init__(self, task: str, config: BertConfig):
-    from benchmarks.examples import CLASSES
-
     check_installed()
     import transformers
+
+    from benchmarks.examples import CLASSES
 
     classes = {} if CLASSES[task] is None else {"num_labels": CLASSES[task]}
     self._model = getattr(transformers, MODELS[task])(_config(config, **classes))
@@ -42,12 +42,7 @@ class PyTorch:
 
   def train(self, batch: dict) -> None:
     """Forward, backward, clipping and update on a batch of `assemble`."""
-    from benchmarks.loops import known_labels
-
-    self._model.train()
-    labels = known_labels(batch)
-    update(self._model, self._optimizer, loss_of(self._model, batch, {
-        "labels": np.where(labels >= 0, labels, IGNORED).astype(np.int64)})).item()
+    update(self._model.train(), self._optimizer, loss_of(self._model, batch)).item()
 
   def predict(self, batch: dict) -> None:
     """Probabilities of a batch, without gradients."""
@@ -87,8 +82,8 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
 
 
 def squad(config: BertConfig, *files_and_size) -> Callable[[], int]:
-  """A prediction with BertForQuestionAnswering; the further arguments are those of `loops.plain_squad`."""
-  from benchmarks.loops import plain_squad
+  """A prediction with BertForQuestionAnswering; the further arguments are those of `plain_squad`."""
+  from tests.oracles.squad_prediction import plain_squad
 
   check_installed()
   import torch
@@ -133,10 +128,18 @@ def adamw(model, learning_rate: float):
                            lr=learning_rate, eps=1e-6, fused=True)
 
 
-def loss_of(model, batch: dict, labels: dict[str, np.ndarray]):
-  """The loss of a batch of ours; labels by the names of the arguments of the model's `forward`."""
+def loss_of(model, batch: dict):
+  """The loss of a batch of ours, of any task."""
   import torch
 
+  from benchmarks.loops import known_labels
+
+  if "label_ids" in batch:
+    known = known_labels(batch)
+    is_score = np.issubdtype(known.dtype, np.floating)
+    labels = {"labels": known if is_score else np.where(known >= 0, known, IGNORED).astype(np.int64)}
+  else:
+    labels = {name: batch[name].astype(np.int64) for name in ("start_positions", "end_positions")}
   return model(**features(batch), **{name: torch.tensor(value) for name, value in labels.items()}).loss
 
 

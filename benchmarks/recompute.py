@@ -16,6 +16,7 @@ import statistics
 from benchmarks import resources
 from benchmarks.interleaved import find_program
 from benchmarks.pretraining_step import find_config, random_batch
+from benchmarks.tables import print_table
 from bert_tf.common import cli
 from bert_tf.common.options import Options, option
 
@@ -45,11 +46,11 @@ def main(options: RecomputeOptions) -> None:
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
         f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
         f"{options.repetitions} processes")
-  print(f"{'activations':12} {'MiB':>8} {'process, MiB':>13} {'s/step':>8} {'CPU s/step':>11}")
   medians = {name: {key: statistics.median(one[key] for one in ones) for key in ones[0]}
              for name, ones in results.items()}
-  for name, one in medians.items():
-    print(f"{name:12} {one['activations']:8,.0f} {one['peak']:13,.0f} {one['seconds']:8.2f} {one['cpu']:11.2f}")
+  print_table([("activations", "MiB", "process, MiB", "s/step", "CPU s/step"),
+               *((name, f"{one['activations']:,.0f}", f"{one['peak']:,.0f}", f"{one['seconds']:.2f}",
+                  f"{one['cpu']:.2f}") for name, one in medians.items())])
   kept, again = medians["kept"], medians["recomputed"]
   print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
         f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")

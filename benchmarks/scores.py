@@ -18,12 +18,13 @@ head. A test set needs labels. Needs requirements-peers.txt.
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import pytorch_peers
+from benchmarks.tables import mean_and_deviation
 from bert_tf.common import cli
 from bert_tf.common.options import Options, declared_options, option
 from bert_tf.tasks.question_answering.settings import SquadSettings
@@ -74,7 +75,6 @@ class Scored:
   Attributes:
     task: as its run script makes it, with its data.
     examples: what is trained on.
-    labels_of: a batch → the labels as the model's `forward` takes them, by the names of its arguments.
     evaluate: the model → scores on the development set.
     main_metric: by which of them epochs are compared.
     num_labels: classes of the head; None for those that have no choice.
@@ -83,7 +83,6 @@ class Scored:
 
   task: "FineTuningTask"
   examples: "Examples"
-  labels_of: Callable[[dict], dict[str, np.ndarray]]
   evaluate: Callable[[object], dict[str, float]]
   main_metric: str
   num_labels: int | None = None
@@ -93,8 +92,7 @@ class Scored:
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
   pytorch_peers.check_installed()
-  scored = {"classification": _classification, "question_answering": _question_answering,
-            "multiple_choice": _multiple_choice, "token_classification": _token_classification}[options.task](options)
+  scored = _TASKS[options.task](options)
   results = []
   for seed in options.sweep.get("seed", (options.seed,)):
     started = time.monotonic()
@@ -102,9 +100,7 @@ def main(options: ScoresOptions) -> None:
     scores = ", ".join(f"{name} {value:.4f}" for name, value in results[-1].items())
     print(f"seed {seed}: {scores}; {time.monotonic() - started:.0f} s", flush=True)
   for name in results[0]:
-    values = [result[name] for result in results]
-    deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-    print(f"{name} of {len(values)} seeds: {np.mean(values):.4f}{deviation}")
+    print(f"{name} of {len(results)} seeds: {mean_and_deviation([result[name] for result in results])}")
 
 
 def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, float]:
@@ -127,7 +123,7 @@ def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, fl
     model.train()
     for chosen in epoch_batches(examples.lengths, settings.train_batch_size, seed, epoch):
       batch = assemble(examples, chosen, len(chosen), lengths)
-      pytorch_peers.update(model, optimizer, pytorch_peers.loss_of(model, batch, scored.labels_of(batch)))
+      pytorch_peers.update(model, optimizer, pytorch_peers.loss_of(model, batch))
       schedule.step()
     found = scored.evaluate(model)
     if best is None or found[scored.main_metric] > best[scored.main_metric]:
@@ -141,16 +137,14 @@ def _classification(options: ScoresOptions) -> Scored:
   from bert_tf.tasks.classification.task import ClassificationTask
 
   task = ClassificationTask(options.of_script(ClassificationOptions, do_eval=True))
-  data, limit = task.data, task.max_seq_length
-  classes = None if data.regression else len(data.labels)
+  data, classes = task.data, None if task.data.regression else len(task.data.labels)
 
   def evaluate(model) -> dict[str, float]:
     return {f"{name} {metric}": value for name, split in data.dev.items() for metric, value in score(
-        data.metrics, data.predictions(row_logits(model, split.examples, limit)), split.texts.labels, classes).items()}
+        data.metrics, data.predictions(_row_logits(model, split.examples)), split.texts.labels, classes).items()}
 
-  return Scored(
-      task, data.train.examples, _labels(np.float32 if data.regression else np.int64, labels="label_ids"), evaluate,
-      f"{next(iter(data.dev))} {data.main_metric}", num_labels=max(len(data.labels), 1))
+  return Scored(task, data.train.examples, evaluate, f"{next(iter(data.dev))} {data.main_metric}",
+                num_labels=classes or 1)
 
 
 def _question_answering(options: ScoresOptions) -> Scored:
@@ -159,14 +153,13 @@ def _question_answering(options: ScoresOptions) -> Scored:
   from bert_tf.tasks.question_answering.task import OUTPUTS, SquadTask
 
   task = SquadTask(options.of_script(SquadOptions, do_predict=True))
-  split, settings, limit = task.prediction_split, task.settings, task.max_seq_length
+  split, settings = task.prediction_split, task.settings
 
   def evaluate(model) -> dict[str, float]:
-    logits = token_logits(model, split.examples, limit, OUTPUTS)
+    logits = _token_logits(model, split.examples, *OUTPUTS)
     return answer_questions(split, logits, settings, tune=settings.version_2_with_negative).metrics
 
-  return Scored(task, task.train_examples, _labels(
-      np.int64, start_positions="start_positions", end_positions="end_positions"), evaluate, main_metric(settings))
+  return Scored(task, task.train_examples, evaluate, main_metric(settings))
 
 
 def _multiple_choice(options: ScoresOptions) -> Scored:
@@ -175,14 +168,12 @@ def _multiple_choice(options: ScoresOptions) -> Scored:
 
   task = MultipleChoiceTask(options.of_script(MultipleChoiceOptions, do_eval=True, do_predict=True))
 
-  def accuracy(model, name: str, split) -> dict[str, float]:
-    chosen = row_logits(model, split.examples, task.max_seq_length).argmax(-1)
-    return {f"{name} accuracy": float((chosen == split.examples.values["label_ids"]).mean())}
+  def accuracy(model, name: str, examples: "Examples") -> dict[str, float]:
+    chosen = _row_logits(model, examples).argmax(-1)
+    return {f"{name} accuracy": float((chosen == examples.values["label_ids"]).mean())}
 
-  return Scored(
-      task, task.data.train.examples, _labels(np.int64, labels="label_ids"),
-      lambda model: accuracy(model, "dev", task.data.dev["dev"]), "dev accuracy",
-      test=lambda model: accuracy(model, "test", task.data.test))
+  return Scored(task, task.data.train.examples, lambda model: accuracy(model, "dev", task.data.dev["dev"].examples),
+                "dev accuracy", test=lambda model: accuracy(model, "test", task.data.test.examples))
 
 
 def _token_classification(options: ScoresOptions) -> Scored:
@@ -194,54 +185,44 @@ def _token_classification(options: ScoresOptions) -> Scored:
   task = TokenClassificationTask(options.of_script(TokenClassificationOptions, do_eval=True, do_predict=True))
   data = task.data
 
-  def labels_of(batch: dict) -> dict[str, np.ndarray]:
-    known = (batch["input_mask"] == 1) & (batch["label_ids"] >= 0)
-    return {"labels": np.where(known, batch["label_ids"], pytorch_peers.IGNORED).astype(np.int64)}
-
   def scores(model, split, name: str) -> dict[str, float]:
-    (logits,) = token_logits(model, split.examples, task.max_seq_length, ("logits",))
+    (logits,) = _token_logits(model, split.examples, "logits")
     found = score(tag_split(data, split, split.windows.of_words(softmax(logits).astype(np.float32))))
     return {f"{name} f1": found["f1"], f"{name} surface f1": found["surface_f1"]}
 
-  return Scored(task, data.train.examples, labels_of, lambda model: scores(model, data.dev, "dev"), "dev f1",
+  return Scored(task, data.train.examples, lambda model: scores(model, data.dev, "dev"), "dev f1",
                 num_labels=len(data.labels), test=lambda model: scores(model, data.test, "test"))
 
 
-def _labels(dtype: type, **names: str) -> Callable[[dict], dict[str, np.ndarray]]:
-  """A batch → values of these names, under the names of arguments."""
-  return lambda batch: {argument: batch[name].astype(dtype) for argument, name in names.items()}
+_TASKS = {"classification": _classification, "question_answering": _question_answering,
+          "multiple_choice": _multiple_choice, "token_classification": _token_classification}
 
 
-def outputs_of(model, examples: "Examples", limit: int) -> Iterator[tuple[np.ndarray, dict]]:
-  """(rows, what the model returns for them) of all examples, sorted by length, without dropout."""
+def _outputs(model, examples: "Examples", *names: str) -> list[tuple[np.ndarray, ...]]:
+  """Outputs of the model for each example, padded, without dropout."""
   import torch
 
   from bert_tf.training.examples import assemble, sorted_batches
 
   model.eval()
+  found: dict[int, tuple] = {}
   with torch.no_grad():
     for chosen in sorted_batches(examples.lengths, _PREDICTED_TOGETHER):
-      batch = assemble(examples, chosen, len(chosen), np.arange(1, limit + 1))
-      yield chosen, model(**pytorch_peers.features(batch))
+      outputs = model(**pytorch_peers.features(
+          assemble(examples, chosen, len(chosen), np.arange(1, examples.lengths.max() + 1))))
+      found |= zip(chosen, zip(*(outputs[name].numpy() for name in names), strict=True), strict=True)
+  return [found[number] for number in range(len(examples))]
 
 
-def row_logits(model, examples: "Examples", limit: int) -> np.ndarray:
-  """float32 [E, C]: the logits of every example."""
-  found = [(chosen, outputs["logits"].numpy()) for chosen, outputs in outputs_of(model, examples, limit)]
-  logits = np.empty((len(examples), found[0][1].shape[-1]), np.float32)
-  for chosen, values in found:
-    logits[chosen] = values
-  return logits
+def _row_logits(model, examples: "Examples") -> np.ndarray:
+  """float32 [E, C]."""
+  return np.concatenate(_outputs(model, examples, "logits"))
 
 
-def token_logits(model, examples: "Examples", limit: int, names: Sequence[str]) -> tuple[np.ndarray, ...]:
-  """float32 [T, ...] for each of the names of outputs: the logits of every token, sequences concatenated."""
-  found: list[list[np.ndarray]] = [[]] * len(examples)
-  for chosen, outputs in outputs_of(model, examples, limit):
-    values = [outputs[name].numpy() for name in names]
-    for row, number in enumerate(chosen):
-      found[number] = [value[row, :examples.row_lengths[number]] for value in values]
-  return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+def _token_logits(model, examples: "Examples", *names: str) -> tuple[np.ndarray, ...]:
+  """float32 [T, ...] for each of the names of outputs, sequences concatenated."""
+  return tuple(np.concatenate([value[:length] for value, length in zip(values, examples.row_lengths, strict=True)])
+               for values in zip(*_outputs(model, examples, *names), strict=True))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
+from benchmarks.tables import print_table
 from bert_tf.common import cli
 from bert_tf.common.options import option
 
@@ -43,26 +44,21 @@ class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.Tur
 def main(options: ServingOptions) -> None:
   lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
-    with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
-      file.writelines(f"{line}\n" for line in lines)
     _export(options, directory)
     results = {}
     for size in options.batch_size:
       results[size] = interleaved.take_turns(
-          options, options.programs, options.repetitions, _build, options, directory, size)
+          options, options.programs, options.repetitions, _build, options, directory, lines, size)
   print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
         f"{options.repetitions} requests to each program")
-  print(f"{'texts':>5} {'program':14} {'median ms':>10} {'quartiles':>14} {'90 % below':>11} "
-        f"{'export is faster by':>20}  95 % interval")
+  rows = [("texts", "program", "median ms", "quartiles", "90 % below", "export is faster by", "95 % interval")]
   for size, seconds in results.items():
     for name, turns in seconds.items():
       low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
-      ratio = ""
-      if "export" in seconds:
-        interval = "{:.2f} to {:.2f}".format(*interleaved.ratio_interval(turns, seconds["export"]))
-        ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x  {interval if name != 'export' else ''}"
-      print(f"{size:5} {name:14} {median:10.1f} {f'{low:.1f} to {high:.1f}':>14} "
-            f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:11.1f} {ratio}".rstrip())
+      rows.append((f"{size:5}", name, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
+                   f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:.1f}",
+                   *interleaved.ratio_texts(seconds, name, "export")))
+  print_table(rows)
 
 
 def _export(options: ServingOptions, directory: str) -> None:
@@ -105,10 +101,9 @@ def _random_model(options: ServingOptions, path: str) -> str:
   return path
 
 
-def _build(options: ServingOptions, directory: str, size: int, program: str) -> Callable[[], None]:
+def _build(options: ServingOptions, directory: str, lines: list[str], size: int, program: str
+           ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
-  with open(os.path.join(directory, "lines.txt"), encoding="utf-8") as file:
-    lines = [line.rstrip("\n") for line in file]
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
   vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options, directory)
   for request in requests[-_WARM_UP:]:

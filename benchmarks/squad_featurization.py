@@ -22,10 +22,10 @@ from benchmarks import resources, texts
 from bert_tf.common import cli
 from bert_tf.common.options import Options, option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
-from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
-from tests.oracles.squad import reference_features
+from tests.oracles.squad import reference_features, same_windows
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 _LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
@@ -91,19 +91,6 @@ def _some_words(context: str, draw: random.Random) -> Answer:
   return Answer(text, sum(map(len, words[:first])) + first)
 
 
-def is_equal(features: list[dict], contexts: ContextTokens, windows: Windows, vocabulary: Vocabulary) -> bool:
-  """Whether the windows of the plain way are ours."""
-  ids = [vocabulary.tokens[id] for id in windows.input_ids.tolist()]
-  best = windows.max_context().tolist()
-  return (
-    [token for feature in features for token in feature["tokens"]] == ids
-    and [segment for feature in features for segment in feature["segment_ids"]] == windows.segment_ids.tolist()
-    and [len(feature["tokens"]) for feature in features] == windows.row_lengths.tolist()
-    and [is_best for feature in features for is_best in feature["is_max_context"].values()] == best
-    and [feature["start_position"] for feature in features] == windows.start_positions.tolist()
-    and [feature["end_position"] for feature in features] == windows.end_positions.tolist())
-
-
 def main(options: SquadFeaturizationOptions) -> int:
   vocabulary = Vocabulary.from_file(options.vocab_file)
   data = make_data(squad_base(options.input_file) if options.input_file else docstring_base(), options.num_questions)
@@ -135,7 +122,7 @@ def main(options: SquadFeaturizationOptions) -> int:
   plain, plain_cpu = (seconds / len(chosen) for seconds in watch.read())
   print(f"plain Python: {1 / plain:,.0f} questions/s; this project is {plain / (own / len(data.questions)):,.0f} times "
         f"as fast ({plain_cpu / (own_cpu / len(data.questions)):,.0f} times by CPU time)")
-  if not is_equal(features, *make_windows(sample, Tokenizer(vocabulary), **_LENGTHS, training=True), vocabulary):
+  if not same_windows(features, *make_windows(sample, Tokenizer(vocabulary), **_LENGTHS, training=True), vocabulary):
     print("NOT EQUAL: a window of the sample differs from the plain algorithm's")
     return 1
   return 0

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from benchmarks import loops
 from benchmarks.examples import CLASSES
+from benchmarks.loops import known_labels
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
+from tests.oracles.squad_prediction import SQUAD_LENGTHS, plain_squad
 
 _LEARNING_RATE = 5e-5
 
@@ -64,7 +65,7 @@ class ModelGarden:
 
   def train(self, batch: dict) -> None:
     """Forward, backward, clipping and update on a batch of `assemble`."""
-    self._step(_features(batch), tf.constant(loops.known_labels(batch))).numpy()
+    self._step(_features(batch), tf.constant(known_labels(batch))).numpy()
 
   def predict(self, batch: dict) -> None:
     """Probabilities of a batch."""
@@ -108,16 +109,16 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
 
 def model_garden_squad(config: BertConfig, *files_and_size, jit_compile: bool = False, grouped: bool = False
                        ) -> Callable[[], int]:
-  """A prediction with BertSpanLabeler; the further arguments are those of `loops.plain_squad`."""
+  """A prediction with BertSpanLabeler; the further arguments are those of `plain_squad`."""
   from official.nlp.modeling import models
 
   encoder, initializer = _encoder(config)
   labeler = models.BertSpanLabeler(encoder, initializer=initializer)
-  rows = tf.TensorSpec([None, None if grouped else loops.SQUAD_LENGTHS["max_seq_length"]], tf.int32)
+  rows = tf.TensorSpec([None, None if grouped else SQUAD_LENGTHS["max_seq_length"]], tf.int32)
   names = ("input_word_ids", "input_mask", "input_type_ids")
   model = tf.function(lambda *inputs: labeler(dict(zip(names, inputs, strict=True)), training=False),
                       input_signature=[rows] * 3, jit_compile=jit_compile)
-  return loops.plain_squad(lambda *inputs: [side.numpy() for side in model(*inputs)], *files_and_size, grouped)
+  return plain_squad(lambda *inputs: [side.numpy() for side in model(*inputs)], *files_and_size, grouped)
 
 
 def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
