@@ -1,11 +1,19 @@
-"""What the programs of fine-tuning train on where no file is given: random tokens, as many as the data sets have."""
+"""What the programs of fine-tuning train on: a file's examples, or random tokens, as many as the data sets have."""
 
 import dataclasses
 
 import numpy as np
 
+from bert_tf.tasks.multiple_choice.data import encode
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.tasks.token_classification.data import window_examples
 from bert_tf.training.examples import Examples
+from data_gen.labelled.glue import find_task, read_split
+from data_gen.labelled.multiple_choice import read_swag
+from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.tagged_files import read_tagged_file
+from data_gen.labelled.word_windows import encode_words, make_windows
+from data_gen.tokenization.tokenizer import Tokenizer
 
 VOCAB_SIZE = 30522
 # Task → classes of its head; None where choices are scored one by one.
@@ -41,6 +49,27 @@ def synthetic_sentences(limit: int) -> Examples:
   tags = random.integers(0, CLASSES["token_classification"], len(tokens["input_ids"]), np.int32)
   tags[random.random(len(tags)) < 1 / 3] = -1
   return Examples({**tokens, "label_ids": tags}, lengths)
+
+
+def read_mrpc(data_dir: str, tokenizer: Tokenizer, limit: int) -> Examples:
+  """The training set in `data_dir`."""
+  split = read_split(find_task("mrpc"), data_dir, "train")
+  features = encode_pairs(tokenizer, split.text_a, split.text_b, limit)
+  return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
+                  {"label_ids": np.asarray(split.labels, np.int32)})
+
+
+def read_questions(path: str, tokenizer: Tokenizer, limit: int) -> ChoiceExamples:
+  """Questions in SWAG's columns."""
+  return encode(tokenizer, read_swag(path, "train_file"), limit, False)[0]
+
+
+def read_sentences(path: str, tokenizer: Tokenizer, limit: int) -> Examples:
+  """Tagged sentences, with as many tags as synthetic ones have."""
+  sentences = read_tagged_file(path, "train_file")
+  windows = make_windows(encode_words(tokenizer, sentences.words), sentences.row_lengths, None, tokenizer.vocabulary,
+                         max_seq_length=limit)
+  return window_examples(windows, sentences.tags % CLASSES["token_classification"])
 
 
 def full_batches(examples: Examples, batch_size: int) -> Examples:

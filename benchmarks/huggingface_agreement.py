@@ -11,18 +11,14 @@ what convert_checkpoint.py --output_format=huggingface makes of a run. Needs req
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks import pytorch_peers, texts
+from benchmarks import pytorch_peers
 from bert_tf.common import cli, files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
-
-ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
-# Task → our name of its head.
-_HEADS = {ENCODER: None, MULTIPLE_CHOICE: "multiple_choice", TOKEN_CLASSIFICATION: "tagging"}
+from tests.oracles.huggingface import ENCODER, HEADS, batches, models
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,7 +27,7 @@ class AgreementOptions(Options):
 
   model: str = option(None, "Hugging Face directory with model.safetensors, and the head of the task.", required=True)
   input_file: str = option(None, "Text, a sentence a line; or a file of the task.", required=True)
-  task: str = option(ENCODER, "What is compared.", choices=tuple(_HEADS))
+  task: str = option(ENCODER, "What is compared.", choices=tuple(HEADS))
   count: int = option(100, "Inputs that are compared; empty ones do not count.", minimum=1)
   max_seq_length: int = option(128, "Longer sequences of a task are truncated.", minimum=3)
 
@@ -46,9 +42,11 @@ def main(options: AgreementOptions) -> None:
   if source.config is None or source.vocab_file is None:
     raise UserError(f"--model: {options.model} has no config.json or no vocabulary")
   tokenizer = Tokenizer.from_file(source.vocab_file, source.do_lower_case is not False)
-  ours, theirs = _models(options, source)
+  ours, theirs = models(options.task, options.model, source)
   inputs, tokens, largest = 0, 0, {}
-  for batch in _batches(options, tokenizer, source.config):
+  for batch in batches(
+      options.task, options.model, tokenizer, options.input_file, options.count,
+      source.config.max_position_embeddings if options.task == ENCODER else options.max_seq_length):
     inputs, tokens = inputs + 1, tokens + int(batch["input_mask"].sum())
     found, expected = ours(batch), theirs(batch)
     for name, value in expected.items():
@@ -59,76 +57,6 @@ def main(options: AgreementOptions) -> None:
     # What the encoder gives is normalised; logits are of any size.
     size = f", where the largest is {value:.3g}" if name == "logits" else ""
     print(f"largest difference of {name}: {difference:.1e}{size}")
-
-
-def _models(options: AgreementOptions, source) -> tuple[Callable, Callable]:
-  """Ours and theirs, each a function of a batch that returns arrays by name."""
-  import torch
-  import transformers
-
-  import modeling
-  from modeling.checkpoints.load import load_weights
-
-  head = _HEADS[options.task]
-  if head is not None and head not in source.heads:
-    raise UserError(f"--model: {options.model} has no head for --task={options.task}: fine-tune one, and convert it by "
-                    "convert_checkpoint.py --output_format=huggingface")
-  if head is None:
-    model, names = modeling.BertEncoder(source.config), ("sequence_output", "pooled_output")
-  elif options.task == MULTIPLE_CHOICE:
-    model, names = modeling.BertForMultipleChoice(source.config), ("logits",)
-  else:
-    model, names = modeling.BertForTokenClassification(source.config, source.classes(head)), ("logits",)
-  model.build_weights()
-  print(load_weights(model, source).describe())
-  their_class = getattr(transformers, pytorch_peers.MODELS[options.task] if head else "AutoModel")
-  their_model = their_class.from_pretrained(options.model).eval()
-
-  def ours(batch: dict) -> dict[str, np.ndarray]:
-    found = model(batch)
-    return {name: np.asarray(found if head else found[name]) for name in names}
-
-  def theirs(batch: dict) -> dict[str, np.ndarray]:
-    with torch.no_grad():
-      found = their_model(**pytorch_peers.features(batch), return_dict=True)
-    return {name: found["last_hidden_state" if name == "sequence_output" else
-                        "pooler_output" if name == "pooled_output" else name].numpy() for name in names}
-
-  return ours, theirs
-
-
-def _batches(options: AgreementOptions, tokenizer, config) -> Iterator[dict[str, np.ndarray]]:
-  """Batches of one input, int32 [1, S] each, or [1, K, S] of K choices."""
-  if options.task == MULTIPLE_CHOICE:
-    from bert_tf.tasks.multiple_choice.data import encode
-    from bert_tf.training.examples import assemble
-    from data_gen.labelled.multiple_choice import read_swag
-
-    questions = read_swag(options.input_file, "input_file", needs_labels=False).first(options.count)
-    examples, _ = encode(tokenizer, questions, options.max_seq_length, False)
-    for number in range(len(examples)):
-      batch = assemble(examples, np.array([number]), 1, np.arange(1, options.max_seq_length + 1))
-      yield {name: batch[name][:, :questions.num_choices[number]] for name in
-             ("input_ids", "input_mask", "segment_ids")}
-    return
-  cls, sep = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-  if options.task == TOKEN_CLASSIFICATION:
-    from data_gen.labelled.tagged_files import read_tagged_file
-
-    sentences = read_tagged_file(options.input_file, "input_file").first(options.count)
-    words = np.split(np.array(sentences.words, object), np.cumsum(sentences.row_lengths)[:-1])
-    rows, longest = [tokenizer.encode(" ".join(some)) for some in words], options.max_seq_length
-  else:
-    import transformers
-
-    lines = texts.read_lines(options.input_file, "input_file")[:options.count]
-    rows, longest = list(map(tokenizer.encode, lines)), config.max_position_embeddings
-    their_tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
-    same = sum(their_tokenizer(line)["input_ids"] == [cls, *row, sep] for line, row in zip(lines, rows, strict=True))
-    print(f"{same} of {len(lines)} lines with the same ids")
-  for row in rows:
-    ids = np.array([[cls, *row[:longest - 2], sep]], np.int32)
-    yield {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
 
 
 if __name__ == "__main__":

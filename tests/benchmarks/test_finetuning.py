@@ -9,6 +9,7 @@ import pytest
 from benchmarks.examples import full_batches, synthetic_pairs
 from benchmarks.finetuning import FinetuningOptions, main, turn_steps
 from benchmarks.loops import EpochLoop
+from bert_tf.common.errors import UserError
 from bert_tf.training.examples import assemble, epoch_batches
 
 SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
@@ -67,3 +68,13 @@ def test_the_command(capsys):
     assert re.search(rf"^{name} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
   if not peers:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
+
+
+def test_programs_of_other_tasks_are_refused():
+  with pytest.raises(UserError, match="--task=multiple_choice has no pytorch_dynamic: use some of ours, "):
+    FinetuningOptions(task="multiple_choice", programs=("ours", "pytorch_dynamic")).check()
+  with pytest.raises(UserError, match="--predict is for --task=token_classification"):
+    FinetuningOptions(predict=True).check()
+  assert list(FinetuningOptions(task="token_classification", predict=True).chosen()) == [
+      "ours_predict", "model_garden_predict", "model_garden_grouped_predict", "pytorch_predict"]
+  assert "ours_padded" not in FinetuningOptions().chosen()

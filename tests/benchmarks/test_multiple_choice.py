@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.examples import full_batches, synthetic_questions
-from benchmarks.multiple_choice import MultipleChoiceBenchmarkOptions, main
+from benchmarks.finetuning import FinetuningOptions, main
 
 
 def test_synthetic_questions_are_as_long_as_codahs():
@@ -29,8 +29,8 @@ def test_only_full_batches_are_measured():
 def test_the_command(capsys):
   peers = ("pytorch",) if importlib.util.find_spec("transformers") else ()
   programs = ("ours", "model_garden", *peers)
-  main(MultipleChoiceBenchmarkOptions(layers=1, hidden_size=32, batch_size=4, max_seq_length=16, max_steps=1, turns=1,
-                                      one_process=True, programs=programs))
+  main(FinetuningOptions(task="multiple_choice", layers=1, hidden_size=32, batch_size=4, max_seq_length=16, max_steps=1,
+                         turns=1, one_process=True, programs=programs))
   printed = capsys.readouterr().out
   assert "1,664 questions, 6,656 sequences of " in printed
   for name in programs:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.examples import CLASSES, full_batches, synthetic_sentences
+from benchmarks.finetuning import FinetuningOptions, main
 from benchmarks.loops import known_labels
-from benchmarks.ner import NerBenchmarkOptions, main
 from bert_tf.training.examples import assemble, epoch_batches, lengths_for
 
 
@@ -38,8 +38,8 @@ def test_the_command(predict, capsys):
   suffix = "_predict" if predict else ""
   peers = (f"pytorch{suffix}",) if importlib.util.find_spec("transformers") else ()
   programs = (f"ours{suffix}", f"model_garden{suffix}", *peers)
-  main(NerBenchmarkOptions(layers=1, hidden_size=32, batch_size=4, max_seq_length=16, max_steps=1, turns=1,
-                           one_process=True, predict=predict, programs=programs))
+  main(FinetuningOptions(task="token_classification", layers=1, hidden_size=32, batch_size=4, max_seq_length=16,
+                         max_steps=1, turns=1, one_process=True, predict=predict, programs=programs))
   printed = capsys.readouterr().out
   assert "3,392 sentences, sequences of " in printed
   for name in programs:
