@@ -36,9 +36,8 @@ def main(options: BuildVocabOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     corpus = options.input_file and files.check_readable(options.input_file, "input_file")
     if not corpus:
-      corpus, steps = texts.docstring_corpus(folder, workers)
-      for script, seconds, megabytes in steps:
-        print(f"{script:21} {seconds:7.1f} s   {megabytes:.1f} MB, {megabytes / seconds:.1f} MB/s")
+      corpus = texts.docstring_corpus(folder, workers, report=lambda script, seconds, megabytes: print(
+          f"{script:21} {seconds:7.1f} s   {megabytes:.1f} MB, {megabytes / seconds:.1f} MB/s"))
     text = os.path.join(folder, "text")
     size = texts.cut(corpus, text, options.megabytes)
     ours = texts.run_script("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={options.vocab_size}",

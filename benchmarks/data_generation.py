@@ -113,7 +113,7 @@ def main(options: DataGenerationOptions) -> None:
     corpus, reference_corpus, larger, output = (
         os.path.join(folder, name) for name in ("corpus.txt", "reference.txt", "larger.txt", "records.tfrecord"))
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    size = texts.cut(source or texts.docstring_corpus(folder)[0], corpus, options.corpus_mb)
+    size = texts.cut(source or texts.docstring_corpus(folder), corpus, options.corpus_mb)
     print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, "
           f"{Vocabulary.from_file(vocab_file).size:,} word pieces, {_MAX_SEQ_LENGTH} tokens, "
           f"{_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, {parallel.default_num_workers()} cores")

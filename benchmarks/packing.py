@@ -9,6 +9,7 @@ each; rows of both have the same length, so without packing the padding is compu
 of tokens that are no padding, packed / unpacked; the programs are those of benchmarks/pretraining_step.py.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -116,11 +117,8 @@ def _build(options: PackingOptions, folder: str, size: str, length: int, name: s
 
 def _steps(path: str, wanted: float) -> int:
   """Steps of a turn, the same for all programs: set by the first that is built, in a file."""
-  try:
-    with open(path, "x") as file:
-      file.write(str(max(round(wanted), 1)))
-  except FileExistsError:
-    pass
+  with contextlib.suppress(FileExistsError), open(path, "x") as file:
+    file.write(str(max(round(wanted), 1)))
   with open(path) as file:
     return int(file.read())
 

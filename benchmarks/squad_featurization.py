@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import resources, texts
 from bert_tf.common import cli
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
 from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -39,22 +39,20 @@ Base = tuple[list[str], list[tuple[int, str]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadFeaturizationOptions(Options):
+class SquadFeaturizationOptions(texts.VocabularyOptions):
   """Options of the benchmark."""
 
-  vocab_file: str = option(None, "WordPiece vocabulary, uncased.", required=True)
   input_file: str | None = option(None, "SQuAD file.", default_text="docstrings of the installed packages")
   num_questions: int = option(88_000, "Questions to make windows of.", minimum=1)
   sample: int = option(500, "Questions that the plain Python way does.", minimum=1)
   repetitions: int = option(3, "Timed repetitions of ours; the median counts.", minimum=1)
 
 
-def squad_base(path: str) -> Base:
-  data = read_squad(path, "input_file")
-  return data.contexts, [(question.context, question.text) for question in data.questions]
-
-
-def docstring_base() -> Base:
+def read_base(path: str | None) -> Base:
+  """Of a SQuAD file, or of docstrings."""
+  if path:
+    data = read_squad(path, "input_file")
+    return data.contexts, [(question.context, question.text) for question in data.questions]
   words = " ".join(texts.docstring_lines()).split()
   contexts = [" ".join(words[start:start + _WORDS_PER_CONTEXT]) for start in range(0, len(words), _WORDS_PER_CONTEXT)]
   draw = random.Random(1)
@@ -93,7 +91,7 @@ def _some_words(context: str, draw: random.Random) -> Answer:
 
 def main(options: SquadFeaturizationOptions) -> int:
   vocabulary = Vocabulary.from_file(options.vocab_file)
-  data = make_data(squad_base(options.input_file) if options.input_file else docstring_base(), options.num_questions)
+  data = make_data(read_base(options.input_file), options.num_questions)
   print(f"{len(data.questions):,} questions about {len(data.contexts):,} contexts of "
         f"{statistics.mean(len(context.split()) for context in data.contexts):.0f} words, "
         f"{', '.join(f'{name} {value}' for name, value in _LENGTHS.items())}")

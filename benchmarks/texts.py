@@ -8,7 +8,7 @@ import string
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
@@ -79,22 +79,20 @@ def run_script(script: str, *flags: str) -> float:
   return time.perf_counter() - start
 
 
-def docstring_corpus(folder: str, *flags: str) -> tuple[str, list[tuple[str, float, float]]]:
-  """Writes a prepared corpus of the docstrings of the installed packages.
+def docstring_corpus(folder: str, *flags: str, report: Callable[[str, float, float], None] = lambda *_: None) -> str:
+  """Writes a prepared corpus of the docstrings of the installed packages and returns its path.
 
   Args:
     folder: where it is written.
     flags: of both scripts.
-
-  Returns:
-    its path; (script, seconds, megabytes of docstrings) of the scripts that made it.
+    report: told the name of each script, its seconds, and the megabytes of docstrings.
   """
   docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "docstrings.txt")
-  seconds = [run_script("data_gen/extract_docstrings.py", f"--output_file={docstrings}", *flags),
-             run_script("data_gen/prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}", *flags)]
-  megabytes = os.path.getsize(docstrings) / 1e6
-  return corpus, [(name, taken, megabytes) for name, taken in zip(("extract_docstrings.py", "prepare_corpus.py"),
-                                                                  seconds, strict=True)]
+  for script, *files_of_it in (("extract_docstrings.py", f"--output_file={docstrings}"),
+                               ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}")):
+    seconds = run_script(f"data_gen/{script}", *files_of_it, *flags)
+    report(script, seconds, os.path.getsize(docstrings) / 1e6)
+  return corpus
 
 
 def cut(source: str, target: str, megabytes: float) -> int:
