@@ -11,14 +11,10 @@ most of them the peer's.
 
 import dataclasses
 import os
-import subprocess
-import sys
 import tempfile
 import time
 
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
-
+from benchmarks import texts
 from bert_tf.common import cli, files, parallel
 from bert_tf.common.options import Options, option
 from bert_tf.vocabulary import word_counts, wordpiece_learner
@@ -35,37 +31,17 @@ class BuildVocabOptions(Options):
   num_workers: int | None = option(None, "Processes.", minimum=1, default_text="all cores")
 
 
-def timed(*command: str) -> float:
-  """Runs a script of the project and returns its seconds."""
-  start = time.perf_counter()
-  subprocess.run([sys.executable, os.path.join(PROJECT, command[0]), *command[1:]], check=True,
-                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-  return time.perf_counter() - start
-
-
-def cut(source: str, target: str, num_bytes: int) -> int:
-  """Copies whole lines, about so many bytes; returns how many."""
-  with open(source, "rb") as file:
-    data = file.read(num_bytes) + file.readline()
-  with open(target, "wb") as file:
-    file.write(data)
-  return len(data)
-
-
 def main(options: BuildVocabOptions) -> None:
   workers = f"--num_workers={options.num_workers or parallel.default_num_workers()}"
   with tempfile.TemporaryDirectory() as folder:
     corpus = options.input_file and files.check_readable(options.input_file, "input_file")
     if not corpus:
-      docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "corpus.txt")
-      seconds = timed("data_gen/extract_docstrings.py", f"--output_file={docstrings}", workers)
-      print(f"extract_docstrings.py  {seconds:6.1f} s   {os.path.getsize(docstrings) / 1e6:.1f} MB")
-      seconds = timed("data_gen/prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}", workers)
-      print(f"prepare_corpus.py      {seconds:6.1f} s   {os.path.getsize(docstrings) / 1e6 / seconds:.1f} MB/s")
+      corpus = texts.docstring_corpus(folder, workers, report=lambda script, seconds, megabytes: print(
+          f"{script:21} {seconds:7.1f} s   {megabytes:.1f} MB, {megabytes / seconds:.1f} MB/s"))
     text = os.path.join(folder, "text")
-    size = cut(corpus, text, int(options.megabytes * 1e6))
-    ours = timed("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={options.vocab_size}",
-                 f"--output_dir={folder}", "--held_out_fraction=0", workers)
+    size = texts.cut(corpus, text, options.megabytes)
+    ours = texts.run_script("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={options.vocab_size}",
+                            f"--output_dir={folder}", "--held_out_fraction=0", workers)
     with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
       tokens = len(file.readlines())
     print(f"build_vocab.py         {ours:6.1f} s   {size / 1e6:.1f} MB → {tokens:,} tokens, all included", flush=True)

@@ -17,13 +17,12 @@ import itertools
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import numpy as np
 
+from benchmarks.tables import mean_and_deviation
 from bert_tf.common import cli, files, json_files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import LARGEST_INT64, Options, declared_options, option
+from bert_tf.common.options import LARGEST_INT64, Options, option
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.tokenization.basic import basic_tokenize
 
@@ -61,12 +60,9 @@ def tag_names(document: list[str]) -> list[list[tuple[str, str]]]:
     document: sentences.
   """
   sentences = [basic_tokenize(sentence, do_lower_case=False) for sentence in document]
-  inside, small = set(), set()
-  for words in sentences:
-    for before, word in itertools.pairwise(words):
-      if before not in _OPENING and _is_capitalised(word):
-        inside.add(word)
-    small |= {word for word in words if word[:1].islower()}
+  inside = {word for words in sentences for before, word in itertools.pairwise(words)
+            if before not in _OPENING and _is_capitalised(word)}
+  small = {word for words in sentences for word in words if word[:1].islower()}
   tagged = []
   for words in sentences:
     tags, last = [], "O"
@@ -118,7 +114,8 @@ def main(options: DocumentContextOptions) -> None:
   base = np.array(found["sentence"])
   for context, scores in found.items():
     gain = np.array(scores) - base
-    print(f"{context:10} f1 {_mean(scores)}{f'  gain {_mean(gain)}' if context != 'sentence' else ''}")
+    gained = f"  gain {mean_and_deviation(gain)}" if context != "sentence" else ""
+    print(f"{context:10} f1 {mean_and_deviation(scores)}{gained}")
 
 
 def _check(options: DocumentContextOptions) -> None:
@@ -129,10 +126,8 @@ def _check(options: DocumentContextOptions) -> None:
   if read_checkpoint(options.init_checkpoint).do_lower_case is False:
     raise UserError(f"--init_checkpoint={options.init_checkpoint} is cased, and would see the capital letters that "
                     "names are told by: take an uncased model")
-  settings = {one.name: getattr(options, one.name) for one in declared_options(DocumentContextOptions)
-              if one.name not in ("output_dir", "seed")}
-  changed = changed_flags(options.output_dir, settings)
-  if changed:
+  settings = {name: value for name, value in options.values().items() if name not in ("output_dir", "seed")}
+  if changed := changed_flags(options.output_dir, settings):
     raise UserError(f"--output_dir={options.output_dir} has runs with other settings ({'; '.join(changed)}): choose "
                     "another directory")
   json_files.write(os.path.join(options.output_dir, FLAGS_FILE), {"flags": settings})
@@ -142,42 +137,23 @@ def _f1(options: DocumentContextOptions, paths: dict[str, str], context: str, tr
   """Of one run, from its directory where it is finished."""
   from bert_tf.tasks.token_classification import task
 
+  def run_options(**flags):
+    given = {"train_file": paths["train"], "max_seq_length": options.max_seq_length, "context": context, **flags}
+    return task.TokenClassificationOptions(**given, given=frozenset(given))
+
   directories = {name: os.path.join(options.output_dir, f"{name}_seed{seed}") for name in (context, trained)}
   result = os.path.join(directories[context], EVAL_RESULTS)
-  if files.exists(result):
-    return json_files.read_object(result)["eval_f1"]
-  if context == trained:
-    flags = {"do_train": True, "init_checkpoint": options.init_checkpoint, "seed": seed,
-             "train_batch_size": _batch_size(options, paths, context), "num_train_epochs": options.num_train_epochs,
-             "learning_rate": options.learning_rate}
-  else:
+  if not files.exists(result):
     flags = {"init_checkpoint": directories[trained]}
-  task.run(_run_options(options, paths, output_dir=directories[context], context=context, do_eval=True,
-                        dev_file=paths["dev"], **flags))
+    if context == trained:
+      flags = {"init_checkpoint": options.init_checkpoint, "do_train": True}
+      train = task.TokenClassificationTask(run_options(**flags, output_dir=options.output_dir)).data.train
+      # With documents an example is a window of several sentences: so many that an epoch has as many updates.
+      flags |= {"train_batch_size": max(1, round(options.train_batch_size * len(train.windows) / len(train))),
+                **{name: getattr(options, name) for name in ("num_train_epochs", "learning_rate")}, "seed": seed}
+    task.run(run_options(**flags, output_dir=directories[context], do_eval=True, dev_file=paths["dev"]))
   # A run that was interrupted has said so.
   return json_files.read_object(result)["eval_f1"] if files.exists(result) else sys.exit(0)
-
-
-def _batch_size(options: DocumentContextOptions, paths: dict[str, str], context: str) -> int:
-  """With documents an example is a window of several sentences: so many that an epoch has as many updates."""
-  from bert_tf.tasks.token_classification.task import TokenClassificationTask
-
-  train = TokenClassificationTask(_run_options(
-      options, paths, init_checkpoint=options.init_checkpoint, output_dir=options.output_dir, context=context,
-      do_train=True)).data.train
-  return max(1, round(options.train_batch_size * len(train.windows) / len(train)))
-
-
-def _run_options(options: DocumentContextOptions, paths: dict[str, str], **flags):
-  from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-
-  given = {"train_file": paths["train"], "max_seq_length": options.max_seq_length, **flags}
-  return TokenClassificationOptions(**given, given=frozenset(given))
-
-
-def _mean(values) -> str:
-  deviation = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
-  return f"{np.mean(values):.4f}{deviation}"
 
 
 def _is_capitalised(word: str) -> bool:

@@ -10,35 +10,28 @@ installed packages.
 
 Ours runs in new processes that have imported nothing else, once per number of workers and repetition. Reading the
 vocabulary is counted, importing is not. The reference is what the original does: one row and one character after the
-other, in plain Python (benchmarks/reference_tokenizer.py), on the first pairs of the same file. It must give the same
+other, in plain Python (tests/oracles/pairs.py), on the first pairs of the same file. It must give the same
 features (exit status 1 otherwise).
 """
 
-import csv
 import dataclasses
-import multiprocessing
-import multiprocessing.connection
 import os
 import resource
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 import numpy as np
 
-from benchmarks import texts
-from benchmarks.reference_tokenizer import ReferenceTokenizer
+from benchmarks import resources, texts
+from benchmarks.tables import print_table
 from bert_tf.common import cli, files, parallel
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import option
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
+from tests.oracles.pairs import reference_features
 
 _MNLI = find_task("mnli")
 # Of the words a sentence has: median and spread of a log-normal distribution like that of MNLI's lengths.
@@ -46,13 +39,9 @@ _PREMISE, _HYPOTHESIS = (19, 0.6), (9, 0.4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FeaturizationOptions(Options):
+class FeaturizationOptions(texts.TextOptions, texts.VocabularyOptions):
   """Options of the benchmark."""
 
-  text_file: str | None = option(None, "English text; comma-separated patterns.",
-                                 default_text="the docstrings of the installed packages")
-  vocab_file: str = option(texts.READY_VOCABULARY, "WordPiece vocabulary, uncased.",
-                           default_text="vocab/english_uncased/vocab.txt")
   pairs: int = option(400_000, "Number of pairs; MNLI has 392,702.", minimum=100)
   reference_pairs: int = option(3_000, "The first of them go through the reference.", minimum=1)
   repetitions: int = option(3, "Repetitions of ours with each number of workers.", minimum=1)
@@ -82,6 +71,10 @@ def write_pairs(path: str, lines: list[str], pairs: int, seed: int = 0) -> None:
                             *map(" ".join, sentences), label, label]) + "\n")
 
 
+def _write_pairs(path: str, options: FeaturizationOptions) -> None:
+  write_pairs(path, options.lines(), options.pairs)
+
+
 def run_ours(directory: str, vocab_file: str, max_seq_length: int, num_workers: int) -> dict:
   """Reads and encodes; what it took. Meant for a process of its own."""
   start = time.perf_counter()
@@ -91,31 +84,9 @@ def run_ours(directory: str, vocab_file: str, max_seq_length: int, num_workers: 
   features = encode_pairs(tokenizer, split.text_a, split.text_b, max_seq_length, num_workers)
   end = time.perf_counter()
   array_mib = sum(array.nbytes for array in features[:3]) / 2**20
-  return {"reading": read - start, "encoding": end - read, "seconds": end - start, "tokens": len(features.input_ids),
-          "truncated": features.truncated, "peak_mib": _peak_mib(resource.RUSAGE_SELF),
-          "worker_mib": _peak_mib(resource.RUSAGE_CHILDREN), "array_mib": array_mib}
-
-
-def _peak_mib(who: int) -> float:
-  return resource.getrusage(who).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def reference_features(path: str, tokens: list[str], pairs: int, max_seq_length: int) -> tuple[list, list]:
-  """The first pairs, the original's way: ids and segment ids of each."""
-  tokenizer = ReferenceTokenizer(tokens)
-  cls_id, sep_id = tokenizer.ids["[CLS]"], tokenizer.ids["[SEP]"]
-  ids, segments = [], []
-  with open(path, encoding="utf-8", newline="") as file:
-    for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-      if len(ids) == pairs:
-        break
-      first, second = tokenizer.encode(row["sentence1"]), tokenizer.encode(row["sentence2"])
-      while len(first) + len(second) > max_seq_length - (3 if second else 2):
-        (first if len(first) > len(second) else second).pop()
-      first, second = [cls_id, *first, sep_id], [*second, sep_id] if second else []
-      ids.append(first + second)
-      segments.append([0] * len(first) + [1] * len(second))
-  return ids, segments
+  return {"reading": read - start, "seconds": end - start, "tokens": len(features.input_ids),
+          "truncated": features.truncated, "peak_mib": resources.peak_mib(),
+          "worker_mib": resources.peak_mib(resource.RUSAGE_CHILDREN), "array_mib": array_mib}
 
 
 def same_features(directory: str, vocab_file: str, max_seq_length: int, ids: list, segments: list) -> bool:
@@ -129,70 +100,38 @@ def same_features(directory: str, vocab_file: str, max_seq_length: int, ids: lis
 def main(options: FeaturizationOptions) -> int:
   vocab_file = files.check_readable(options.vocab_file, "vocab_file")
   limit = options.max_seq_length
-  spawn = multiprocessing.get_context("spawn")
   with tempfile.TemporaryDirectory() as directory:
     path = os.path.join(directory, "train.tsv")
     # In processes of their own, too: what they leave behind must not count.
-    _apart(spawn, _write, options.text_file, path, options.pairs)
+    resources.in_new_process(_write_pairs, path, options)
     print(f"{options.pairs:,} pairs in a TSV of {os.path.getsize(path) / 1e6:.0f} MB, at most {limit} tokens each; "
-          f"{parallel.default_num_workers()} cores; load {_load()}")
+          f"{parallel.default_num_workers()} cores; load {os.getloadavg()[0]:.1f}")
     worker_counts = sorted({1, parallel.default_num_workers()})
     runs: dict[int, list[dict]] = {workers: [] for workers in worker_counts}
     for _ in range(options.repetitions):
       for workers in worker_counts:
-        runs[workers].append(_apart(spawn, run_ours, directory, vocab_file, limit, workers))
+        runs[workers].append(resources.in_new_process(run_ours, directory, vocab_file, limit, workers))
     start = time.perf_counter()
     ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, options.reference_pairs, limit)
     reference_rate = len(ids) / (time.perf_counter() - start)
-    exact = same_features(directory, vocab_file, limit, ids, segments)
+    is_exact = same_features(directory, vocab_file, limit, ids, segments)
   facts = runs[1][0]
   print(f"{facts['tokens']:,} tokens, {facts['tokens'] / options.pairs:.1f} a pair, {facts['truncated']:,} pairs "
         f"truncated, {facts['array_mib']:.0f} MiB of features")
-  print(f"{'':<20}{'seconds':>9}{'reading':>9}{'pairs/s':>10}{'ratio':>8}{'peak MiB':>10}{'of a worker':>13}")
-  print(f"{'plain Python':<20}{options.pairs / reference_rate:>9.0f}{'':>9}{reference_rate:>10,.0f}{1:>8}"
-        f"   (from {len(ids):,} pairs)")
+  rows = [("", "seconds", "reading", "pairs/s", "ratio", "peak MiB", "of a worker"),
+          ("plain Python", f"{options.pairs / reference_rate:.0f}", "", f"{reference_rate:,.0f}", "1", "", "")]
   for workers, results in runs.items():
     seconds, reading = (statistics.median(result[name] for result in results) for name in ("seconds", "reading"))
+    peak, of_worker = (max(result[name] for result in results) for name in ("peak_mib", "worker_mib"))
     rate = options.pairs / seconds
-    worker_mib = f"{max(result['worker_mib'] for result in results):.0f}" if workers > 1 else "-"
-    print(f"{f'ours, {workers} process' + 'es' * (workers > 1):<20}{seconds:>9.2f}{reading:>9.2f}{rate:>10,.0f}"
-          f"{rate / reference_rate:>8.0f}{max(result['peak_mib'] for result in results):>10.0f}{worker_mib:>13}")
-  print(f"load at the end {_load()}")
-  if not exact:
+    rows.append((f"ours, {workers} process{'es' * (workers > 1)}", f"{seconds:.2f}", f"{reading:.2f}", f"{rate:,.0f}",
+                 f"{rate / reference_rate:.0f}", f"{peak:.0f}", f"{of_worker:.0f}" if workers > 1 else "-"))
+  print_table(rows)
+  print(f"load at the end {os.getloadavg()[0]:.1f}")
+  if not is_exact:
     print("NOT EXACT: the features differ from those of plain Python")
     return 1
   return 0
-
-
-def _write(text_file: str | None, path: str, pairs: int) -> None:
-  lines = texts.read_lines(text_file, "text_file") if text_file else texts.docstring_lines()
-  write_pairs(path, lines, pairs)
-
-
-def _apart(context: multiprocessing.context.BaseContext, function: Callable, *arguments: object) -> object:
-  """Calls the function in a new process that is not forked from this one."""
-  receiver, sender = context.Pipe(duplex=False)
-  process = context.Process(target=_call, args=(sender, function, arguments))
-  process.start()
-  sender.close()
-  try:
-    succeeded, outcome = receiver.recv()
-  finally:
-    process.join()
-  if not succeeded:
-    raise outcome
-  return outcome
-
-
-def _call(sender: multiprocessing.connection.Connection, function: Callable, arguments: Sequence[object]) -> None:
-  try:
-    sender.send((True, function(*arguments)))
-  except Exception as error:
-    sender.send((False, error))
-
-
-def _load() -> str:
-  return f"{os.getloadavg()[0]:.1f}"
 
 
 if __name__ == "__main__":

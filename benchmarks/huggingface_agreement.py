@@ -11,20 +11,14 @@ what convert_checkpoint.py --output_format=huggingface makes of a run. Needs req
 """
 
 import dataclasses
-import os
-import sys
-from collections.abc import Iterator
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import pytorch_peers
 from bert_tf.common import cli, files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
-
-ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
+from tests.oracles.huggingface import ENCODER, HEADS, batches, models
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,15 +27,14 @@ class AgreementOptions(Options):
 
   model: str = option(None, "Hugging Face directory with model.safetensors, and the head of the task.", required=True)
   input_file: str = option(None, "Text, a sentence a line; or a file of the task.", required=True)
-  task: str = option(ENCODER, "What is compared.", choices=(ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION))
+  task: str = option(ENCODER, "What is compared.", choices=tuple(HEADS))
   count: int = option(100, "Inputs that are compared; empty ones do not count.", minimum=1)
   max_seq_length: int = option(128, "Longer sequences of a task are truncated.", minimum=3)
 
 
 def main(options: AgreementOptions) -> None:
   files.check_readable(options.input_file, "input_file")
-  os.environ.setdefault("HF_HUB_OFFLINE", "1")
-  peers.check_torch()
+  pytorch_peers.check_installed()
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.checkpoints.load import read_checkpoint
 
@@ -49,103 +42,21 @@ def main(options: AgreementOptions) -> None:
   if source.config is None or source.vocab_file is None:
     raise UserError(f"--model: {options.model} has no config.json or no vocabulary")
   tokenizer = Tokenizer.from_file(source.vocab_file, source.do_lower_case is not False)
-  ours, theirs = _models(options, source)
+  ours, theirs = models(options.task, options.model, source)
   inputs, tokens, largest = 0, 0, {}
-  for batch in _batches(options, tokenizer, source.config):
+  for batch in batches(
+      options.task, options.model, tokenizer, options.input_file, options.count,
+      source.config.max_position_embeddings if options.task == ENCODER else options.max_seq_length):
     inputs, tokens = inputs + 1, tokens + int(batch["input_mask"].sum())
-    for name, (our_output, their_output) in _outputs(ours(batch), theirs, batch).items():
-      values = np.abs(our_output - their_output).max(), np.abs(their_output).max()
+    found, expected = ours(batch), theirs(batch)
+    for name, value in expected.items():
+      values = np.abs(found[name] - value).max(), np.abs(value).max()
       largest[name] = np.maximum(largest.get(name, 0.0), values)
   print(f"{inputs} inputs, {tokens:,} tokens")
   for name, (difference, value) in largest.items():
     # What the encoder gives is normalised; logits are of any size.
     size = f", where the largest is {value:.3g}" if name == "logits" else ""
     print(f"largest difference of {name}: {difference:.1e}{size}")
-
-
-def _models(options: AgreementOptions, source) -> tuple:
-  """Our model, features → arrays by name, and theirs."""
-  import transformers
-
-  from modeling.checkpoints.load import load_weights
-  from modeling.encoder import BertEncoder
-  from modeling.multiple_choice import BertForMultipleChoice
-  from modeling.token_classification import BertForTokenClassification
-
-  head, their_class = {
-      ENCODER: (None, transformers.AutoModel), MULTIPLE_CHOICE: (MULTIPLE_CHOICE, transformers.BertForMultipleChoice),
-      TOKEN_CLASSIFICATION: ("tagging", transformers.BertForTokenClassification)}[options.task]
-  if head is not None and head not in source.heads:
-    raise UserError(f"--model: {options.model} has no head for --task={options.task}: fine-tune one, and convert it by "
-                    "convert_checkpoint.py --output_format=huggingface")
-  if head is None:
-    model = BertEncoder(source.config)
-  elif head == MULTIPLE_CHOICE:
-    model = BertForMultipleChoice(source.config)
-  else:
-    model = BertForTokenClassification(source.config, source.classes(head))
-  model.build_weights()
-  print(load_weights(model, source).describe())
-
-  def ours(batch: dict) -> dict[str, np.ndarray]:
-    found = model(batch)
-    found = {"logits": found} if head else {name: found[name] for name in ("sequence_output", "pooled_output")}
-    return {name: np.asarray(value) for name, value in found.items()}
-
-  return ours, their_class.from_pretrained(options.model).eval()
-
-
-def _batches(options: AgreementOptions, tokenizer, config) -> Iterator[dict[str, np.ndarray]]:
-  """Batches of one input, int32 [1, S] each, or [1, K, S] of K choices."""
-  if options.task == MULTIPLE_CHOICE:
-    from bert_tf.tasks.multiple_choice.data import encode
-    from bert_tf.training.examples import assemble
-    from data_gen.labelled.multiple_choice import read_swag
-
-    questions = read_swag(options.input_file, "input_file", needs_labels=False).first(options.count)
-    examples, _ = encode(tokenizer, questions, options.max_seq_length, False)
-    for number in range(len(examples)):
-      batch = assemble(examples, np.array([number]), 1, np.arange(1, options.max_seq_length + 1))
-      yield {name: batch[name][:, :questions.num_choices[number]] for name in
-             ("input_ids", "input_mask", "segment_ids")}
-    return
-  if options.task == TOKEN_CLASSIFICATION:
-    from data_gen.labelled.tagged_files import read_tagged_file
-
-    sentences = read_tagged_file(options.input_file, "input_file").first(options.count)
-    ends = np.cumsum(sentences.row_lengths)
-    lines = [" ".join(sentences.words[end - count:end]) for end, count in zip(ends, sentences.row_lengths, strict=True)]
-    longest = options.max_seq_length
-  else:
-    with open(options.input_file, encoding="utf-8") as file:
-      lines = [line.strip() for line in file if line.strip()][:options.count]
-    longest = config.max_position_embeddings
-    _compare_tokenizers(options.model, tokenizer, lines)
-  for line in lines:
-    ids = [tokenizer.vocabulary.cls_id, *tokenizer.encode(line)[:longest - 2], tokenizer.vocabulary.sep_id]
-    ids = np.array([ids], np.int32)
-    yield {"input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids)}
-
-
-def _compare_tokenizers(directory: str, tokenizer, lines: list[str]) -> None:
-  import transformers
-
-  theirs = transformers.AutoTokenizer.from_pretrained(directory)
-  cls, sep = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-  same = sum(theirs(line)["input_ids"] == [cls, *tokenizer.encode(line), sep] for line in lines)
-  print(f"{same} of {len(lines)} lines with the same ids")
-
-
-def _outputs(ours: dict[str, np.ndarray], theirs, batch: dict[str, np.ndarray]) -> dict[str, tuple]:
-  """Name → (our output, theirs)."""
-  import torch
-
-  with torch.no_grad():
-    found = theirs(**peers.torch_features(batch))
-  if "logits" in ours:
-    return {"logits": (ours["logits"], found.logits.numpy())}
-  return {name: (ours[name], value.numpy()) for name, value in (
-      ("sequence_output", found.last_hidden_state), ("pooled_output", found.pooler_output))}
 
 
 if __name__ == "__main__":

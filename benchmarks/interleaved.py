@@ -1,38 +1,38 @@
 """Measuring several programs in one run: each in a process of its own, taking turns in shuffled order.
 
 Turns matter on a shared machine: whatever slows it down meets all programs alike, so ratios are steady where
-seconds are not. A program that waits for its turn blocks on its standard input and uses no processor. All programs
-have the same number of threads and stay on the same cores.
+seconds are not. A program that waits for its turn uses no processor. All programs have the same number of threads and
+stay on the same cores.
 """
 
-import collections
+import contextlib
 import dataclasses
-import json
+import functools
+import importlib
+import multiprocessing
+import multiprocessing.connection
 import os
 import random
 import statistics
-import subprocess
 import sys
-import threading
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from benchmarks.tables import print_table
+from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-# Lines of a program's standard error that are kept for the message about its end.
-_LAST_LINES = 20
 # What TensorFlow's, OpenMP's and MKL's thread pools are made by.
 _THREAD_VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TurnsOptions(Options):
-  """Options of the processes; the first two are given by the benchmark itself."""
+  """Processes."""
 
-  worker: str | None = option(None, "The program that this process measures.")
-  directory: str | None = option(None, "Where the benchmark has put what the programs share.")
   threads: int | None = option(None, "Threads of each program, and cores that it stays on.", minimum=1,
                                default_text="one for every core")
   clock: str = option(
@@ -43,47 +43,34 @@ class TurnsOptions(Options):
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
 
 
-def worker_commands(script: str, options: TurnsOptions, programs: Sequence[str]) -> dict[str, list[str]]:
-  """Name → command line of the script as a worker with the same options, for each of the programs.
-
-  Args:
-    script: path of the benchmark.
-    options: its options; one that is None is left out.
-    programs: names for `--worker`.
+def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
+  """The function at "module.function" of benchmarks/ with some of its arguments; only then its libraries are imported.
   """
-  flags = []
-  for name, value in options.values().items():
-    if isinstance(value, bool):
-      flags.append(f"--{name}" if value else f"--no{name}")
-    elif isinstance(value, list):
-      flags.append(f"--{name}={','.join(map(str, value))}")
-    elif value is not None and name != "worker":
-      flags.append(f"--{name}={value}")
-  return {program: [sys.executable, os.path.abspath(script), *flags, f"--worker={program}"] for program in programs}
+  module, _, function = path.partition(".")
+  return functools.partial(getattr(importlib.import_module(f"benchmarks.{module}"), function), **arguments)
 
 
-def serve(measure: Callable[[], None], clock: str) -> None:
-  """The measured process: says that it is ready, then runs `measure` once for every line it is sent.
+def repeated(step: Callable[[], None], steps: int, warm_up_steps: int) -> Callable[[], None]:
+  """A turn of so many steps, after some that are not measured."""
+  def turn(count: int = steps) -> None:
+    for _ in range(count):
+      step()
 
-  Args:
-    measure: does the work and returns when it is done.
-    clock: of the options.
-  """
-  print(json.dumps({"ready": True}), flush=True)
-  for _ in sys.stdin:
-    print(json.dumps({"seconds": _timed(measure, clock)}), flush=True)
+  turn(warm_up_steps)
+  return turn
 
 
-def take_turns(script: str, options: TurnsOptions, programs: Sequence[str], turns: int,
-               build: Callable[[str], Callable[[], None]]) -> dict[str, list[float]]:
+def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build: Callable, *arguments: object
+               ) -> dict[str, list[float]]:
   """Starts the programs and measures them in turns.
 
   Args:
-    script: path of the benchmark, which calls `serve(build(options.worker), options.clock)` where `--worker` is given.
-    options: its options.
+    options: of the benchmark.
     programs: their names.
     turns: of each.
-    build: name → a program that is warmed up: a function that does the work of a turn.
+    build: function of a module, called with `arguments` and a name in the process of the program; returns a function
+      that does the work of a turn, warmed up.
+    arguments: what can be pickled.
 
   Returns:
     name → seconds of each turn, in the order of `programs`; programs that could not start or broke off are left out,
@@ -93,25 +80,25 @@ def take_turns(script: str, options: TurnsOptions, programs: Sequence[str], turn
   print(f"{len(cores)} thread{'s' * (len(cores) > 1)} on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
         f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
         f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
-  if options.one_process:
-    running = {name: _Here(build(name), options.clock) for name in programs}
-  else:
-    # One at a time: building one program must not slow down another's warm-up.
-    running = {name: _Process(command, cores) for name, command in worker_commands(script, options, programs).items()}
   seconds: dict[str, list[float]] = {name: [] for name in programs}
-  broken = {name: problem for name, program in running.items() if (problem := program.problem)}
   shuffler = random.Random(options.order_seed)
-  for turn in range(turns):
-    order = [name for name in programs if name not in broken]
-    shuffler.shuffle(order)
-    for name in order:
-      taken = running[name].turn()
-      if taken is None:
-        broken[name] = f"turn {turn + 1}: {running[name].problem}"
-      else:
-        seconds[name].append(taken)
-  for program in running.values():
-    program.end()
+  with contextlib.ExitStack() as ends:
+    # One at a time: building one program must not slow down another's warm-up.
+    if options.one_process:
+      running = {name: _Here(build(*arguments, name), options.clock) for name in programs}
+    else:
+      running = {name: ends.enter_context(contextlib.closing(
+          _Process(functools.partial(build, *arguments, name), options.clock, cores))) for name in programs}
+    broken = {name: problem for name, program in running.items() if (problem := program.problem)}
+    for turn in range(turns):
+      order = [name for name in programs if name not in broken]
+      shuffler.shuffle(order)
+      for name in order:
+        taken = running[name].turn()
+        if taken is None:
+          broken[name] = f"turn {turn + 1}: {running[name].problem}"
+        else:
+          seconds[name].append(taken)
   for name, problem in broken.items():
     print(f"{name}: not measured: {problem}")
     del seconds[name]
@@ -156,63 +143,94 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
   first = next(iter(seconds), None)
   if first is None:
     return
-  wide = max(22, *map(len, seconds))
-  headings = "".join(f"  {heading:>{_width(heading, texts)}}" for heading, texts in columns.items())
-  print(f"{'program':{wide}} {f'{unit}/s':>12}  {'quartiles':>18}{headings}  {f'{first} is faster by':>20}  "
-        "95 % interval")
+  rows = [("program", f"{unit}/s", "quartiles", *columns, f"{first} is faster by", "95 % interval")]
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
-    more = "".join(f"  {texts.get(name, ''):>{_width(heading, texts)}}" for heading, texts in columns.items())
-    ratio = f"{median_ratio(turns, seconds[first]):.2f}x"
-    interval = "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(turns, seconds[first]))
-    print(f"{name:{wide}} {middle:12,.1f}  {f'{low:,.1f} to {high:,.1f}':>18}{more}  {ratio:>20}  {interval}".rstrip())
+    rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
+                 *(texts.get(name, "") for texts in columns.values()), *ratio_texts(seconds, name, first)))
+  print_table(rows)
+
+
+def ratio_texts(seconds: Mapping[str, Sequence[float]], name: str, first: str) -> tuple[str, str]:
+  """By how much the program `first` is faster than this one, and the 95 % interval."""
+  if first not in seconds:
+    return "", ""
+  turns = seconds[name], seconds[first]
+  return f"{median_ratio(*turns):.2f}x", "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(*turns))
 
 
 class _Process:
-  """A program in a process of its own.
+  """A program in a process of its own, which is not forked from this one.
 
   Attributes:
     problem: why it is not there; None while it is.
   """
 
-  def __init__(self, command: Sequence[str], cores: Sequence[int]):
-    environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(len(cores)))}
+  def __init__(self, build: Callable[[], Callable[[], None]], clock: str, cores: Sequence[int]):
     self.problem: str | None = None
-    self._process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        env=environment)
-    if hasattr(os, "sched_setaffinity"):
-      os.sched_setaffinity(self._process.pid, cores)
-    # A full pipe would block the program in the middle of a turn.
-    self._last_lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
-    self._drain = threading.Thread(target=lambda: self._last_lines.extend(self._process.stderr), daemon=True)
-    self._drain.start()
+    spawn = multiprocessing.get_context("spawn")
+    self._connection, other_end = spawn.Pipe()
+    self._log = tempfile.NamedTemporaryFile(mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
+    self._process = spawn.Process(target=_serve, args=(other_end, self._log.name, build, clock))
+    with _surroundings(cores):
+      self._process.start()
+    other_end.close()
     self._answer()
 
   def turn(self) -> float | None:
     """Seconds of one turn; None, with `problem` set, where the program has ended."""
-    try:
-      self._process.stdin.write("go\n")
-      self._process.stdin.flush()
-    except BrokenPipeError:
-      pass
-    answer = self._answer()
-    return None if answer is None else answer["seconds"]
+    with contextlib.suppress(OSError):
+      self._connection.send("go")
+    return self._answer()
 
-  def end(self) -> None:
+  def close(self) -> None:
     """Waits for the end of a program that has no more turns."""
-    self._process.stdin.close()
-    self._process.wait()
+    self._connection.close()
+    self._process.join()
+    self._log.close()
 
-  def _answer(self) -> dict | None:
-    """The next line of JSON; None at the end. Whatever else a library prints is ignored."""
-    for line in self._process.stdout:
-      if line.startswith("{"):
-        return json.loads(line)
-    self._drain.join()
-    lines = [line.strip() for line in self._last_lines if line.strip()]
-    self.problem = lines[-1] if lines else f"exit status {self._process.wait()}, no message"
-    return None
+  def _answer(self) -> float | None:
+    try:
+      return self._connection.recv()
+    except (EOFError, OSError):
+      self._process.join()
+      lines = [line.strip() for line in self._log if line.strip()]
+      self.problem = lines[-1] if lines else f"exit status {self._process.exitcode}, no message"
+      return None
+
+
+def _serve(connection: multiprocessing.connection.Connection, log: str, build: Callable[[], Callable[[], None]],
+           clock: str) -> None:
+  """The measured process: says that it is ready, then does the work of a turn for every message."""
+  # Whatever libraries print.
+  for path, stream in ((os.devnull, sys.stdout), (log, sys.stderr)):
+    with open(path, "w") as file:
+      os.dup2(file.fileno(), stream.fileno())
+  try:
+    measure = build()
+  except UserError as error:
+    sys.exit(f"error: {error}")
+  connection.send(0.0)
+  with contextlib.suppress(EOFError):
+    while connection.recv():
+      connection.send(_timed(measure, clock))
+
+
+@contextlib.contextmanager
+def _surroundings(cores: Sequence[int]) -> Iterator[None]:
+  """Processes that are started meanwhile stay on the cores, with as many threads."""
+  variables = dict(os.environ)
+  os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(len(cores))))
+  usable = _cores(None)
+  if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, cores)
+  try:
+    yield
+  finally:
+    os.environ.clear()
+    os.environ.update(variables)
+    if hasattr(os, "sched_setaffinity"):
+      os.sched_setaffinity(0, usable)
 
 
 class _Here:
@@ -221,13 +239,7 @@ class _Here:
   problem = None
 
   def __init__(self, measure: Callable[[], None], clock: str):
-    self._measure, self._clock = measure, clock
-
-  def turn(self) -> float:
-    return _timed(self._measure, self._clock)
-
-  def end(self) -> None:
-    """Nothing: there is no process."""
+    self.turn = functools.partial(_timed, measure, clock)
 
 
 def _timed(measure: Callable[[], None], clock: str) -> float:
@@ -244,7 +256,3 @@ def _cores(threads: int | None) -> list[int]:
 
 def _ratios(slower: Sequence[float], faster: Sequence[float]) -> list[float]:
   return [a / b for a, b in zip(slower, faster, strict=True)]
-
-
-def _width(heading: str, texts: Mapping[str, str]) -> int:
-  return max(map(len, (heading, *texts.values())))

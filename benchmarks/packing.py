@@ -9,16 +9,16 @@ each; rows of both have the same length, so without packing the padding is compu
 of tokens that are no padding, packed / unpacked; the programs are those of benchmarks/pretraining_step.py.
 """
 
+import contextlib
 import dataclasses
+import itertools
 import os
-import sys
 import tempfile
+import time
 from collections.abc import Callable
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from benchmarks import interleaved
-from benchmarks.pretraining_step import find_config
+from benchmarks.pretraining_step import PROGRAMS, find_config
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
@@ -42,13 +42,9 @@ class PackingOptions(interleaved.TurnsOptions):
   repetitions: int = option(5, "Turns of each program.", minimum=1)
   seconds: float = option(2.0, "How long a turn takes, about.", above=0)
   programs: tuple[str, ...] = option(("packed", "unpacked"), "What is measured.", choices=tuple(_KINDS))
-  size: str | None = option(None, "Given by the benchmark itself, as is the next.")
-  length: int | None = option(None, "See --size.")
 
 
 def main(options: PackingOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   if "packed" not in options.programs:
     raise UserError("--programs: packed must be among them, it is what the others are compared with")
   with tempfile.TemporaryDirectory() as folder:
@@ -57,8 +53,7 @@ def main(options: PackingOptions) -> None:
     for length in map(int, options.lengths):
       _make_records(options, folder, length)
       for size in options.sizes:
-        _measure(options.replace(directory=folder, size=size, length=length))
-  return None
+        _measure(options, folder, size, length)
 
 
 def _make_records(options: PackingOptions, folder: str, length: int) -> None:
@@ -75,82 +70,65 @@ def _records(folder: str, kind: str, length: int) -> str:
   return os.path.join(folder, f"{kind}-{length}.tfrecord")
 
 
-def _measure(options: PackingOptions) -> None:
+def _measure(options: PackingOptions, folder: str, size: str, length: int) -> None:
   seconds = interleaved.take_turns(
-      __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
+      options, options.programs, options.repetitions, _build, options, folder, size, length)
   if "packed" not in seconds:
     return
-  share = {kind: _real_tokens(options, kind) for kind in ("packed", "unpacked")}
+  share = {kind: _real_tokens(_records(folder, kind, length)) / length for kind in ("packed", "unpacked")}
   allowed = share["packed"] / share["unpacked"]
   for name in options.programs:
     if name != "packed" and name in seconds:
       # Both compute as many rows; what a row is worth is in `allowed`.
       ratio = allowed * interleaved.median_ratio(seconds[name], seconds["packed"])
       low, high = (allowed * end for end in interleaved.ratio_interval(seconds[name], seconds["packed"]))
-      print(f"{options.size:9} {options.length:6}  {1 - share['unpacked']:17.1%} {1 - share['packed']:7.1%}  "
+      print(f"{size:9} {length:6}  {1 - share['unpacked']:17.1%} {1 - share['packed']:7.1%}  "
             f"{f'than {name} ' if name != 'unpacked' else ''}{ratio:18.2f}x  {low:.2f} to {high:.2f}   "
             f"{ratio / allowed:17.2f}", flush=True)
 
 
-def _real_tokens(options: PackingOptions, kind: str) -> float:
-  """Share of the tokens that are no padding."""
-  import itertools
-
+def _real_tokens(path: str) -> float:
+  """Tokens of a row that are no padding."""
   import numpy as np
 
   from data_gen.pretraining.records import read_examples
 
-  rows = itertools.islice(read_examples(_records(options.directory, kind, options.length)), _COUNTED)
-  return float(np.mean([np.count_nonzero(row["input_mask"]) for row in rows])) / options.length
+  rows = itertools.islice(read_examples(path), _COUNTED)
+  return float(np.mean([np.count_nonzero(row["input_mask"]) for row in rows]))
 
 
-def _build(options: PackingOptions, name: str) -> Callable[[], None]:
+def _build(options: PackingOptions, folder: str, size: str, length: int, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up."""
-  import time
-
-  from benchmarks import pretraining_programs
   from data_gen.tokenization.vocabulary import Vocabulary
 
-  config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
-  config = dataclasses.replace(config, max_position_embeddings=max(config.max_position_embeddings, options.length))
-  tokens = options.tokens // (4 if options.size in ("base", "large") else 1)
-  batch = _batch(options, "packed" if _KINDS[name] else "unpacked", config, max(tokens // options.length, 1))
-  program = "ours" if name in ("packed", "unpacked") else name
-  step = getattr(pretraining_programs, program)(config, batch, "float32")
-  for _ in range(_WARM_UP_STEPS):
-    step()
+  config = find_config(size, Vocabulary.from_file(options.vocab_file).size)
+  config = dataclasses.replace(config, max_position_embeddings=max(config.max_position_embeddings, length))
+  tokens = options.tokens // (4 if size in ("base", "large") else 1)
+  path = _records(folder, "packed" if _KINDS[name] else "unpacked", length)
+  batch = _batch(path, config, max(tokens // length, 1))
+  program = PROGRAMS["ours" if name in ("packed", "unpacked") else name]
+  step = interleaved.find_program(*program)(config, batch, "float32")
+  turn = interleaved.repeated(step, 1, _WARM_UP_STEPS)
   began = time.perf_counter()
-  step()
-  steps = _steps(options, time.perf_counter() - began)
-
-  def turn() -> None:
-    for _ in range(steps):
-      step()
-
-  return turn
+  turn()
+  wanted = options.seconds / (time.perf_counter() - began)
+  return interleaved.repeated(step, _steps(os.path.join(folder, f"steps-{size}-{length}"), wanted), 0)
 
 
-def _steps(options: PackingOptions, seconds: float) -> int:
-  """Steps of a turn, the same for all programs: told by the first that is built."""
-  path = os.path.join(options.directory, f"steps-{options.size}-{options.length}")
-  try:
-    with open(path, "x") as file:
-      file.write(str(max(round(options.seconds / seconds), 1)))
-  except FileExistsError:
-    pass
+def _steps(path: str, wanted: float) -> int:
+  """Steps of a turn, the same for all programs: set by the first that is built, in a file."""
+  with contextlib.suppress(FileExistsError), open(path, "x") as file:
+    file.write(str(max(round(wanted), 1)))
   with open(path) as file:
     return int(file.read())
 
 
-def _batch(options: PackingOptions, kind: str, config, rows: int) -> dict:
+def _batch(path: str, config, rows: int) -> dict:
   """The first records as training parses them, numpy arrays [rows, ...]."""
-  import itertools
-
   from bert_tf.tasks.pretraining.data import parser
   from data_gen.pretraining.records import inspect_first_record
   from data_gen.pretraining.tfrecord import read_records
 
-  path = _records(options.directory, kind, options.length)
   parse = parser(inspect_first_record(path).schema, config)
   features = parse(list(itertools.islice(read_records(path), rows)))
   return {name: value.numpy() for name, value in features.items()}

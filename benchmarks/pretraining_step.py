@@ -13,11 +13,7 @@ in requirements-peers.txt.
 """
 
 import dataclasses
-import os
-import sys
 from collections.abc import Callable
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import interleaved
 from bert_tf.common import cli
@@ -26,9 +22,18 @@ from bert_tf.common.options import option
 
 _MATMUL_SIZE, _MATMULS = 2048, 20
 _MATMUL = "matmul"
-_PROGRAMS = ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered")
-_FURTHER = ("ours_xla", "model_garden_xla", "keras_hub_xla", "pytorch_compiled")
 _WARM_UP_STEPS = 3
+_BY_DEFAULT = ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered")
+# Program → module and function, and what the function is told.
+PROGRAMS = {
+    "ours": ("ours.pretraining", {}), "model_garden": ("tensorflow_peers.model_garden_pretraining", {}),
+    "keras_hub": ("tensorflow_peers.keras_hub_pretraining", {}),
+    "pytorch": ("pytorch_peers.pretraining", {"gathered": False}),
+    "pytorch_gathered": ("pytorch_peers.pretraining", {}),
+    "ours_xla": ("ours.pretraining", {"jit_compile": True}),
+    "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
+    "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
+    "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,7 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
   vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
   repetitions: int = option(7, "Turns of each program.", minimum=1)
   steps: int = option(3, "Steps of a turn.", minimum=1)
-  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=(*_PROGRAMS, *_FURTHER))
+  programs: tuple[str, ...] = option(_BY_DEFAULT, "What is measured.", choices=tuple(PROGRAMS))
   precision: str = option("float32", "Of all of them.", choices=("float32", "bfloat16"))
 
   @property
@@ -52,13 +57,11 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 
 
 def main(options: PretrainingStepOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   # Before the programs start, so that a wrong --size is one error and not one of each.
   config = find_config(options.size, options.vocab_size)
   config.check_sequence_length(options.max_seq_length)
   seconds = interleaved.take_turns(
-      __file__, options, (_MATMUL, *options.programs), options.repetitions, lambda name: _build(options, name))
+      options, (_MATMUL, *options.programs), options.repetitions, _build, options)
   from modeling.flops import training_flops
 
   peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
@@ -72,7 +75,6 @@ def main(options: PretrainingStepOptions) -> None:
   interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
       "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
       "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()}})
-  return None
 
 
 def find_config(size: str, vocab_size: int):
@@ -109,23 +111,12 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
 
 def _build(options: PretrainingStepOptions, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up."""
-  from benchmarks import pretraining_programs
-
   if name == _MATMUL:
-    step, steps = pretraining_programs.matmul(_MATMUL_SIZE), _MATMULS
-  else:
-    config = find_config(options.size, options.vocab_size)
-    batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-    step = getattr(pretraining_programs, name)(config, batch, options.precision)
-    steps = options.steps
-  for _ in range(_WARM_UP_STEPS):
-    step()
-
-  def turn() -> None:
-    for _ in range(steps):
-      step()
-
-  return turn
+    return interleaved.repeated(interleaved.find_program("ours.matmul")(_MATMUL_SIZE), _MATMULS, _WARM_UP_STEPS)
+  config = find_config(options.size, options.vocab_size)
+  batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
+  step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.precision)
+  return interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
 
 
 if __name__ == "__main__":

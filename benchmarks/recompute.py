@@ -10,27 +10,22 @@ before the first step, when weights and optimizer slots were there.
 """
 
 import dataclasses
-import json
-import os
 import resource
 import statistics
-import subprocess
-import sys
-import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from benchmarks.interleaved import TurnsOptions, worker_commands
+from benchmarks import resources
+from benchmarks.interleaved import find_program
 from benchmarks.pretraining_step import find_config, random_batch
+from benchmarks.tables import print_table
 from bert_tf.common import cli
-from bert_tf.common.options import option
+from bert_tf.common.options import Options, option
 
 _PROGRAMS = ("kept", "recomputed")
 _WARM_UP_STEPS = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RecomputeOptions(TurnsOptions):
+class RecomputeOptions(Options):
   """Options of the benchmark."""
 
   size: str = option("base", "L<layers>-H<hidden>, or base or large.")
@@ -43,54 +38,42 @@ class RecomputeOptions(TurnsOptions):
 
 
 def main(options: RecomputeOptions) -> None:
-  if options.worker:
-    print(json.dumps(_measure(options)), flush=True)
-    return
   config = find_config(options.size, options.vocab_size)
-  commands = worker_commands(__file__, options, _PROGRAMS)
   results: dict[str, list[dict]] = {name: [] for name in _PROGRAMS}
   for _ in range(options.repetitions):
-    for name, command in commands.items():
-      results[name].append(_measure(options.replace(worker=name)) if options.one_process else _measure_apart(command))
+    for name, measured in results.items():
+      measured.append(resources.in_new_process(_measure, options, name == _PROGRAMS[1]))
   print(f"{options.size}, {config.num_hidden_layers} layers of {config.hidden_size} units, batch {options.batch_size}, "
         f"{options.max_seq_length} tokens, float32{', XLA' if options.jit_compile else ''}; medians of "
         f"{options.repetitions} processes")
-  print(f"{'activations':12} {'MiB':>8} {'process, MiB':>13} {'s/step':>8} {'CPU s/step':>11}")
   medians = {name: {key: statistics.median(one[key] for one in ones) for key in ones[0]}
              for name, ones in results.items()}
-  for name, one in medians.items():
-    print(f"{name:12} {one['activations']:8,.0f} {one['peak']:13,.0f} {one['seconds']:8.2f} {one['cpu']:11.2f}")
+  print_table([("activations", "MiB", "process, MiB", "s/step", "CPU s/step"),
+               *((name, f"{one['activations']:,.0f}", f"{one['peak']:,.0f}", f"{one['seconds']:.2f}",
+                  f"{one['cpu']:.2f}") for name, one in medians.items())])
   kept, again = medians["kept"], medians["recomputed"]
   print(f"recomputed: {again['activations'] / kept['activations']:.2f} of the memory for activations, "
         f"{again['seconds'] / kept['seconds']:.2f} of the time, {again['cpu'] / kept['cpu']:.2f} of the CPU time")
 
 
-def _measure_apart(command: list[str]) -> dict[str, float]:
-  output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-  return json.loads(output.splitlines()[-1])
-
-
-def _measure(options: RecomputeOptions) -> dict[str, float]:
+def _measure(options: RecomputeOptions, recompute: bool) -> dict[str, float]:
   """MiB of activations and of the process, seconds and CPU seconds of a step."""
-  from benchmarks import pretraining_programs
-
   config = find_config(options.size, options.vocab_size)
   batch = random_batch(options.batch_size, options.max_seq_length, options.max_seq_length * 15 // 100,
                        options.vocab_size)
-  step = pretraining_programs.ours(
-      config, batch, "float32", options.jit_compile, recompute=options.worker == "recomputed")
+  step = find_program("ours.pretraining")(
+      config, batch, "float32", options.jit_compile, recompute=recompute)
   before = _memory_now()
   for _ in range(_WARM_UP_STEPS):
     step()
-  seconds, cpu = [], []
+  timings = []
   for _ in range(options.steps):
-    began, cpu_began = time.perf_counter(), time.process_time()
+    watch = resources.Stopwatch()
     step()
-    seconds.append(time.perf_counter() - began)
-    cpu.append(time.process_time() - cpu_began)
-  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-  return {"activations": peak - before, "peak": peak, "seconds": statistics.median(seconds),
-          "cpu": statistics.median(cpu)}
+    timings.append(watch.read())
+  seconds, cpu = (statistics.median(column) for column in zip(*timings, strict=True))
+  peak = resources.peak_mib()
+  return {"activations": peak - before, "peak": peak, "seconds": seconds, "cpu": cpu}
 
 
 def _memory_now() -> float:

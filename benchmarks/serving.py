@@ -1,4 +1,4 @@
-"""Sizes of exports, and how long one answer takes beside the usual ways, in one run.
+"""Size and latency of exported models, beside plain Python with Keras and transformers, in one run.
 
   python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
   python benchmarks/serving.py --init_checkpoint=hf_directory --text_file=sentences.txt
@@ -13,17 +13,14 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
-import functools
 import itertools
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from benchmarks import interleaved, texts
+from benchmarks.tables import print_table
 from bert_tf.common import cli
 from bert_tf.common.options import option
 
@@ -32,13 +29,11 @@ _PROGRAMS = ("export", "python", "transformers")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServingOptions(interleaved.TurnsOptions):
+class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")
   size: str = option("L6-H384", "L<layers>-H<hidden> of the model with random weights.")
-  vocab_file: str = option(texts.READY_VOCABULARY, "Its vocabulary.", default_text="vocab/english_uncased/vocab.txt")
-  text_file: str | None = option(None, "Text, one a line.", default_text="the docstrings of the installed packages")
   max_characters: int = option(250, "Longer texts are left out.", minimum=1)
   max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
   batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
@@ -47,33 +42,23 @@ class ServingOptions(interleaved.TurnsOptions):
 
 
 def main(options: ServingOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
-  lines = texts.read_lines(options.text_file, "text_file") if options.text_file else texts.docstring_lines()
-  lines, _ = texts.split([line for line in lines if len(line) <= options.max_characters], 100_000)
+  lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
   with tempfile.TemporaryDirectory() as directory:
-    with open(os.path.join(directory, "lines.txt"), "w", encoding="utf-8") as file:
-      file.writelines(f"{line}\n" for line in lines)
     _export(options, directory)
     results = {}
     for size in options.batch_size:
-      of_size = options.replace(directory=directory, batch_size=(size,))
       results[size] = interleaved.take_turns(
-          __file__, of_size, options.programs, options.repetitions, functools.partial(_build, of_size))
+          options, options.programs, options.repetitions, _build, options, directory, lines, size)
   print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
         f"{options.repetitions} requests to each program")
-  print(f"{'texts':>5} {'program':14} {'median ms':>10} {'quartiles':>14} {'90 % below':>11} "
-        f"{'export is faster by':>20}  95 % interval")
+  rows = [("texts", "program", "median ms", "quartiles", "90 % below", "export is faster by", "95 % interval")]
   for size, seconds in results.items():
     for name, turns in seconds.items():
       low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
-      ratio = ""
-      if "export" in seconds:
-        interval = "{:.2f} to {:.2f}".format(*interleaved.ratio_interval(turns, seconds["export"]))
-        ratio = f"{interleaved.median_ratio(turns, seconds['export']):19.2f}x  {interval if name != 'export' else ''}"
-      print(f"{size:5} {name:14} {median:10.1f} {f'{low:.1f} to {high:.1f}':>14} "
-            f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:11.1f} {ratio}".rstrip())
-  return None
+      rows.append((f"{size:5}", name, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
+                   f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:.1f}",
+                   *interleaved.ratio_texts(seconds, name, "export")))
+  print_table(rows)
 
 
 def _export(options: ServingOptions, directory: str) -> None:
@@ -116,36 +101,34 @@ def _random_model(options: ServingOptions, path: str) -> str:
   return path
 
 
-def _build(options: ServingOptions, program: str) -> Callable[[], None]:
+def _build(options: ServingOptions, directory: str, lines: list[str], size: int, program: str
+           ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
-  with open(os.path.join(options.directory, "lines.txt"), encoding="utf-8") as file:
-    lines = [line.rstrip("\n") for line in file]
-  size = options.batch_size[0]
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options)
+  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options, directory)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
   turns = itertools.cycle(requests)
   return lambda: vectors_of(next(turns))
 
 
-def _exported(options: ServingOptions):
+def _exported(options: ServingOptions, directory: str):
   import tensorflow as tf
   import tensorflow_text  # noqa: F401 (its operations)
 
-  function = tf.saved_model.load(os.path.join(options.directory, "features")).signatures["serving_default"]
+  function = tf.saved_model.load(os.path.join(directory, "features")).signatures["serving_default"]
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
 
 
-def _plain(options: ServingOptions):
+def _plain(options: ServingOptions, directory: str):
   import numpy as np
   import tensorflow as tf
 
-  from benchmarks.reference_tokenizer import ReferenceTokenizer
   from modeling.checkpoints.load import load_weights, open_checkpoint
   from modeling.encoder import BertEncoder
+  from tests.oracles.tokenizer import ReferenceTokenizer
 
-  opened = open_checkpoint(os.path.join(options.directory, "network"))
+  opened = open_checkpoint(os.path.join(directory, "network"))
   model = BertEncoder(opened.config)
   model.build()
   load_weights(model, opened.source)
@@ -168,16 +151,16 @@ def _plain(options: ServingOptions):
   return vectors_of
 
 
-def _transformers(options: ServingOptions):
+def _transformers(options: ServingOptions, directory: str):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
 
   from modeling.checkpoints.convert import convert
 
-  path = os.path.join(options.directory, "huggingface")
+  path = os.path.join(directory, "huggingface")
   if not os.path.exists(path):
-    convert(os.path.join(options.directory, "network"), "huggingface", path)
+    convert(os.path.join(directory, "network"), "huggingface", path)
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   model = transformers.AutoModel.from_pretrained(path).eval()
 

@@ -15,12 +15,8 @@ way of making windows and answers, in plain Python.
 
 import dataclasses
 import os
-import sys
 import tempfile
 from collections.abc import Callable
-
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, PROJECT)
 
 from benchmarks import interleaved, texts
 from bert_tf.common import cli, json_files
@@ -30,33 +26,32 @@ from data_gen.labelled.squad import read_squad
 
 _QUESTIONS = "questions.json"
 _WINDOWS = "windows.json"
-_PROGRAMS = ("ours", "model_garden", "model_garden_grouped", "pytorch_grouped")
+# Program → module and function, and what the function is told.
+_PROGRAMS = {
+    "ours": ("ours.squad", {}), "model_garden": ("tensorflow_peers.model_garden_squad", {}),
+    "model_garden_grouped": ("tensorflow_peers.model_garden_squad", {"grouped": True}),
+    "pytorch_grouped": ("pytorch_peers.squad", {}),
+    "model_garden_xla": ("tensorflow_peers.model_garden_squad", {"jit_compile": True})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadBenchmarkOptions(interleaved.TurnsOptions):
+class SquadBenchmarkOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
   """Options of the benchmark."""
 
   input_file: str = option(None, "SQuAD file whose questions are predicted.", required=True)
-  vocab_file: str = option(texts.READY_VOCABULARY, "Uncased WordPiece.", default_text="vocab/english_uncased/vocab.txt")
   num_questions: int | None = option(None, "Only so many of its questions.", minimum=1)
   num_hidden_layers: int = option(6, "Of the model.", minimum=1)
   hidden_size: int = option(384, "Of the model.", minimum=1)
   num_attention_heads: int = option(12, "Of the model.", minimum=1)
   batch_size: int = option(32, "Windows of a batch.", minimum=1)
   repetitions: int = option(5, "Turns of each program.", minimum=1)
-  programs: tuple[str, ...] = option(
-      _PROGRAMS, "What is measured.", choices=(*_PROGRAMS, "model_garden_xla"))
+  programs: tuple[str, ...] = option(tuple(_PROGRAMS)[:-1], "What is measured.", choices=tuple(_PROGRAMS))
 
 
 def main(options: SquadBenchmarkOptions) -> None:
-  if options.worker:
-    return interleaved.serve(_build(options, options.worker), options.clock)
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
-    options = options.replace(directory=directory)
-    seconds = interleaved.take_turns(
-        __file__, options, options.programs, options.repetitions, lambda name: _build(options, name))
+    seconds = interleaved.take_turns(options, options.programs, options.repetitions, _build, options, directory)
     windows = {name: json_files.read(os.path.join(directory, name, _WINDOWS)) for name in seconds}
   if len(set(windows.values())) > 1:
     raise UserError(f"the programs make different windows of {options.input_file}: {windows}")
@@ -65,7 +60,6 @@ def main(options: SquadBenchmarkOptions) -> None:
         f"batch {options.batch_size}; medians of {options.repetitions} turns")
   interleaved.print_rates(seconds, [number] * options.repetitions, "windows", {
       "seconds": {name: f"{interleaved.quartiles(turns)[1]:.1f}" for name, turns in seconds.items()}})
-  return None
 
 
 def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
@@ -80,9 +74,8 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
   return len(questions)
 
 
-def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
+def _build(options: SquadBenchmarkOptions, directory: str, name: str) -> Callable[[], object]:
   """A whole prediction by the program, which has made one already."""
-  from benchmarks import squad_programs
   from data_gen.tokenization.vocabulary import Vocabulary
   from modeling.config import BertConfig
 
@@ -90,10 +83,10 @@ def _build(options: SquadBenchmarkOptions, name: str) -> Callable[[], object]:
       vocab_size=len(Vocabulary.from_file(options.vocab_file)), hidden_size=options.hidden_size,
       num_hidden_layers=options.num_hidden_layers, num_attention_heads=options.num_attention_heads,
       intermediate_size=4 * options.hidden_size)
-  output_dir = os.path.join(options.directory, name)
+  output_dir = os.path.join(directory, name)
   os.makedirs(output_dir)
-  predict = getattr(squad_programs, name)(
-      config, os.path.join(options.directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
+  predict = interleaved.find_program(*_PROGRAMS[name])(
+      config, os.path.join(directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
   json_files.write(os.path.join(output_dir, _WINDOWS), predict())
   return predict
 

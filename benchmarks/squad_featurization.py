@@ -7,32 +7,26 @@ Measured is `make_windows` for training with the original's default lengths, in 
 has seen no text. As many questions as the official training set has are made from what --input_file holds (or from
 docstrings of the installed packages) by repetition, each time with the words of every context and question in another
 order and some of them in a spelling not seen before, so that nothing but words comes back, as in real text. The plain
-Python way (benchmarks/reference_squad.py) does a sample of the questions, and the windows of the sample must be equal
+Python way (tests/oracles/squad.py) does a sample of the questions, and the windows of the sample must be equal
 (exit status 1 otherwise).
 """
 
 import dataclasses
-import os
 import random
-import resource
 import statistics
 import string
-import sys
-import time
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy as np
 
-from benchmarks import texts
-from benchmarks.reference_squad import reference_features
-from benchmarks.reference_tokenizer import ReferenceTokenizer
+from benchmarks import resources, texts
 from bert_tf.common import cli
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
-from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
+from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
+from tests.oracles.squad import reference_features, same_windows
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 _LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
 # Of docstrings: about what SQuAD has.
@@ -45,22 +39,20 @@ Base = tuple[list[str], list[tuple[int, str]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadFeaturizationOptions(Options):
+class SquadFeaturizationOptions(texts.VocabularyOptions):
   """Options of the benchmark."""
 
-  vocab_file: str = option(None, "WordPiece vocabulary, uncased.", required=True)
   input_file: str | None = option(None, "SQuAD file.", default_text="docstrings of the installed packages")
   num_questions: int = option(88_000, "Questions to make windows of.", minimum=1)
   sample: int = option(500, "Questions that the plain Python way does.", minimum=1)
   repetitions: int = option(3, "Timed repetitions of ours; the median counts.", minimum=1)
 
 
-def squad_base(path: str) -> Base:
-  data = read_squad(path, "input_file")
-  return data.contexts, [(question.context, question.text) for question in data.questions]
-
-
-def docstring_base() -> Base:
+def read_base(path: str | None) -> Base:
+  """Of a SQuAD file, or of docstrings."""
+  if path:
+    data = read_squad(path, "input_file")
+    return data.contexts, [(question.context, question.text) for question in data.questions]
   words = " ".join(texts.docstring_lines()).split()
   contexts = [" ".join(words[start:start + _WORDS_PER_CONTEXT]) for start in range(0, len(words), _WORDS_PER_CONTEXT)]
   draw = random.Random(1)
@@ -97,58 +89,38 @@ def _some_words(context: str, draw: random.Random) -> Answer:
   return Answer(text, sum(map(len, words[:first])) + first)
 
 
-def peak_mib() -> float:
-  """The most memory that this process has had."""
-  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def is_equal(features: list[dict], contexts: ContextTokens, windows: Windows, vocabulary: Vocabulary) -> bool:
-  """Whether the windows of the plain way are ours."""
-  ids = [vocabulary.tokens[id] for id in windows.input_ids.tolist()]
-  best = windows.max_context().tolist()
-  return (
-    [token for feature in features for token in feature["tokens"]] == ids
-    and [segment for feature in features for segment in feature["segment_ids"]] == windows.segment_ids.tolist()
-    and [len(feature["tokens"]) for feature in features] == windows.row_lengths.tolist()
-    and [is_best for feature in features for is_best in feature["is_max_context"].values()] == best
-    and [feature["start_position"] for feature in features] == windows.start_positions.tolist()
-    and [feature["end_position"] for feature in features] == windows.end_positions.tolist())
-
-
 def main(options: SquadFeaturizationOptions) -> int:
   vocabulary = Vocabulary.from_file(options.vocab_file)
-  data = make_data(squad_base(options.input_file) if options.input_file else docstring_base(), options.num_questions)
+  data = make_data(read_base(options.input_file), options.num_questions)
   print(f"{len(data.questions):,} questions about {len(data.contexts):,} contexts of "
         f"{statistics.mean(len(context.split()) for context in data.contexts):.0f} words, "
         f"{', '.join(f'{name} {value}' for name, value in _LENGTHS.items())}")
-  seconds, cpu_seconds, before = [], [], peak_mib()
+  timings, before = [], resources.peak_mib()
   for _ in range(options.repetitions):
     # Its caches hold the words of what it has seen.
     tokenizer = Tokenizer(vocabulary)
     contexts = windows = None
-    begin = time.perf_counter(), time.process_time()
+    watch = resources.Stopwatch()
     contexts, windows = make_windows(data, tokenizer, **_LENGTHS, training=True)
-    seconds.append(time.perf_counter() - begin[0])
-    cpu_seconds.append(time.process_time() - begin[1])
-  own = statistics.median(seconds)
+    timings.append(watch.read())
+  own, own_cpu = (statistics.median(column) for column in zip(*timings, strict=True))
   kept = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
              if isinstance(array, np.ndarray))
-  print(f"this project: {own:.2f} s ({statistics.median(cpu_seconds):.2f} s of one core's time), "
-        f"{len(data.questions) / own:,.0f} questions/s, {len(windows):,} windows of {len(windows.input_ids):,} tokens")
-  print(f"peak memory of the process: {peak_mib():.0f} MiB ({before:.0f} MiB with the questions read; the windows and "
-        f"contexts take {kept / 2**20:.0f} MiB)")
+  print(f"this project: {own:.2f} s ({own_cpu:.2f} s of one core's time), {len(data.questions) / own:,.0f} "
+        f"questions/s, {len(windows):,} windows of {len(windows.input_ids):,} tokens")
+  print(f"peak memory of the process: {resources.peak_mib():.0f} MiB ({before:.0f} MiB with the questions read; the "
+        f"windows and contexts take {kept / 2**20:.0f} MiB)")
 
   # Spread over everything, so that contexts share nothing.
   chosen = data.questions[::max(len(data.questions) // options.sample, 1)][:options.sample]
   sample = SquadData(data.path, data.contexts, chosen, True, False)
   reference = ReferenceTokenizer(vocabulary.tokens)
-  begin = time.perf_counter(), time.process_time()
+  watch = resources.Stopwatch()
   features = list(reference_features(sample, reference, **_LENGTHS, training=True))
-  plain, plain_cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
-  print(f"plain Python: {len(chosen) / plain:,.0f} questions/s; this project is "
-        f"{plain / len(chosen) / (own / len(data.questions)):,.0f} times as fast "
-        f"({plain_cpu / len(chosen) / (statistics.median(cpu_seconds) / len(data.questions)):,.0f} times by CPU time)")
-  if not is_equal(features, *make_windows(sample, Tokenizer(vocabulary), **_LENGTHS, training=True), vocabulary):
+  plain, plain_cpu = (seconds / len(chosen) for seconds in watch.read())
+  print(f"plain Python: {1 / plain:,.0f} questions/s; this project is {plain / (own / len(data.questions)):,.0f} times "
+        f"as fast ({plain_cpu / (own_cpu / len(data.questions)):,.0f} times by CPU time)")
+  if not same_windows(features, *make_windows(sample, Tokenizer(vocabulary), **_LENGTHS, training=True), vocabulary):
     print("NOT EQUAL: a window of the sample differs from the plain algorithm's")
     return 1
   return 0

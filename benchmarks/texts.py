@@ -1,22 +1,47 @@
 """Texts that every machine with this project's environment holds, for benchmarks that were given no file."""
 
+import dataclasses
 import os
 import pathlib
 import random
 import string
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import Options, option
 from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
-# The project's own vocabulary, for benchmarks that were given none.
-READY_VOCABULARY = str(pathlib.Path(__file__).resolve().parent.parent / "vocab" / "english_uncased" / "vocab.txt")
+_PROJECT = pathlib.Path(__file__).resolve().parent.parent
+_READY_VOCABULARY = pathlib.Path("vocab", "english_uncased", "vocab.txt")
 # Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
 _SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,
             "Thai": 0xE01, "Georgian": 0x10D0, "Hangul": 0xAC00, "accented": 0xE0, "ideographs": 0x4E00}
 # Ideographs stand for words rather than letters in this many different shapes.
 _IDEOGRAPHS = 2500
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(Options):
+  """Vocabulary."""
+
+  vocab_file: str = option(str(_PROJECT / _READY_VOCABULARY), "WordPiece vocabulary, uncased.",
+                           default_text=str(_READY_VOCABULARY))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions(Options):
+  """Text."""
+
+  text_file: str | None = option(None, "English text, a paragraph a line; comma-separated patterns.",
+                                 default_text="the docstrings of the installed packages")
+
+  def lines(self) -> list[str]:
+    """The lines of --text_file that are not blank, or paragraphs of docstrings."""
+    return read_lines(self.text_file, "text_file") if self.text_file else docstring_lines()
 
 
 def read_lines(patterns: str, flag: str) -> list[str]:
@@ -44,6 +69,41 @@ def docstring_lines() -> list[str]:
     for docstring in read_docstrings(source.path):
       paragraphs.update(dict.fromkeys(docstring_paragraphs(docstring)))
   return list(paragraphs)
+
+
+def run_script(script: str, *flags: str) -> float:
+  """Runs a script of the project without its output and returns its seconds."""
+  start = time.perf_counter()
+  subprocess.run([sys.executable, str(_PROJECT / script), *flags], check=True, stdout=subprocess.DEVNULL,
+                 stderr=subprocess.DEVNULL)
+  return time.perf_counter() - start
+
+
+def docstring_corpus(folder: str, *flags: str, report: Callable[[str, float, float], None] = lambda *_: None) -> str:
+  """Writes a prepared corpus of the docstrings of the installed packages and returns its path.
+
+  Args:
+    folder: where it is written.
+    flags: of both scripts.
+    report: told the name of each script, its seconds, and the megabytes of docstrings.
+  """
+  docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "docstrings.txt")
+  for script, *files_of_it in (("extract_docstrings.py", f"--output_file={docstrings}"),
+                               ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}")):
+    seconds = run_script(f"data_gen/{script}", *files_of_it, *flags)
+    report(script, seconds, os.path.getsize(docstrings) / 1e6)
+  return corpus
+
+
+def cut(source: str, target: str, megabytes: float) -> int:
+  """Copies about this much of a prepared corpus, up to the end of a document; returns the bytes."""
+  with open(source, "rb") as file:
+    data = file.read(int(megabytes * 1e6))
+    if file.read(1):
+      data = data[:data.rfind(b"\n\n") + 2 or len(data)]
+  with open(target, "wb") as file:
+    file.write(data)
+  return len(data)
 
 
 def mixed_lines(english: list[str]) -> list[str]:
@@ -99,12 +159,3 @@ def _take(lines: Iterator[str], characters: int) -> Iterator[str]:
       return
     size += len(line)
     yield line
-
-
-def pin_to_one_core() -> int | None:
-  """Keeps this process on one core; returns its number, or None where the system has no such call."""
-  if not hasattr(os, "sched_setaffinity"):
-    return None
-  core = max(os.sched_getaffinity(0))
-  os.sched_setaffinity(0, {core})
-  return core

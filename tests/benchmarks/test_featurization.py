@@ -7,6 +7,7 @@ import sys
 from benchmarks import featurization
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.oracles.pairs import reference_features
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "."]
 
@@ -34,7 +35,7 @@ def test_a_difference_from_the_reference_is_seen(tmp_path):
   path = str(tmp_path / "train.tsv")
   featurization.write_pairs(path, [" ".join(WORDS)], 50)
   assert len(read_split(find_task("mnli"), str(tmp_path), "train")) == 50
-  ids, segments = featurization.reference_features(path, Vocabulary.from_file(vocab_file).tokens, 20, 24)
+  ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, 20, 24)
   assert len(ids) == 20
   assert featurization.same_features(str(tmp_path), vocab_file, 24, ids, segments)
   ids[3][1] += 1

@@ -1,15 +1,12 @@
-"""The parts of the benchmark, and short turns of two programs."""
+"""Short turns of the programs of all tasks."""
 
 import importlib.util
 import re
 
-import numpy as np
 import pytest
 
-from benchmarks.finetuning import FinetuningOptions, main
-from benchmarks.finetuning_examples import full_batches, synthetic_examples, turn_steps
-from benchmarks.finetuning_programs import Runner, random_epoch
-from bert_tf.training.examples import assemble, epoch_batches
+from benchmarks.finetuning import FinetuningOptions, main, turn_steps
+from bert_tf.common.errors import UserError
 
 SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
          "one_process": True}
@@ -22,48 +19,30 @@ def test_an_epoch_is_cut_into_turns():
   assert turn_steps(114, 2, 5) == [5, 5]
 
 
-def test_synthetic_examples_are_as_long_as_mrpcs():
-  examples = synthetic_examples(128)
-  lengths = examples.row_lengths
-  assert len(examples) == 3668 and lengths.min() >= 19 and lengths.max() <= 103
-  assert abs(lengths.mean() - 53.2) < 1 and abs(lengths.std() - 13) < 1
-  assert synthetic_examples(60).row_lengths.max() == 60
-  first = examples.tokens["segment_ids"][:lengths[0]]
-  assert first[0] == 0 and first[-1] == 1 and (np.diff(first.astype(int)) >= 0).all()
-
-
-def test_only_full_batches_are_measured():
-  examples = synthetic_examples(128)
-  cut = full_batches(examples, 32)
-  assert len(cut) == 3648 == len(cut.values["label_ids"])
-  assert len(cut.tokens["input_ids"]) == len(cut.tokens["segment_ids"]) == examples.row_lengths[:3648].sum()
-  np.testing.assert_array_equal(cut.tokens["input_ids"], examples.tokens["input_ids"][:cut.row_lengths.sum()])
-
-
-def test_a_peer_is_warmed_up_on_every_shape_it_will_see():
-  examples, seen = full_batches(synthetic_examples(40), 8), []
-  run = Runner(lambda batch: seen.append(batch["input_ids"]), examples, 8, epoch_batches, range(1, 41), 12)
-  warmed_up = {ids.shape for ids in seen}
-  before = len(seen)
-  run(5)
-  run(7)
-  measured = seen[before:]
-  assert len(measured) == 12 and {ids.shape for ids in measured} == warmed_up and len(warmed_up) > 1
-  first = epoch_batches(examples.lengths, 8, 0, 0)[0]
-  np.testing.assert_array_equal(measured[0], assemble(examples, first, 8, np.arange(1, 41))["input_ids"])
-  seen.clear()
-  Runner(lambda batch: seen.append(batch["input_ids"].shape), examples, 8, random_epoch, [64], 1)
-  assert seen == [(8, 64)] * 2
-
-
-def test_the_command(capsys):
-  peers = ("pytorch_grouped",) if importlib.util.find_spec("transformers") else ()
-  programs = ("ours", "model_garden_grouped", *peers)
-  main(FinetuningOptions(**SMALL, programs=programs))
+@pytest.mark.parametrize("task, predict, programs, title", [
+    ("classification", False, ("ours", "model_garden_grouped", "pytorch_grouped"), "3,668 examples, sequences of "),
+    ("multiple_choice", False, ("ours", "model_garden", "pytorch"), "1,664 questions, 6,656 sequences of "),
+    ("token_classification", False, ("ours", "model_garden", "pytorch"), "3,392 sentences, sequences of "),
+    ("token_classification", True, ("ours_predict", "model_garden_predict", "pytorch_predict"),
+     "3,392 sentences, sequences of ")])
+def test_the_command(task, predict, programs, title, capsys):
+  has_torch = importlib.util.find_spec("transformers")
+  programs = programs if has_torch else programs[:2]
+  main(FinetuningOptions(**SMALL, task=task, predict=predict, programs=programs))
   printed = capsys.readouterr().out
-  assert "L1-H32, batch 4, limit 24, 3,668 examples, sequences of " in printed and "2 steps in 2 turns" in printed
-  assert re.search(r"^ours +[1-9][\d.,]* .* 1\.00x", printed, re.MULTILINE), printed
+  assert f"L1-H32, batch 4, limit 24, {title}" in printed and "2 steps in 2 turns" in printed
+  assert re.search(rf"^{programs[0]} +[1-9][\d.,]* .* 1\.00x$", printed, re.MULTILINE), printed
   for name in programs[1:]:
     assert re.search(rf"^{name} +[1-9][\d.,]* .*x +[\d.]+ to [\d.]+$", printed, re.MULTILINE), printed
-  if not peers:
+  if not has_torch:
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
+
+
+def test_programs_of_other_tasks_are_refused():
+  with pytest.raises(UserError, match="--task=multiple_choice has no pytorch_dynamic: use some of ours, "):
+    FinetuningOptions(task="multiple_choice", programs=("ours", "pytorch_dynamic")).check()
+  with pytest.raises(UserError, match="--predict is for --task=token_classification"):
+    FinetuningOptions(predict=True).check()
+  assert list(FinetuningOptions(task="token_classification", predict=True).chosen()) == [
+      "ours_predict", "model_garden_predict", "model_garden_grouped_predict", "pytorch_predict"]
+  assert "ours_padded" not in FinetuningOptions().chosen()

@@ -1,55 +1,49 @@
 """Turns, what becomes of programs that break off, and the figures that turns add up to; without any library."""
 
-import dataclasses
 import json
 import os
+import sys
 import time
 
-import pytest
-
 from benchmarks import interleaved
-from bert_tf.common.options import option
-
-# Speaks as `serve` does. The program "loud" fills more than a pipe, "weak" breaks off in its second turn, "absent"
-# never starts.
-SCRIPT = """
-import json, os, sys
-name = next(word.split("=")[1] for word in sys.argv if word.startswith("--worker="))
-log = next(word.split("=")[1] for word in sys.argv if word.startswith("--log="))
-if name == "absent":
-  sys.exit("error: nothing is installed")
-print("a line of a library", flush=True)
-print(json.dumps({"ready": True}), flush=True)
-for turn, _ in enumerate(sys.stdin):
-  if name == "loud":
-    sys.stderr.write("x" * 79 + "\\n" * 20000)
-    sys.stderr.flush()
-  if name == "weak" and turn == 1:
-    raise MemoryError("too little")
-  with open(log, "a") as file:
-    file.write(json.dumps([name, os.environ["OMP_NUM_THREADS"], len(os.sched_getaffinity(0))]) + "\\n")
-  print(json.dumps({"seconds": 2.0 if name == "loud" else 1.0}), flush=True)
-"""
+from bert_tf.common.errors import UserError
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScriptOptions(interleaved.TurnsOptions):
-  """Options of the script."""
+def build(log, name):
+  """"loud" fills more than a pipe, "weak" breaks off in its second turn, "killed" dies without a word, "absent" never
+  starts."""
+  if name == "absent":
+    raise UserError("nothing is installed")
+  print("a line of a library", flush=True)
+  turns = []
 
-  log: str = option(None, "Who had a turn.")
+  def turn():
+    turns.append(name)
+    if name == "loud":
+      sys.stderr.write("x" * 79 + "\n" * 20000)
+      time.sleep(0.1)
+    if name == "weak" and len(turns) == 2:
+      raise MemoryError("too little")
+    if name == "killed":
+      os.kill(os.getpid(), 9)
+    with open(log, "a") as file:
+      file.write(json.dumps([name, os.environ["OMP_NUM_THREADS"], len(os.sched_getaffinity(0))]) + "\n")
+
+  return turn
 
 
 def run(tmp_path, programs, turns, **options):
-  script, log = tmp_path / "script.py", tmp_path / "log"
-  script.write_text(SCRIPT)
-  seconds = interleaved.take_turns(
-      str(script), ScriptOptions(log=str(log), **options), programs, turns, build=lambda name: pytest.fail(name))
+  log = tmp_path / "log"
+  seconds = interleaved.take_turns(interleaved.TurnsOptions(**options), programs, turns, build, str(log))
   return seconds, [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def test_turns(tmp_path, capsys):
+  before = os.sched_getaffinity(0), dict(os.environ)
   seconds, log = run(tmp_path, ("calm", "loud", "third"), 6, threads=1)
-  assert seconds == {"calm": [1.0] * 6, "loud": [2.0] * 6, "third": [1.0] * 6}
+  assert (os.sched_getaffinity(0), dict(os.environ)) == before
+  assert {name: len(turns) for name, turns in seconds.items()} == {"calm": 6, "loud": 6, "third": 6}
+  assert max(seconds["calm"]) < 0.1 <= min(seconds["loud"])
   orders = [tuple(name for name, _, _ in log[first:first + 3]) for first in range(0, 18, 3)]
   assert all(sorted(order) == ["calm", "loud", "third"] for order in orders) and len(set(orders)) > 1
   assert {(threads, cores) for _, threads, cores in log} == {("1", 1)}
@@ -57,24 +51,25 @@ def test_turns(tmp_path, capsys):
 
 
 def test_programs_that_break_off_are_left_out(tmp_path, capsys):
-  seconds, log = run(tmp_path, ("absent", "weak", "calm"), 3)
-  assert seconds == {"calm": [1.0] * 3}
+  seconds, log = run(tmp_path, ("absent", "weak", "killed", "calm"), 3)
+  assert list(seconds) == ["calm"] and len(seconds["calm"]) == 3
   assert [name for name, _, _ in log].count("weak") == 1
   printed = capsys.readouterr().out
   assert "absent: not measured: error: nothing is installed\n" in printed
+  assert "killed: not measured: turn 1: exit status -9, no message\n" in printed
   assert "weak: not measured: turn 2: MemoryError: too little\n" in printed
 
 
 def test_in_one_process(tmp_path):
   done = []
-  seconds = interleaved.take_turns("", ScriptOptions(one_process=True), ("a", "b"), 2,
+  seconds = interleaved.take_turns(interleaved.TurnsOptions(one_process=True), ("a", "b"), 2,
                                    lambda name: lambda: done.append(name))
   assert sorted(done) == ["a", "a", "b", "b"] and [len(turns) for turns in seconds.values()] == [2, 2]
 
 
 def test_processor_time(capsys):
   """A program that only waits takes none."""
-  seconds = interleaved.take_turns("", ScriptOptions(one_process=True, clock="cpu"), ("a",), 2,
+  seconds = interleaved.take_turns(interleaved.TurnsOptions(one_process=True, clock="cpu"), ("a",), 2,
                                    lambda name: lambda: time.sleep(0.2))
   assert all(0 <= taken < 0.1 for taken in seconds["a"])
   assert capsys.readouterr().out.endswith("2 turns in shuffled order, processor time\n")

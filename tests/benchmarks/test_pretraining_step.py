@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks import pretraining_step
-from benchmarks.pretraining_programs import masked_labels
 from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
+from benchmarks.pytorch_peers import masked_labels
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 

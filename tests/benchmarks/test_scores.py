@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("transformers", reason="transformers is not installed (requirements-peers.txt)")
 
-from benchmarks import classification_scores, multiple_choice_scores, ner_scores, squad_scores
+from benchmarks.scores import ScoresOptions, main
 from modeling.config import BertConfig
 from tests.tiny import TOKENS, write_tiny
 
@@ -36,8 +36,8 @@ def test_classification(model, tmp_path, capsys):
   folder.mkdir()
   for name in ("train.tsv", "dev.tsv"):
     (folder / name).write_text("".join(f"x\t{number % 2}\t\tthe array is sorted .\n" for number in range(6)))
-  classification_scores.main(classification_scores.ClassificationScoresOptions(
-      **SETTINGS, task_name="cola", data_dir=str(tmp_path), model=model, sweep={"seed": (1, 2)}))
+  main(ScoresOptions(
+      **SETTINGS, task="classification", task_name="cola", data_dir=str(tmp_path), model=model, sweep={"seed": (1, 2)}))
   assert printed_scores(capsys, 2) == {"dev matthews_correlation": 0.0, "dev accuracy": 0.5}
 
 
@@ -47,8 +47,8 @@ def test_regression(model, tmp_path, capsys):
                  for number in range(5))
   for name in ("train.tsv", "dev.tsv"):
     (tmp_path / name).write_text(header + rows)
-  classification_scores.main(classification_scores.ClassificationScoresOptions(
-      **SETTINGS, task_name="sts-b", data_dir=str(tmp_path), model=model))
+  main(ScoresOptions(
+      **SETTINGS, task="classification", task_name="sts-b", data_dir=str(tmp_path), model=model))
   scores = printed_scores(capsys, 1)
   assert set(scores) == {"dev pearson", "dev spearman"} and all(-1 <= value <= 1 for value in scores.values())
 
@@ -60,7 +60,7 @@ def test_multiple_choice(model, tmp_path, capsys):
       f"{number},{number},the array,the array,,gold,is a list,is sorted,is a mask,is the array,{number % 4}\n"
       for number in range(4)))
   files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
-  multiple_choice_scores.main(multiple_choice_scores.MultipleChoiceScoresOptions(**SETTINGS, **files, model=model))
+  main(ScoresOptions(**SETTINGS, task="multiple_choice", **files, model=model))
   assert printed_scores(capsys, 1) == {"dev accuracy": 0.25, "test accuracy": 0.25}
 
 
@@ -68,7 +68,7 @@ def test_ner(model, tmp_path, capsys):
   path = tmp_path / "words.conll"
   path.write_text("the\tO\narray\tB-thing\nis\tO\nsorted\tO\n\n" * 5)
   files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
-  ner_scores.main(ner_scores.NerScoresOptions(**SETTINGS, **files, model=model))
+  main(ScoresOptions(**SETTINGS, task="token_classification", **files, model=model))
   scores = printed_scores(capsys, 1)
   assert set(scores) == {"dev f1", "dev surface f1", "test f1", "test surface f1"}
   assert scores["dev f1"] == scores["test f1"]
@@ -80,7 +80,8 @@ def test_squad(model, tmp_path, capsys):
   answers = [{"text": "list", "answer_start": context.index("list")}]
   path.write_text(json.dumps({"version": "1.1", "data": [{"title": "", "paragraphs": [{"context": context, "qas": [
       {"id": str(number), "question": "who is returned ?", "answers": answers} for number in range(5)]}]}]}))
-  squad_scores.main(squad_scores.SquadScoresOptions(
-      **SETTINGS, max_query_length=5, doc_stride=4, train_file=str(path), predict_file=str(path), model=model))
+  main(ScoresOptions(
+      **SETTINGS, task="question_answering", max_query_length=5, doc_stride=4, train_file=str(path),
+      predict_file=str(path), model=model))
   scores = printed_scores(capsys, 1)
   assert {"exact", "f1"} <= set(scores) and 0 <= scores["exact"] <= scores["f1"] <= 100

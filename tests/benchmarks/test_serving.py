@@ -21,6 +21,6 @@ def test_it_runs(tmp_path, capsys):
   printed = capsys.readouterr().out
   assert re.search(r"^features +0\.\d +0\.\d$|^features +\d+\.\d +\d+\.\d$", printed, re.MULTILINE)
   for name in programs:
-    assert re.search(rf"^ +2 {name} +\d+\.\d +[\d.]+ to [\d.]+ +\d+\.\d +\d+\.\d\dx", printed, re.MULTILINE), printed
+    assert re.search(rf"^ +2 +{name} +\d+\.\d +[\d.]+ to [\d.]+ +\d+\.\d +\d+\.\d\dx", printed, re.MULTILINE), printed
   if "transformers" not in programs:
     pytest.skip("transformers is not installed (requirements-peers.txt); the others ran")

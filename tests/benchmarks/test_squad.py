@@ -7,16 +7,16 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import squad_programs
-from benchmarks.reference_squad import reference_features
-from benchmarks.reference_squad_answers import reference_answers
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from benchmarks.squad import SquadBenchmarkOptions, main
 from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
+from tests.oracles.squad import reference_features
+from tests.oracles.squad_answers import reference_answers
+from tests.oracles.squad_prediction import plain_squad
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 LENGTHS = {"max_seq_length": 32, "doc_stride": 12, "max_query_length": 8}
 
@@ -81,7 +81,7 @@ def test_peers_answer_in_the_order_of_the_file(project, tmp_path):
   for grouped in (False, True):
     directory = tmp_path / str(grouped)
     directory.mkdir()
-    predict = squad_programs.peer(outputs_of, str(path), str(project / "vocab/english_uncased/vocab.txt"),
+    predict = plain_squad(outputs_of, str(path), str(project / "vocab/english_uncased/vocab.txt"),
                                   str(directory), 2, grouped)
     assert predict() == 3
     answers.append((directory / "nbest_predictions.json").read_text())

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 @pytest.mark.golden

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.reference_squad import reference_features
 from bert_tf.common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import WindowOptions, find_token_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
+from tests.oracles.squad import reference_features
 
 SETTINGS = {name: dict(zip(("max_seq_length", "doc_stride", "max_query_length"), map(int, name.split("_")),
                            strict=True)) for name in ("384_128_64", "128_32_24")}
@@ -119,7 +119,7 @@ def test_windows_for_prediction_are_those_that_the_original_made_logits_for(requ
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_plain_algorithm_is_the_original(golden, uncased, setting):
   """So that what is compared with it below is compared with the original."""
-  from benchmarks.reference_tokenizer import ReferenceTokenizer
+  from tests.oracles.tokenizer import ReferenceTokenizer
   reference = ReferenceTokenizer(uncased.vocabulary.tokens)
   expected = read_lines(golden / "squad" / f"squad_features_corner_{setting}.jsonl.gz")
   known = {line["qas_id"] for line in expected}

@@ -7,12 +7,12 @@ import statistics as means
 import numpy as np
 import pytest
 
-from benchmarks.reference_data_generation import ReferenceGenerator
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from bert_tf.common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records
 from data_gen.pretraining.generation import generate
+from tests.oracles.data_generation import ReferenceGenerator
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.tokenization import tokenizer as tokenization
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 PIECES = [*"abcdefghijknorstuAEIßéςσαlo0123", *"!,.'-[]$#", *"「中本한ก\u1112éő\u0301−"]
 WORDS = ["the", "un", "aff", "able", "mask", "MASK", "Ab", "ab", "##", "[unused1]", "oς", "a" * 30, "\u1112\u1161"]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.tokenization import tokenizer as tokenization
 from data_gen.tokenization.basic import basic_tokenize
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -30,6 +29,7 @@ from tests.data_gen.tokenization.common import (
   rows,
   thorough,
 )
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 @pytest.fixture(scope="module", params=["uncased", "cased"])

@@ -1,15 +1,15 @@
 """From logits to answers as it is usually written in Python: window by window, pair by pair, text put together again.
 
-The other half of `benchmarks/reference_squad.py`: the steps of the BERT paper's code. The answer's tokens are joined,
+The other half of `tests/oracles/squad.py`: the steps of the BERT paper's code. The answer's tokens are joined,
 and the piece of the context that they came from is found by aligning it with its own tokenization.
 """
 
 import math
 from collections.abc import Sequence
 
-from benchmarks.reference_squad import split_words
-from benchmarks.reference_tokenizer import ReferenceTokenizer
 from data_gen.labelled.squad import SquadData
+from tests.oracles.squad import split_words
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 def reference_answers(data: SquadData, features: Sequence[dict], start_logits: Sequence[Sequence[float]],

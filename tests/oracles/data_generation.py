@@ -10,7 +10,7 @@ import dataclasses
 import random
 from collections.abc import Iterable, Iterator
 
-from benchmarks.reference_tokenizer import ReferenceTokenizer
+from tests.oracles.tokenizer import ReferenceTokenizer
 
 
 @dataclasses.dataclass

@@ -1,0 +1,131 @@
+"""This project's programs, as its scripts run them: what benchmarks compare with those of tensorflow_peers.py and
+pytorch_peers.py."""
+
+import importlib
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+import modeling
+from benchmarks.examples import CLASSES
+from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
+from bert_tf.training.examples import Examples, assemble, epoch_batches, lengths_for, training_dataset
+from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.prediction import Prediction
+from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
+from modeling.checkpoints.weights import raw_variables
+from modeling.config import BertConfig
+from modeling.optimizer import WarmupDecay
+from tests.oracles.squad_prediction import SQUAD_LENGTHS
+
+_MODELS = {"classification": modeling.BertForClassification, "multiple_choice": modeling.BertForMultipleChoice,
+           "token_classification": modeling.BertForTokenClassification}
+
+
+def matmul(size: int) -> Callable[[], None]:
+  """A product of two square float32 matrices: what the machine can do at best."""
+  multiply = tf.function(tf.matmul)
+  a = tf.random.stateless_normal([size, size], seed=[0, 0])
+  return lambda: multiply(a, a)[0, 0].numpy()
+
+
+def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False
+                ) -> Callable[[], None]:
+  """A training step, as `run_pretraining.py` makes it."""
+  model = modeling.BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
+  model.encoder.recompute = recompute
+  features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
+              for name, value in batch.items()}
+  step = _step(model, pretraining_objective(model), len(batch["input_ids"]), jit_compile)
+  iterator = iter(tf.data.Dataset.from_tensors(features).cache().repeat())
+  return lambda: step.run(iterator, 1)
+
+
+def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray
+                ) -> Callable[[int], None]:
+  """Training of any number of steps, as the run scripts do it, after one batch of every length there is.
+
+  Args:
+    task: one of `CLASSES`.
+    config: of the model.
+    examples: what it is trained on.
+    batch_size: examples of a step.
+    lengths: see `lengths_for`.
+  """
+  model = _model(task, config)
+  dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
+  rows = _row_of_each_length(examples, lengths)
+  for row in reversed(rows):
+    warm_up = assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
+    dataset = tf.data.Dataset.from_tensors(warm_up).concatenate(dataset)
+  make_objective = importlib.import_module(f"bert_tf.tasks.{task}.task").make_objective
+  step, iterator = _step(model, make_objective(model), batch_size), iter(dataset)
+  step.run(iterator, len(rows))
+  return lambda steps: step.run(iterator, steps)
+
+
+def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+  """The probabilities of so many batches of sentences, the longest first, as evaluation computes them."""
+  model = _model("token_classification", config)
+  predict = Prediction(lambda features: {"probabilities": tf.nn.softmax(model(features))}, batch_size, lengths,
+                       tf.distribute.get_strategy(), False, ("probabilities",))
+  for row in _row_of_each_length(examples, lengths):
+    predict(_chosen(examples, np.repeat(row, batch_size)))
+  # Batches of all lengths in every turn, as the other programs have them.
+  batches = itertools.cycle(epoch_batches(examples.row_lengths, batch_size, 0, 0))
+  return lambda steps: predict(_chosen(examples, np.concatenate([next(batches) for _ in range(steps)])))
+
+
+def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str, batch_size: int
+          ) -> Callable[[], int]:
+  """A whole prediction, as `run_squad.py --do_predict` makes it; returns the number of windows."""
+  from bert_tf.common.progress import Progress
+  from bert_tf.tasks.question_answering.data import read_predicted
+  from bert_tf.tasks.question_answering.results import answer_questions, write
+  from bert_tf.tasks.question_answering.settings import SquadSettings
+  from bert_tf.tasks.question_answering.task import OUTPUTS
+  from bert_tf.training.devices import set_up
+  from data_gen.tokenization.tokenizer import Tokenizer
+
+  settings = SquadSettings(**SQUAD_LENGTHS)
+  model = modeling.BertForQuestionAnswering(config)
+  model.build_weights()
+  devices = set_up("none")
+  prediction = Prediction(
+      lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
+      lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy, devices.jit_compile, OUTPUTS)
+
+  def predict() -> int:
+    split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))
+    with Progress("predicting", len(split.windows), "windows") as progress:
+      outputs = prediction(split.examples, progress.advance)
+    answered = answer_questions(split, tuple(outputs[name] for name in OUTPUTS), settings, tune=False)
+    write(output_dir, answered.evaluation(step=0))
+    return len(split.windows)
+
+  return predict
+
+
+def _model(task: str, config: BertConfig):
+  classes = CLASSES[task]
+  return _MODELS[task](config) if classes is None else _MODELS[task](config, classes)
+
+
+def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:
+  model.build_weights()
+  return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6), TrainingState(),
+                      tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=jit_compile))
+
+
+def _row_of_each_length(examples: Examples, lengths: np.ndarray) -> np.ndarray:
+  """An example for each of the padded lengths that occur."""
+  return np.unique(np.searchsorted(lengths, examples.lengths), return_index=True)[1]
+
+
+def _chosen(examples: Examples, rows: np.ndarray) -> Examples:
+  places = np.concatenate([np.arange(start, start + length) for start, length in zip(
+      examples.row_starts[rows], examples.row_lengths[rows], strict=True)])
+  return Examples({name: examples.tokens[name][places] for name in ("input_ids", "segment_ids")},
+                  examples.row_lengths[rows])

@@ -1,0 +1,198 @@
+"""Hugging Face's models on PyTorch, of the same shape as ours, in the form that is fastest on a CPU.
+
+The tanh form of GELU under the name that PyTorch has one kernel for ("gelu_new" is eight operations), AdamW with
+`fused=True`. `torch.compile` is offered where shapes stay the same, and not among the defaults: on the CPU it was no
+faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default.
+"""
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from bert_tf.common.errors import UserError
+from modeling.config import BertConfig
+
+# Task → class of transformers.
+MODELS = {"classification": "BertForSequenceClassification", "multiple_choice": "BertForMultipleChoice",
+          "question_answering": "BertForQuestionAnswering", "token_classification": "BertForTokenClassification"}
+# What PyTorch's loss leaves out.
+IGNORED = -100
+
+
+class PyTorch:
+  """A model for fine-tuning.
+
+  Args:
+    task: one of `examples.CLASSES`.
+    config: of the model.
+  """
+
+  def __init__(self, task: str, config: BertConfig):
+    check_installed()
+    import transformers
+
+    from benchmarks.examples import CLASSES
+
+    classes = {} if CLASSES[task] is None else {"num_labels": CLASSES[task]}
+    self._model = getattr(transformers, MODELS[task])(_config(config, **classes))
+    self._optimizer = adamw(self._model, 5e-5)
+
+  def train(self, batch: dict) -> None:
+    """Forward, backward, clipping and update on a batch of `assemble`."""
+    update(self._model.train(), self._optimizer, loss_of(self._model, batch)).item()
+
+  def predict(self, batch: dict) -> None:
+    """Probabilities of a batch, without gradients."""
+    import torch
+
+    with torch.inference_mode():
+      torch.softmax(self._model.eval()(**features(batch)).logits, -1).numpy()
+
+
+def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool = True, compiled: bool = False
+                ) -> Callable[[], None]:
+  """A training step of BertForPreTraining.
+
+  Args:
+    config: of the model.
+    batch: see `random_batch` in pretraining_step.py.
+    precision: float32 or bfloat16.
+    gathered: call encoder and heads one by one, and gather the masked positions in between; otherwise the model as it
+      comes, which projects every position to the vocabulary.
+    compiled: through `torch.compile`.
+  """
+  check_installed()
+  import torch
+  import transformers
+
+  model = transformers.BertForPreTraining(_config(config)).train()
+  optimizer = adamw(model, 5e-5)
+  loss = _gathered_loss(model, batch) if gathered else _loss_as_it_comes(model, batch)
+  loss = torch.compile(loss) if compiled else loss
+
+  def step() -> None:
+    with torch.autocast("cpu", torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext():
+      value = loss()
+    update(model, optimizer, value).item()
+
+  return step
+
+
+def squad(config: BertConfig, *files_and_size) -> Callable[[], int]:
+  """A prediction with BertForQuestionAnswering; the further arguments are those of `plain_squad`."""
+  from tests.oracles.squad_prediction import plain_squad
+
+  check_installed()
+  import torch
+  import transformers
+
+  model = transformers.BertForQuestionAnswering(_config(config)).eval()
+
+  def outputs_of(*inputs):
+    with torch.inference_mode():
+      outputs = model(*map(torch.tensor, inputs))
+    return outputs.start_logits.numpy(), outputs.end_logits.numpy()
+
+  return plain_squad(outputs_of, *files_and_size, grouped=True)
+
+
+def check_installed() -> None:
+  """Raises `UserError` where PyTorch or transformers are missing."""
+  os.environ.setdefault("HF_HUB_OFFLINE", "1")
+  missing = next((module for module in ("torch", "transformers") if importlib.util.find_spec(module) is None), None)
+  if missing:
+    raise UserError(f"{missing} is not installed: pip install -r requirements-peers.txt")
+
+
+def features(batch: dict) -> dict:
+  """A batch of ours under the names of transformers' arguments."""
+  import torch
+
+  names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
+  return {name: torch.tensor(batch[ours]) for name, ours in names.items()}
+
+
+def adamw(model, learning_rate: float):
+  """PyTorch's AdamW as one kernel; biases and LayerNorm are not decayed."""
+  import torch
+
+  def is_decayed(name: str) -> bool:
+    return "LayerNorm" not in name and "bias" not in name
+
+  decayed = [one for name, one in model.named_parameters() if is_decayed(name)]
+  others = [one for name, one in model.named_parameters() if not is_decayed(name)]
+  return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
+                           lr=learning_rate, eps=1e-6, fused=True)
+
+
+def loss_of(model, batch: dict):
+  """The loss of a batch of ours, of any task."""
+  import torch
+
+  from benchmarks.loops import known_labels
+
+  if "label_ids" in batch:
+    known = known_labels(batch)
+    is_score = np.issubdtype(known.dtype, np.floating)
+    labels = {"labels": known if is_score else np.where(known >= 0, known, IGNORED).astype(np.int64)}
+  else:
+    labels = {name: batch[name].astype(np.int64) for name in ("start_positions", "end_positions")}
+  return model(**features(batch), **{name: torch.tensor(value) for name, value in labels.items()}).loss
+
+
+def update(model, optimizer, loss):
+  """The rest of a step: the gradient of `loss`, clipped to norm 1, and the update; returns the loss."""
+  import torch
+
+  loss.backward()
+  torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+  optimizer.step()
+  optimizer.zero_grad()
+  return loss
+
+
+def masked_labels(batch: dict) -> np.ndarray:
+  """int64 [B, P]: the tokens to predict, as PyTorch's loss takes them."""
+  return np.where(batch["masked_lm_weights"] > 0, batch["masked_lm_ids"], IGNORED)
+
+
+def _loss_as_it_comes(model, batch: dict) -> Callable:
+  import torch
+
+  labels = np.full(batch["input_ids"].shape, IGNORED)
+  np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
+  inputs = {**features(batch), "labels": torch.tensor(labels),
+            "next_sentence_label": torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)}
+  return lambda: model(**inputs).loss
+
+
+def _gathered_loss(model, batch: dict) -> Callable:
+  import torch
+  from torch.nn.functional import cross_entropy
+
+  inputs = features(batch)
+  positions = torch.tensor(batch["masked_lm_positions"], dtype=torch.long)[:, :, None]
+  labels = torch.tensor(masked_labels(batch), dtype=torch.long).flatten()
+  next_sentence = torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)
+
+  def loss():
+    outputs = model.bert(**inputs)
+    masked = torch.take_along_dim(outputs.last_hidden_state, positions, dim=1)
+    scores, is_next = model.cls(masked, outputs.pooler_output)
+    return cross_entropy(scores.flatten(0, 1).float(), labels, ignore_index=IGNORED) + cross_entropy(
+        is_next.float(), next_sentence)
+
+  return loss
+
+
+def _config(config: BertConfig, **changes):
+  """The same shape as transformers writes it, with the tanh form of GELU as one kernel."""
+  import transformers
+
+  return transformers.BertConfig(
+      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
+      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
+      max_position_embeddings=config.max_position_embeddings, hidden_act="gelu_pytorch_tanh", **changes)

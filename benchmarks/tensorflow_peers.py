@@ -1,0 +1,198 @@
+"""The Model Garden's (tf-models-official) and KerasHub's models of the same shape as ours, with their AdamW, in graphs.
+
+With and without XLA; masked positions are gathered, as ours are.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.examples import CLASSES
+from benchmarks.loops import known_labels
+from bert_tf.common.errors import UserError
+from modeling.config import BertConfig
+from tests.oracles.squad_prediction import SQUAD_LENGTHS, plain_squad
+
+_LEARNING_RATE = 5e-5
+
+
+class ModelGarden:
+  """A model for fine-tuning, one graph for batches of all lengths: BertClassifier, BertTokenClassifier, or for multiple
+  choice the encoder with dropout and a dense layer of one unit.
+
+  Args:
+    task: one of `CLASSES`.
+    config: of the model.
+  """
+
+  def __init__(self, task: str, config: BertConfig):
+    import tf_keras
+    from official.nlp.modeling import models
+
+    encoder, initializer = _encoder(config)
+    if task == "classification":
+      model = models.BertClassifier(encoder, CLASSES[task], initializer=initializer)
+    elif task == "token_classification":
+      model = models.BertTokenClassifier(encoder, CLASSES[task], initializer=initializer, output="logits")
+    else:
+      pooled = tf_keras.layers.Dropout(0.1)(encoder(encoder.inputs)["pooled_output"])
+      model = tf_keras.Model(encoder.inputs, tf_keras.layers.Dense(1, kernel_initializer=initializer)(pooled))
+    optimizer = _optimizer()
+
+    def logits_of(features, training: bool):
+      """[B, C], or of tokens [B, S, C]."""
+      logits = model(features, training=training)
+      return logits["logits"] if isinstance(logits, dict) else logits
+
+    @tf.function(reduce_retracing=True)
+    def step(features, labels):
+      with tf.GradientTape() as tape:
+        logits = logits_of(features, True)
+        if CLASSES[task] is None:
+          logits = tf.reshape(logits, [tf.shape(labels)[0], -1])
+        known = tf.cast(labels >= 0, tf.float32)
+        losses = tf_keras.losses.sparse_categorical_crossentropy(tf.maximum(labels, 0), logits, from_logits=True)
+        loss = tf.reduce_sum(losses * known) / tf.reduce_sum(known)
+      variables = model.trainable_variables
+      # Some have no part in the loss, such as the pooler of a model that tags words.
+      optimizer.apply_gradients([pair for pair in zip(tape.gradient(loss, variables), variables, strict=True)
+                                 if pair[0] is not None])
+      return loss
+
+    self._step = step
+    self._probabilities = tf.function(lambda features: tf.nn.softmax(logits_of(features, False)), reduce_retracing=True)
+
+  def train(self, batch: dict) -> None:
+    """Forward, backward, clipping and update on a batch of `assemble`."""
+    self._step(_features(batch), tf.constant(known_labels(batch))).numpy()
+
+  def predict(self, batch: dict) -> None:
+    """Probabilities of a batch."""
+    self._probabilities(_features(batch)).numpy()
+
+
+def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
+                             ) -> Callable[[], None]:
+  """A training step of BertPretrainerV2."""
+  import tf_keras
+  from official.nlp.modeling import layers, models
+
+  if precision == "bfloat16":
+    tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+  encoder, initializer = _encoder(config)
+  model = models.BertPretrainerV2(
+      encoder_network=encoder, mlm_activation=_tanh_gelu, mlm_initializer=initializer,
+      classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
+  features = {**_features(batch), "masked_lm_positions": tf.constant(batch["masked_lm_positions"], tf.int32)}
+  labels = tf.constant(batch["masked_lm_ids"], tf.int32)
+  weights = tf.constant(batch["masked_lm_weights"], tf.float32)
+  next_sentence = tf.constant(batch["next_sentence_labels"].ravel(), tf.int32)
+  model(features)
+  optimizer = _optimizer()
+
+  @tf.function(jit_compile=jit_compile)
+  def step():
+    with tf.GradientTape() as tape:
+      outputs = model(features, training=True)
+      cross_entropy = tf_keras.losses.sparse_categorical_crossentropy
+      losses = cross_entropy(labels, tf.cast(outputs["mlm_logits"], tf.float32), from_logits=True)
+      loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
+      loss += tf.reduce_mean(
+          cross_entropy(next_sentence, tf.cast(outputs["next_sentence"], tf.float32), from_logits=True))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return loss
+
+  return lambda: step().numpy()
+
+
+def model_garden_squad(config: BertConfig, *files_and_size, jit_compile: bool = False, grouped: bool = False
+                       ) -> Callable[[], int]:
+  """A prediction with BertSpanLabeler; the further arguments are those of `plain_squad`."""
+  from official.nlp.modeling import models
+
+  encoder, initializer = _encoder(config)
+  labeler = models.BertSpanLabeler(encoder, initializer=initializer)
+  rows = tf.TensorSpec([None, None if grouped else SQUAD_LENGTHS["max_seq_length"]], tf.int32)
+  names = ("input_word_ids", "input_mask", "input_type_ids")
+  model = tf.function(lambda *inputs: labeler(dict(zip(names, inputs, strict=True)), training=False),
+                      input_signature=[rows] * 3, jit_compile=jit_compile)
+  return plain_squad(lambda *inputs: [side.numpy() for side in model(*inputs)], *files_and_size, grouped)
+
+
+def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
+                          ) -> Callable[[], None]:
+  """A training step of BertBackbone, MaskedLMHead and a dense layer for the next sentence, as `fit` makes it.
+
+  The masked positions are gathered by MaskedLMHead. Keras clips by the global norm.
+  """
+  import keras
+  try:
+    import keras_hub
+  except ImportError:
+    raise UserError("keras_hub is not installed: pip install -r requirements-peers.txt") from None
+
+  policy = {"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision]
+  backbone = keras_hub.models.BertBackbone(
+      vocabulary_size=config.vocab_size, num_layers=config.num_hidden_layers, num_heads=config.num_attention_heads,
+      hidden_dim=config.hidden_size, intermediate_dim=config.intermediate_size, dropout=config.hidden_dropout_prob,
+      max_sequence_length=config.max_position_embeddings, dtype=policy)
+  positions = keras.Input((None,), dtype="int32", name="mask_positions")
+  head = keras_hub.layers.MaskedLMHead(
+      vocabulary_size=config.vocab_size, token_embedding=backbone.token_embedding, dtype=policy,
+      intermediate_activation=lambda x: keras.ops.gelu(x, approximate=True))
+  logits = {"masked_lm": head(backbone.output["sequence_output"], mask_positions=positions),
+            "next_sentence": keras.layers.Dense(2, dtype=policy)(backbone.output["pooled_output"])}
+  in_float32 = {name: keras.layers.Activation("linear", dtype="float32", name=name)(value)
+                for name, value in logits.items()}
+  model = keras.Model({**backbone.input, "mask_positions": positions}, in_float32)
+  optimizer = keras.optimizers.AdamW(_LEARNING_RATE, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0)
+  optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+  model.compile(
+      optimizer, {name: keras.losses.SparseCategoricalCrossentropy(from_logits=True) for name in logits},
+      jit_compile=jit_compile)
+  names = {"token_ids": "input_ids", "padding_mask": "input_mask", "segment_ids": "segment_ids",
+           "mask_positions": "masked_lm_positions"}
+  inputs = {name: batch[ours].astype(np.int32) for name, ours in names.items()}
+  labels = {"masked_lm": batch["masked_lm_ids"].astype(np.int32),
+            "next_sentence": batch["next_sentence_labels"].ravel().astype(np.int32)}
+  weights = {"masked_lm": batch["masked_lm_weights"].astype(np.float32),
+             "next_sentence": np.ones(len(batch["input_ids"]), np.float32)}
+  iterator = iter(tf.data.Dataset.from_tensors((inputs, labels, weights)).cache().repeat().prefetch(2))
+  model.make_train_function()
+  return lambda: model.train_function(iterator)["loss"].numpy()
+
+
+def _encoder(config: BertConfig):
+  """The Model Garden's encoder, and the initialiser that belongs to it."""
+  import tf_keras
+  from official.nlp.modeling import networks
+
+  initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
+  encoder = networks.BertEncoderV2(
+      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
+      num_attention_heads=config.num_attention_heads, inner_dim=config.intermediate_size, inner_activation=_tanh_gelu,
+      output_dropout=config.hidden_dropout_prob, attention_dropout=config.attention_probs_dropout_prob,
+      initializer=initializer)
+  return encoder, initializer
+
+
+def _optimizer():
+  """The Model Garden's AdamW, with the original's constants."""
+  from official.modeling.optimization import legacy_adamw
+
+  return legacy_adamw.AdamWeightDecay(
+      learning_rate=_LEARNING_RATE, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=1.0,
+      exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
+
+
+def _features(batch: dict) -> dict:
+  """A batch of ours, int32 [B, S], under the names of the Model Garden's inputs; choices are rows."""
+  names = {"input_word_ids": "input_ids", "input_mask": "input_mask", "input_type_ids": "segment_ids"}
+  return {name: tf.constant(batch[ours].reshape(-1, batch[ours].shape[-1]), tf.int32) for name, ours in names.items()}
+
+
+def _tanh_gelu(x):
+  """The original's GELU."""
+  return tf.nn.gelu(x, approximate=True)
