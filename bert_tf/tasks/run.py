@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import selection
+from bert_tf.tasks import many_runs
 from bert_tf.tasks.degenerate import describe_degenerate
 from bert_tf.tasks.eval_results import add_degenerate
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
@@ -29,7 +29,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, read_best_record
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -55,7 +55,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:
-    selection.check(task)
+    many_runs.check(task)
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
   if not task.prints_only:
@@ -75,7 +75,7 @@ def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) 
       if len(tasks) == 1:
         run_once(tasks[0], devices, log)
       else:
-        selection.select(make_task, task, tasks, devices, log, run_once)
+        many_runs.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
   except (tf.errors.OpError, UnicodeDecodeError) as error:
@@ -337,7 +337,7 @@ class Run:
 
   def _load_best(self) -> None:
     directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
-    record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+    record = read_best_record(directory)
     if not record:
       return
     if record["step"] != self.step:

@@ -88,6 +88,10 @@ class ClassificationTask(FineTuningTask):
   def can_evaluate(self) -> bool:
     return bool(self.data.dev)
 
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, **self.data.dev}
+    return {name: split.texts.path for name, split in splits.items() if split is not None}
+
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
     return BertForClassification(self.config, classes, seed=self.options.seed, dtype=dtype,

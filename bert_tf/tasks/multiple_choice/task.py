@@ -99,6 +99,10 @@ class MultipleChoiceTask(FineTuningTask):
   def can_evaluate(self) -> bool:
     return bool(self.data.dev)
 
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, **self.data.dev}
+    return {name: split.questions.path for name, split in splits.items() if split is not None}
+
   def make_model(self, dtype: str) -> BertForMultipleChoice:
     return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
                                  head_dropout=self.options.classifier_dropout)

@@ -116,6 +116,11 @@ class SquadTask(FineTuningTask):
   def can_evaluate(self) -> bool:
     return self.prediction_split is not None and self.prediction_split.is_scorable
 
+  def data_files(self) -> dict[str, str]:
+    predicted = self.prediction_split
+    return {name: path for name, path in (("train", self.options.do_train and self.options.train_file),
+                                          ("predict", predicted and predicted.data.path)) if path}
+
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
     return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
 

@@ -146,7 +146,7 @@ def test_a_selection_predicts_with_the_best(folder, tmp_path):
   best = selection["best"]
   assert best["metrics"]["best_f1"] == max(one["metrics"]["best_f1"] for one in selection["runs"])
   assert read(tmp_path, "eval_results.json")["best_f1"] == pytest.approx(best["metrics"]["best_f1"])
-  assert read(tmp_path / "best", "task.json") == read(pathlib.Path(best["directory"]) / "best", "task.json")
+  assert read(tmp_path / "best", "task.json") == read(tmp_path / best["directory"] / "best", "task.json")
   assert (tmp_path / "predictions.json").exists()
 
 
