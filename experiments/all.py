@@ -7,12 +7,6 @@
 The same command again resumes. Tables whose data is not there are left out.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from bert_tf.common import cli
 from experiments import (
     figure5,
     miniatures,
@@ -26,11 +20,10 @@ from experiments import (
     table7,
     table8,
 )
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.run import main
 
 EXPERIMENTS = tuple(module.EXPERIMENT for module in (
     table5, table6, table7, table8, figure5, score_per_flop, table1, table2, table3, table4, miniatures))
 
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run(EXPERIMENTS, options))
+  main(*EXPERIMENTS)

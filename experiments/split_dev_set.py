@@ -5,11 +5,6 @@
 Writes glue_split/MNLI/train.tsv and glue_split/MNLI/dev_matched.tsv. Scores are not those of the official split.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.dev_sets import SplitOptions
 

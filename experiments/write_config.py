@@ -6,11 +6,6 @@
 vocab/build_vocab.py writes those of the published sizes.
 """
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from bert_tf.common import cli
 from experiments.runner.model_files import ConfigOptions
 

@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from bert_tf.common import files, json_files, locks, run_results
 from bert_tf.common.errors import UserError
-from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training import run_directory
+from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import TrainingState
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_best_record

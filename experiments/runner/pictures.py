@@ -2,10 +2,10 @@
 
 import os
 
+from bert_tf.common.tables import mean_and_deviation
 from bert_tf.plotting.picture import Picture, marker_style, write
 from experiments.runner.experiment import BY_FLOPS
 from experiments.runner.results import MEAN, Measured
-from experiments.runner.statistics import mean_and_deviation
 
 _FORMATS = ("png", "svg")
 _X_LABELS = {"steps": "thousand sequences of pre-training", "flops": "FLOP of pre-training (matrix products)"}

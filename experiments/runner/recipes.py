@@ -1,4 +1,4 @@
-"""From a model and a column to the steps that measure it: text → vocabulary → records → pre-training → fine-tuning.
+"""From a model and a column to the jobs that measure it: text → vocabulary → records → pre-training → fine-tuning.
 
 Every command is one that a user could type; `--print_plan` shows them.
 """
@@ -14,9 +14,9 @@ from experiments.runner import columns, data
 from experiments.runner.columns import Column
 from experiments.runner.data import Missing, Source
 from experiments.runner.experiment import Model, Row
+from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.scales import FineTuning, Phase, Scale, Size
-from experiments.runner.steps import Given, Joined, Made, Plan, Step, Work
 from modeling.config import BertConfig
 from modeling.flops import training_flops
 
@@ -27,22 +27,22 @@ _TRIVIAQA = "triviaqa"
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-  """Where a number is found when the step is complete.
+  """Where a number is found when the job is complete.
 
   Attributes:
-    step: its name.
+    job: its name.
     seed: of the repetition.
-    examples, flops: of the pre-training behind it; 0 where there is no single one.
+    examples, flops: of the pre-training before it; 0 where there is no single one.
   """
 
-  step: str
+  job: str
   seed: int
   examples: float = 0.0
   flops: float = 0.0
 
 
 class Recipes:
-  """Adds steps to a plan.
+  """Adds jobs to a plan.
 
   Args:
     plan: grows.
@@ -55,7 +55,7 @@ class Recipes:
     self.seeds = options.seeds or scale.seeds
 
   def results(self, row: Row, column: Column, source: Source | None) -> list[Result]:
-    """The steps that measure a row in a column, one for each repetition."""
+    """The jobs that measure a row in a column, one for each repetition."""
     if column.kind == columns.PRETRAINING:
       # Of the pre-trainings there are, one for each repetition or one for all.
       seeds = list(dict.fromkeys(self._pretraining_seed(seed) for seed in self.seeds))
@@ -65,7 +65,7 @@ class Recipes:
     spent = self.spent(row.model, row.at)
     return [Result(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
 
-  def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Step:
+  def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Job:
     """One fine-tuning, or features with a BiLSTM on top, and its evaluation.
 
     Args:
@@ -87,7 +87,7 @@ class Recipes:
       start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
     return self._fine_tuned(name, row, column, source, settings, start, seed)
 
-  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Step | None:
+  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Job | None:
     """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
     runs = {column.task: (source, self.measured(row, column, source, self.seeds[0]))
             for column, source in sources.values() if source.has_test and column.kind == columns.GLUE}
@@ -97,20 +97,20 @@ class Recipes:
     if "mnli" in runs and (data.has_diagnostics(self._options) or self._options.print_plan):
       predicted.append(self._predicted("ax", Given(f"{self._options.glue_dir or 'glue_dir'}/AX"), runs["mnli"][1]))
     name = f"submission-{self._model_name(row.model)}"
-    return self._plan.add(Step(name, "make_glue_submission.py", {
-        "input_dir": tuple(Made(step.name) for step in predicted), "output_file": Made(name, "glue.zip"),
-        "fill_missing": True}, result="glue.zip", resumes=False))
+    return self._plan.add(Job(name, "make_glue_submission.py", {
+        "input_dir": tuple(Made(job.name) for job in predicted), "output_file": Made(name, "glue.zip"),
+        "fill_missing": True}, result="glue.zip"))
 
-  def _predicted(self, task: str, data_dir: object, run: Step) -> Step:
+  def _predicted(self, task: str, data_dir: object, run: Job) -> Job:
     """A test set's predictions, which only a submission needs."""
     glue_task = glue.find_task(task)
     names = [submission_name(glue_task.folder, split) for split in glue.test_splits(glue_task)]
     name = f"predict-{task}-of-{run.name}"
-    return self._plan.add(Step(name, "run_classifier.py", {
+    return self._plan.add(Job(name, "run_classifier.py", {
         "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "output_dir": Made(name),
         "do_predict": True, "max_seq_length": run.flags["max_seq_length"]}, result=names[0], makes=("", *names)))
 
-  def pretrained(self, model: Model, seed: int) -> Step:
+  def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
     records = [Made(self._records(model, phase).name, "train.tfrecord-*-of-*") for phase in phases]
@@ -123,7 +123,7 @@ class Recipes:
     name = f"pretrain-{self._model_name(model)}-seed{seed}"
     # Ten for a curve; of a large model that trains for a few steps they would take longer than the steps.
     every = max(steps // 10, scale.steps // 25) or steps
-    return self._plan.add(Step(name, "run_pretraining.py", {
+    return self._plan.add(Job(name, "run_pretraining.py", {
         "do_train": True, "do_eval": True, **read, "eval_file": held_out,
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
@@ -135,17 +135,17 @@ class Recipes:
         "next_sentence_prediction": model.next_sentence}, result=EVAL_RESULTS, makes=_CHECKPOINTS,
         work=Work(steps * scale.batch_size, self.spent(model, None)[1])))
 
-  def config(self, model: Model) -> Step:
+  def config(self, model: Model) -> Job:
     """The bert_config.json of a model."""
     size = self._size(model)
     name = f"config-{self._shape_name(model)}"
     own = {} if size.initializer_range is None else {"initializer_range": size.initializer_range}
     longest = max(max(phase.length for phase in self._scale.phases),
                   *(one.length for one in self._scale.fine_tuning.values()))
-    return self._plan.add(Step(name, "experiments/write_config.py", {
+    return self._plan.add(Job(name, "experiments/write_config.py", {
         "vocab_file": self._vocab_file(model), "output_dir": Made(name), "num_hidden_layers": size.layers,
         "hidden_size": size.hidden, "num_attention_heads": size.heads, "max_position_embeddings": longest,
-        "causal": model.left_to_right, **self._scale.config, **own}, result="bert_config.json", resumes=False))
+        "causal": model.left_to_right, **self._scale.config, **own}, result="bert_config.json"))
 
   def spent(self, model: Model, at: float | None) -> tuple[float, float]:
     """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""
@@ -158,7 +158,7 @@ class Recipes:
     return float(steps * self._scale.batch_size), flops
 
   def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning, start: Made,
-                  seed: int) -> Step:
+                  seed: int) -> Job:
     size = self._size(row.model)
     flags = {"init_checkpoint": start, "output_dir": Made(name), "do_train": True}
     flags |= self._data_flags(column, source)
@@ -174,10 +174,10 @@ class Recipes:
     examples = min(source.examples, settings.most_examples or source.examples)
     runs = math.prod(len(value) for name, value in flags.items()
                      if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
-    return self._plan.add(Step(name, script, flags, result=EVAL_RESULTS, makes=("",), work=self._tuning_work(
+    return self._plan.add(Job(name, script, flags, result=EVAL_RESULTS, makes=("",), work=self._tuning_work(
         row.model, settings, runs * examples)))
 
-  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Step:
+  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
@@ -185,27 +185,27 @@ class Recipes:
              **source.flags, **self._settings_flags(settings, seed, dropout=False), "num_train_epochs": settings.epochs}
     name = f"{name}-all" if row.layers else name
     flags["output_dir"] = Made(name)
-    return self._plan.add(Step(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
+    return self._plan.add(Job(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
         round(settings.epochs * source.examples), source.examples / 3 * training_flops(
             self._bert_config(row.model), settings.length, 0))))
 
-  def _ensemble(self, row: Row, column: Column, source: Source) -> Step:
+  def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
     """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
     members = min(row.members, self._scale.members)
     single = dataclasses.replace(row, members=1)
     runs = [self.measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
     name = f"ensemble{members}-{runs[0].name.rpartition('-seed')[0]}{'-triviaqa' if row.triviaqa else ''}"
-    return self._plan.add(Step(name, "run_squad.py", {
+    return self._plan.add(Job(name, "run_squad.py", {
         "ensemble": tuple(Made(one.name) for one in runs), "output_dir": Made(name), "do_predict": True,
-        "predict_file": source.flags["predict_file"]}, result=EVAL_RESULTS, resumes=False))
+        "predict_file": source.flags["predict_file"]}, result=EVAL_RESULTS))
 
-  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Step:
+  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Job:
     folder = self._options.triviaqa_dir or "triviaqa_dir"
-    converted = self._plan.add(Step(_TRIVIAQA, "data_gen/convert_triviaqa.py", {
+    converted = self._plan.add(Job(_TRIVIAQA, "data_gen/convert_triviaqa.py", {
         "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia"),
-        "output_file": Made(_TRIVIAQA, "train.json")}, result="train.json", resumes=False))
-    name = f"triviaqa-{start.step.removeprefix('pretrain-')}-run{seed}"
-    return self._plan.add(Step(name, "run_squad.py", {
+        "output_file": Made(_TRIVIAQA, "train.json")}, result="train.json"))
+    name = f"triviaqa-{start.job.removeprefix('pretrain-')}-run{seed}"
+    return self._plan.add(Job(name, "run_squad.py", {
         "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
         "train_file": Made(converted.name, "train.json"), **self._settings_flags(settings, seed),
         "num_train_epochs": 1.0}, result="task.json", makes=("", *_CHECKPOINTS),
@@ -224,51 +224,49 @@ class Recipes:
     if not source.split:
       return dict(source.flags)
     name, task = f"split-{column.task}", glue.find_task(column.task)
-    self._plan.add(Step(name, "experiments/split_dev_set.py", {
+    self._plan.add(Job(name, "experiments/split_dev_set.py", {
         "task_name": column.task, **source.flags, "output_dir": Made(name)},
-        result=f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}", resumes=False))
+        result=f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}"))
     return {"data_dir": Made(name)}
 
-  def _corpus(self) -> Step:
+  def _corpus(self) -> Job:
     """The prepared text, and what is held out of it."""
     name, text = "corpus", self._options.corpus
     if text is None and not self._options.print_plan or text is None and self._scale.cores is not None:
-      docstrings = self._plan.add(Step("text", "data_gen/extract_docstrings.py", {
-          "output_file": Made("text", "docstrings.jsonl"), **self._workers()}, result="docstrings.jsonl",
-          resumes=False))
+      docstrings = self._plan.add(Job("text", "data_gen/extract_docstrings.py", {
+          "output_file": Made("text", "docstrings.jsonl"), **self._workers()}, result="docstrings.jsonl"))
       given: Made | Given = Made(docstrings.name, "docstrings.jsonl")
     else:
       given = Given(text or "corpus/*.txt")
-    return self._plan.add(Step(name, "data_gen/prepare_corpus.py", {
+    return self._plan.add(Job(name, "data_gen/prepare_corpus.py", {
         "input_file": given, "output_file": Made(name, "train.txt"), "held_out_fraction": self._scale.held_out,
-        "held_out_file": Made(name, "held_out.txt"), **self._workers()}, result="train.txt", makes=("held_out.txt",),
-        resumes=False))
+        "held_out_file": Made(name, "held_out.txt"), **self._workers()}, result="train.txt", makes=("held_out.txt",)))
 
   def _vocab_file(self, model: Model) -> Made:
     corpus = self._corpus()
     name = "vocab-cased" if model.cased else "vocab"
-    self._plan.add(Step(name, "vocab/build_vocab.py", {
+    self._plan.add(Job(name, "vocab/build_vocab.py", {
         "input_file": Made(corpus.name, "train.txt"), "held_out_file": Made(corpus.name, "held_out.txt"),
         "output_dir": Made(name), "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased,
-        **self._workers()}, result="vocab.txt", resumes=False))
+        **self._workers()}, result="vocab.txt"))
     return Made(name, "vocab.txt")
 
-  def _records(self, model: Model, phase: Phase) -> Step:
+  def _records(self, model: Model, phase: Phase) -> Job:
     return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8",
                               "train.tfrecord.stats.json", ("train.tfrecord-*",))
 
-  def _held_out_records(self, model: Model, phase: Phase) -> Step:
+  def _held_out_records(self, model: Model, phase: Phase) -> Job:
     """Masked as in the paper whatever the model was trained with, for perplexities that can be compared."""
     return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord", "dev.tfrecord.stats.json",
                               ("dev.tfrecord",))
 
   def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str,
-                    result: str, makes: tuple[str, ...]) -> Step:
+                    result: str, makes: tuple[str, ...]) -> Job:
     vocab_file = self._vocab_file(model)
     parts = [f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
              *([] if model.next_sentence else ["no_next_sentence"])]
     name = "-".join(parts)
-    return self._plan.add(Step(name, "data_gen/create_pretraining_data.py", {
+    return self._plan.add(Job(name, "data_gen/create_pretraining_data.py", {
         "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"),
         "output_file": Made(name, output), "vocab_file": vocab_file, "do_lower_case": not model.cased,
         "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions, "dupe_factor": dupe_factor,

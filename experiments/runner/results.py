@@ -1,7 +1,6 @@
-"""From the files of complete steps to the numbers of a table."""
+"""From the files of complete jobs to the numbers of a table."""
 
 import dataclasses
-import os
 from collections import Counter
 from collections.abc import Mapping
 
@@ -10,9 +9,9 @@ from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Experiment, Row
+from experiments.runner.jobs import Plan
 from experiments.runner.recipes import Result
 from experiments.runner.statistics import Order, compare_order
-from experiments.runner.steps import Plan
 
 # Of the mean over all columns.
 MEAN = "mean"
@@ -20,14 +19,14 @@ MEAN = "mean"
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-  """An experiment with the steps that measure it.
+  """An experiment with the jobs that measure it.
 
   Attributes:
     experiment: what is measured.
     rows: that can be measured.
     columns: name → column and where its data is.
-    results: (row's name, column's name) → a step for each repetition.
-    extras: title → step, of what else is made, such as a submission.
+    results: (row's name, column's name) → a job for each repetition.
+    extras: title → job, of what else is made, such as a submission.
     notes: what a reader should know of the data.
   """
 
@@ -38,9 +37,9 @@ class Planned:
   extras: Mapping[str, str]
   notes: tuple[str, ...]
 
-  def steps(self) -> set[str]:
-    """Names of the steps that hold its results."""
-    return {one.step for found in self.results.values() for one in found} | set(self.extras.values())
+  def jobs(self) -> set[str]:
+    """Names of the jobs that hold its results."""
+    return {one.job for found in self.results.values() for one in found} | set(self.extras.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,15 +83,16 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
 
   Args:
     planned: the experiment.
-    plan: where its steps are.
-    complete: names of the steps that have results.
+    plan: where its jobs are.
+    complete: names of the jobs that have results.
   """
   values: dict[str, dict[str, dict[int, float]]] = {}
   degenerate: Counter[tuple[str, str]] = Counter()
   for row in planned.rows:
     found = values[row.name] = {}
     for name, (column, _) in planned.columns.items():
-      read = {one.seed: _results_of(one, plan) for one in planned.results[row.name, name] if one.step in complete}
+      read = {one.seed: _results_of(one, column, plan) for one in planned.results[row.name, name]
+              if one.job in complete}
       of_seeds = {seed: _value(row, column, one) for seed, one in read.items()}
       if count := sum("degenerate" in one for one in read.values()):
         degenerate[row.name, name] = count
@@ -115,8 +115,10 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   return dataclasses.replace(measured, orders=orders)
 
 
-def _results_of(result: Result, plan: Plan) -> dict:
-  return json_files.read_object(os.path.join(plan.step_directory(result.step), plan.steps[result.step].result))
+def _results_of(result: Result, column: Column, plan: Plan) -> dict:
+  number = {column.metric: float}
+  fields = number if column.kind != columns.FEATURES else {"rows": [{"name": str, "runs": [{"dev": number}]}]}
+  return json_files.read_object(plan.result_file(result.job), fields)
 
 
 def _value(row: Row, column: Column, found: dict) -> float:

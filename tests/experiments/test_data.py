@@ -10,9 +10,9 @@ from experiments.runner import data
 from experiments.runner.columns import COLUMNS
 from experiments.runner.data import Missing, Source
 from experiments.runner.dev_sets import SplitOptions, split
+from experiments.runner.jobs import Given
 from experiments.runner.model_files import ConfigOptions, write_config
 from experiments.runner.options import ExperimentOptions
-from experiments.runner.steps import Given
 from modeling.config import BertConfig
 
 HEADER = "index\tquestion\tsentence\tlabel"
