@@ -40,9 +40,9 @@ _SHOWN = 5
 def run(options: SquadOptions) -> int:
   """What `run_squad.py` does; see `bert_tf/tasks/run.py`."""
   if options.ensemble:
-    from bert_tf.tasks.question_answering.ensemble import predict_together
+    from bert_tf.tasks.question_answering.ensemble import EnsembleTask
 
-    return predict_together(options)
+    return driver.run(EnsembleTask, options)
   return driver.run(SquadTask, options)
 
 
