@@ -56,6 +56,9 @@ class Work:
   flops: float = 0.0
 
 
+NO_WORK = Work()
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
   """A command.
@@ -74,7 +77,7 @@ class Job:
   flags: Mapping[str, object]
   result: str
   makes: tuple[str, ...] = ()
-  work: Work = Work()
+  work: Work = NO_WORK
 
   def reads(self) -> list[Made | Given]:
     """What it reads, in the order of its flags."""
@@ -155,6 +158,16 @@ class Plan:
     part.jobs = {name: job for name, job in self.jobs.items() if name in wanted}
     return part
 
+  def work_to_the_end(self) -> dict[str, float]:
+    """Job → operations on the longest way from it to the end, its own included."""
+    found = dict.fromkeys(self.jobs, 0.0)
+    for name, job in reversed(self.jobs.items()):
+      # Jobs without a model are short, but not nothing.
+      found[name] += job.work.flops + 1.0
+      for needed in job.needs():
+        found[needed] = max(found[needed], found[name])
+    return found
+
   def sources(self, content: Callable[[str], str]) -> dict[str, dict[str, object]]:
     """Name of a job → what its result is made from, see `run_results`: its flags, what they name, how that was made.
 
@@ -179,9 +192,10 @@ class Plan:
 
   def _place(self, value: object) -> str:
     """The text of a flag's value."""
-    if isinstance(value, Joined | tuple):
-      return ("," if isinstance(value, tuple) else "").join(
-          map(self._place, value if isinstance(value, tuple) else value.parts))
+    if isinstance(value, tuple):
+      return ",".join(map(self._place, value))
+    if isinstance(value, Joined):
+      return "".join(map(self._place, value.parts))
     if isinstance(value, Made):
       directory = self.job_directory(value.job)
       return os.path.join(directory, value.path) if value.path else directory

@@ -1,10 +1,10 @@
 """A plan as text, JSON, shell commands or a Makefile: what `--print_plan` shows, and what other schedulers take."""
 
-import dataclasses
 import json
 import re
 import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bert_tf.common.errors import UserError
 from experiments.runner.jobs import Given, Job, Plan
@@ -18,15 +18,8 @@ from modeling.flops import training_flops
 _NOT_IN_MAKE = re.compile(r"[\s:#%$=]")
 
 
-@dataclasses.dataclass(frozen=True)
-class Device:
-  """What hours are estimated for.
-
-  Attributes:
-    name: of the device.
-    rate: floating-point operations of matrix products a second, reached in training.
-    source: who measured it, and how.
-  """
+class Device(NamedTuple):
+  """What hours are estimated for: a rate of matrix products in training, in FLOP/s, and who measured it."""
 
   name: str
   rate: float
@@ -112,7 +105,7 @@ def _text(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
   examples = sum(job.work.examples for job in plan.jobs.values())
   lines += [f"{len(plan.jobs)} jobs, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
             f"{'hours, of training alone':26}{'all':>12}{'longest way':>14}"]
-  longest = _longest_way(plan)
+  longest = max(plan.work_to_the_end().values())
   lines += [f"{device.name:26}{_hours(flops, device):>12}{_hours(longest, device):>14}   {device.source}"
             for device in DEVICES]
   lines.append("The longest way is what would remain with as many devices as jobs. Fine-tuning is counted as if all "
@@ -131,14 +124,6 @@ def _hours(flops: float, device: Device) -> str:
   return f"{flops / device.rate / 3600:.2g}" if flops / device.rate < 3.6e5 else f"{flops / device.rate / 3600:,.0f}"
 
 
-def _longest_way(plan: Plan) -> float:
-  """Operations of the jobs that must follow each other."""
-  until: dict[str, float] = {}
-  for name, job in plan.jobs.items():
-    until[name] = job.work.flops + max((until[one] for one in job.needs()), default=0.0)
-  return max(until.values(), default=0.0)
-
-
 def _command(plan: Plan, job: Job) -> str:
   return " \\\n    ".join(["python " + job.script, *map(shlex.quote, plan.command(job)[1:])])
 
@@ -146,7 +131,7 @@ def _command(plan: Plan, job: Job) -> str:
 def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
   return {
       "scale": settings(scale, planned), "output_dir": plan.directory,
-      "devices": [dataclasses.asdict(device) for device in DEVICES],
+      "devices": [device._asdict() for device in DEVICES],
       "experiments": [{
           "name": one.experiment.name, "title": one.experiment.title, "notes": list(one.notes),
           "results": [{"row": row, "column": column, "jobs": [result.job for result in found]}
@@ -162,8 +147,8 @@ def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
 
 def _shell(plan: Plan) -> str:
   lines = ["#!/bin/sh", "# From the project's directory. A command that was stopped can be given again.", "set -e"]
-  for job in plan.jobs.values():
-    lines += [f"# {job.name}", f"mkdir -p {shlex.quote(plan.job_directory(job.name))}", _command(plan, job)]
+  for name, job in plan.jobs.items():
+    lines += [f"# {name}", f"mkdir -p {shlex.quote(plan.job_directory(name))}", _command(plan, job)]
   return "\n".join(lines)
 
 
@@ -172,11 +157,9 @@ def _makefile(plan: Plan) -> str:
     raise UserError(f"--output_dir={plan.directory}: make does not take blanks and : # % $ = in names: choose another "
                     "directory")
   lines = ["# From the project's directory: make -j 2 -f this_file. A target is the result of a job.",
-           "PYTHON ?= python", f"all: {' '.join(plan.result_file(job.name) for job in plan.jobs.values())}", ".PHONY: all"]
-  for job in plan.jobs.values():
-    needed = " ".join(plan.result_file(name) for name in job.needs())
-    words = " ".join(shlex.quote(word) for word in plan.command(job)).replace("$", "$$")
-    lines += [f"{plan.result_file(job.name)}: {needed}".rstrip(),
-              f"\tmkdir -p {plan.job_directory(job.name)}", f"\t$(PYTHON) {words}",
-              f"\ttest -e {plan.result_file(job.name)}"]
+           "PYTHON ?= python", f"all: {' '.join(map(plan.result_file, plan.jobs))}", ".PHONY: all"]
+  for name, job in plan.jobs.items():
+    target, words = plan.result_file(name), shlex.join(plan.command(job)).replace("$", "$$")
+    lines += [f"{target}: {' '.join(map(plan.result_file, job.needs()))}".rstrip(),
+              f"\tmkdir -p {plan.job_directory(name)}", f"\t$(PYTHON) {words}", f"\ttest -e {target}"]
   return "\n".join(lines)

@@ -92,7 +92,7 @@ class _Schedule:
     self._progress = Progress(what, len(plan.jobs), "jobs")
     self._order = graphlib.TopologicalSorter({name: job.needs() for name, job in plan.jobs.items()})
     self._order.prepare()
-    self._weights = _work_to_the_end(plan)
+    self._weights = plan.work_to_the_end()
     self._ready: list[str] = []
     self._running: dict[str, tuple[subprocess.Popen, float]] = {}
     self._complete: set[str] = set()
@@ -172,17 +172,6 @@ class _Schedule:
 
 def _interrupt(*unused) -> None:
   raise KeyboardInterrupt
-
-
-def _work_to_the_end(plan: Plan) -> dict[str, float]:
-  """Job → the most work on a way from it to the end, its own included."""
-  found = dict.fromkeys(plan.jobs, 0.0)
-  for name, job in reversed(plan.jobs.items()):
-    # Jobs without a model are short, but not nothing.
-    found[name] += job.work.flops + 1.0
-    for needed in job.needs():
-      found[needed] = max(found[needed], found[name])
-  return found
 
 
 def _why(log_file: str, status: int, job: Job) -> str:
