@@ -71,7 +71,7 @@ def sources_of_data(data_files: Mapping[str, str]) -> dict[str, object]:
 
 def relevant_options(options: TrainingOptions) -> dict[str, object]:
   """Name → value of the options that a result depends on, without those that name files."""
-  # What is predicted is what is evaluated where there is no development set of its own.
+  # What is predicted is what is evaluated where there is no separate development set.
   others = {"max_predict_examples"} if isinstance(options, DevelopmentSetOptions) else set()
   return {name: value for name, value in options.values().items() if name not in _IRRELEVANT | others}
 

@@ -230,10 +230,13 @@ def copy_best(source: str, directory: str) -> None:
   """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
 
   Raises:
-    UserError: see `check_copied`.
+    UserError: there are none, or see `check_copied`.
   """
   check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
+  if not files.exists(best):
+    raise UserError(f"{best} is missing, the best weights of all runs: restore it, or move {source} away for the run "
+                    "to be carried out again")
   copied = {"files": _digests(best)}
   if files.is_remote(target):
     files.remove_tree(target)

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bert_tf.common import json_files
+from bert_tf.evaluation.significance import Order, compare_order
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Experiment, Row
 from experiments.runner.jobs import Plan
 from experiments.runner.recipes import Result
-from experiments.runner.statistics import Order, compare_order
 
 # Of the mean over all columns.
 MEAN = "mean"

@@ -37,7 +37,8 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   checkpoint = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                                vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
   files.make_output_directory(options.output_dir, "output_dir")
-  sources = sources_of(options, checkpoint, {})
+  # Unlike those of a selection, the results are of the test set, too.
+  sources = {**sources_of(options, checkpoint, {}), "max_predict_examples": options.max_predict_examples}
   runs = {f"fold_{fold}": {**sources, **sources_of_data(paths)} for fold, paths in enumerate(data_files)}
   expected = {name for name, is_expected in (("dev_accuracy", options.do_eval), ("test_accuracy", options.do_predict))
               if is_expected}

@@ -409,7 +409,7 @@ def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
     copied.unlink()
     assert_best(tmp_path, step)
     copied.write_bytes(record)
-  with pytest.raises(FileNotFoundError):
+  with pytest.raises(UserError, match="c/best is missing, the best weights of all runs: restore it, or move"):
     checkpoints.copy_best(str(tmp_path / "c"), str(tmp_path))
   copied.unlink()
   assert_best(tmp_path, 4)

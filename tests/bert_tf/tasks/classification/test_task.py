@@ -14,8 +14,9 @@ import tensorflow as tf
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.predictor import Predictor
+from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.task import run
+from bert_tf.tasks.classification.task import ClassificationTask, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.encoder import BertEncoder
@@ -241,6 +242,29 @@ def test_a_run_that_is_missing_is_carried_out(folder, selected, tmp_path, capsys
   output = capsys.readouterr().out
   assert output.count("finished already\n") == 1 and output.count("trained to step") == 1
   assert (copy / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
+
+
+class Killed(ClassificationTask):
+  """Is killed in the second run of a selection."""
+
+  def evaluate(self, run):
+    if self.options.learning_rate == 0.003:
+      raise KeyboardInterrupt
+    return super().evaluate(run)
+
+
+def test_a_selection_that_was_killed_resumes(folder, selected, tmp_path, capsys):
+  options = selection(folder, tmp_path / "out", do_predict=True, save_checkpoints_steps=20)
+  with pytest.raises(KeyboardInterrupt):
+    driver.run(Killed, options)
+  assert "seconds" in (tmp_path / "out" / BETTER / "run_result.json").read_text()
+  # What was begun with other options is not resumed with these.
+  refused(options.replace(weight_decay=0.5), f"the run in {tmp_path / 'out' / WORSE}", "weight_decay: 0.01 → 0.5")
+  capsys.readouterr()
+  assert run(options) == 0
+  output = capsys.readouterr().out
+  assert output.count("finished already\n") == 1 and output.count("resuming from") == 1
+  assert (tmp_path / "out" / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
 
 
 def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.runner.statistics import compare_order, holm, paired_p
+from bert_tf.evaluation.significance import compare_order, holm, paired_p
 
 # The paper's order: A, B, C.
 PAPER = {"A": 84.0, "B": 83.0, "C": 80.0}
