@@ -7,23 +7,13 @@
 The same command again resumes. Tables whose data is not there are left out.
 """
 
-from experiments import (
-    figure5,
-    miniatures,
-    score_per_flop,
-    table1,
-    table2,
-    table3,
-    table4,
-    table5,
-    table6,
-    table7,
-    table8,
-)
+import importlib
+
 from experiments.runner.run import main
 
-EXPERIMENTS = tuple(module.EXPERIMENT for module in (
-    table5, table6, table7, table8, figure5, score_per_flop, table1, table2, table3, table4, miniatures))
+EXPERIMENTS = tuple(importlib.import_module(f"experiments.{name}").EXPERIMENT for name in (
+    "table5", "table6", "table7", "table8", "figure5", "score_per_flop", "table1", "table2", "table3", "table4",
+    "miniatures"))
 
 if __name__ == "__main__":
   main(*EXPERIMENTS)

@@ -28,7 +28,7 @@ _SCRIPTS = {columns.GLUE: ("run_classifier.py", "do_eval"), columns.SQUAD: ("run
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Measurement:
   """Where a number is found when the job is complete.
 
   Attributes:
@@ -56,16 +56,16 @@ class Recipes:
     self._plan, self._scale, self._options = plan, scale, options
     self.seeds = options.seeds or scale.seeds
 
-  def results(self, row: Row, column: Column, source: Source | None) -> list[Result]:
+  def results(self, row: Row, column: Column, source: Source | None) -> list[Measurement]:
     """The jobs that measure a row in a column, one for each repetition."""
     if column.kind == columns.PRETRAINING:
       # Of the pre-trainings there are, one for each repetition or one for all.
       seeds = list(dict.fromkeys(self._pretraining_seed(seed) for seed in self.seeds))
-      return [Result(self.pretrained(row.model, seed).name, seed) for seed in seeds]
+      return [Measurement(self.pretrained(row.model, seed).name, seed) for seed in seeds]
     if row.members > 1:
-      return [Result(self._ensemble(row, column, source).name, self.seeds[0])]
+      return [Measurement(self._ensemble(row, column, source).name, self.seeds[0])]
     spent = self.spent(row.model, row.at)
-    return [Result(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
+    return [Measurement(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
 
   def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Job:
     """One fine-tuning, or features with a BiLSTM on top, and its evaluation.

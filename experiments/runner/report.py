@@ -44,7 +44,7 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   name = measured.planned.experiment.name
   jobs = plan.needed(sorted(measured.planned.jobs())).jobs
   records = {name: _record(job, plan, state) for name, job in jobs.items() if name in outcome.complete}
-  drawn = pictures.names(pictures.draw(measured, plan.directory))
+  drawn = pictures.draw(measured, plan.directory)
   text = _markdown(measured, plan, scale, outcome, records, drawn)
   paths = [os.path.join(plan.directory, f"{name}.{extension}") for extension in ("md", "html", "json")]
   page = _PAGE.format(title=html.escape(measured.planned.experiment.title),
@@ -79,7 +79,7 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
     lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again resumes.")
   if measured.orders:
     lines += ["", "## The order of the rows", ""]
-    lines += [f"- {measured.titles()[column]}: {order.sentence()}" for column, order in measured.orders.items()]
+    lines += [f"- {planned.shown[column].title}: {order.sentence()}" for column, order in measured.orders.items()]
     if not scale.pretraining_seeds:
       lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
     lines.append("- What chance is here: other seeds. Another text, other settings, larger models are not in it.")
@@ -103,19 +103,16 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
 
 
 def _results_table(measured: Measured) -> list[str]:
-  titles = measured.titles()
-  rows = []
+  shown, rows = measured.planned.shown, []
   for row in measured.planned.rows:
     cells = [row.name]
-    for column in titles:
-      values = measured.values[row.name].get(column, {})
-      paper = measured.paper(row, column)
-      decimals = measured.decimals(column)
-      mark = _DEGENERATE if (row.name, column) in measured.degenerate else ""
-      cells.append((show_mean(list(values.values()), decimals)) + mark
-                   + ("" if paper is None else f" ({paper:.{decimals}f})"))
+    for name, column in shown.items():
+      values, paper = measured.values[row.name].get(name, {}), measured.paper(row, name)
+      mark = _DEGENERATE if (row.name, name) in measured.degenerate else ""
+      cells.append(show_mean(list(values.values()), column.decimals) + mark
+                   + ("" if paper is None else f" ({paper:.{column.decimals}f})"))
     rows.append(cells)
-  return _table(("", *titles.values()), rows)
+  return _table(("", *(column.title for column in shown.values())), rows)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -131,7 +128,7 @@ def _as_json(measured: Measured, scale: Scale, records: Mapping[str, dict], draw
   rows = []
   for row in planned.rows:
     found = {}
-    for column in measured.titles():
+    for column in planned.shown:
       values = measured.values[row.name].get(column, {})
       mean, deviation = mean_and_deviation(list(values.values())) if values else (None, None)
       jobs = planned.results.get((row.name, column), ())
@@ -145,6 +142,7 @@ def _as_json(measured: Measured, scale: Scale, records: Mapping[str, dict], draw
                      "pairs": [dataclasses.asdict(pair) for pair in order.pairs]}
             for column, order in measured.orders.items()}
   return {
-      "name": planned.experiment.name, "title": planned.experiment.title, "columns": measured.titles(), "rows": rows,
+      "name": planned.experiment.name, "title": planned.experiment.title, "rows": rows,
+      "columns": {name: column.title for name, column in planned.shown.items()},
       "orders": orders, "published": [list(point) for point in planned.experiment.published],
       "notes": list(planned.notes), "settings": settings(scale, [planned]), "pictures": list(drawn), "jobs": records}

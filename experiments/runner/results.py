@@ -11,10 +11,11 @@ from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Experiment, Row
 from experiments.runner.jobs import Plan
-from experiments.runner.recipes import Result
+from experiments.runner.recipes import Measurement
 
 # Of the mean over all columns.
 MEAN = "mean"
+_MEAN = Column("mean", kind="", task="", metric="")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +34,15 @@ class Planned:
   experiment: Experiment
   rows: tuple[Row, ...]
   columns: Mapping[str, tuple[Column, Source | None]]
-  results: Mapping[tuple[str, str], tuple[Result, ...]]
+  results: Mapping[tuple[str, str], tuple[Measurement, ...]]
   extras: Mapping[str, str]
   notes: tuple[str, ...]
+
+  @property
+  def shown(self) -> dict[str, Column]:
+    """Name → column, the mean over the columns included where it is asked for and there are several."""
+    found = {name: column for name, (column, _) in self.columns.items()}
+    return found | ({MEAN: _MEAN} if self.experiment.mean_of_columns and len(found) > 1 else {})
 
   def jobs(self) -> set[str]:
     """Names of the jobs that hold its results."""
@@ -58,24 +65,12 @@ class Measured:
   orders: Mapping[str, Order]
   degenerate: Mapping[tuple[str, str], int]
 
-  def titles(self) -> dict[str, str]:
-    """Column → title, the mean over the columns included where there is one."""
-    found = {name: column.title for name, (column, _) in self.planned.columns.items()}
-    return found | ({MEAN: "mean"} if self._has_mean() else {})
-
   def paper(self, row: Row, column: str) -> float | None:
     """The published value; of a mean, that of the same columns, where all of them were published."""
     if column != MEAN:
       return row.paper.get(column)
     published = [row.paper.get(name) for name in self.planned.columns]
     return None if None in published else sum(published) / len(published)
-
-  def decimals(self, column: str) -> int:
-    """That are shown."""
-    return 1 if column == MEAN else self.planned.columns[column][0].decimals
-
-  def _has_mean(self) -> bool:
-    return self.planned.experiment.mean_of_columns and len(self.planned.columns) > 1
 
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
@@ -98,7 +93,7 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
         degenerate[row.name, name] = count
       if of_seeds:
         found[name] = of_seeds
-    if planned.experiment.mean_of_columns and len(planned.columns) > 1 and len(found) == len(planned.columns):
+    if MEAN in planned.shown and len(found) == len(planned.columns):
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
@@ -106,16 +101,15 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   if not planned.experiment.orders_rows:
     return measured
   orders = {}
-  for name in measured.titles():
+  for name, column in planned.shown.items():
     paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
     ours = {row: found[name] for row, found in values.items() if name in found}
-    lower = name != MEAN and planned.columns[name][0].lower_is_better
     if len(paper.keys() & ours.keys()) > 1:
-      orders[name] = compare_order(ours, paper, lower)
+      orders[name] = compare_order(ours, paper, column.lower_is_better)
   return dataclasses.replace(measured, orders=orders)
 
 
-def _results_of(result: Result, column: Column, plan: Plan) -> dict:
+def _results_of(result: Measurement, column: Column, plan: Plan) -> dict:
   number = {column.metric: float}
   fields = number if column.kind != columns.FEATURES else {"rows": [{"name": str, "runs": [{"dev": number}]}]}
   return json_files.read_object(plan.result_file(result.job), fields)

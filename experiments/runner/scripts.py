@@ -1,4 +1,4 @@
-"""The scripts that steps run: their options, and what they call. For checking commands, and for running them in tests.
+"""The scripts that jobs run: their options, and what they call. For checking commands, and for running them in tests.
 
 What stands in the last line of each script; a test compares.
 """
