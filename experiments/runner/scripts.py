@@ -35,9 +35,9 @@ SCRIPTS = {
         "bert_tf.evaluation.glue_submission:SubmissionOptions",
         "bert_tf.evaluation.glue_submission:run"),
     "experiments/write_config.py": (
-        "bert_tf.vocabulary.model_config:ConfigOptions", "experiments.runner.model_files:write_config"),
+        "bert_tf.vocabulary.model_config:ConfigOptions", "bert_tf.vocabulary.model_config:write_config"),
     "experiments/split_dev_set.py": (
-        "data_gen.labelled.dev_split:SplitOptions", "experiments.runner.dev_sets:split"),
+        "data_gen.labelled.dev_split:SplitOptions", "data_gen.labelled.dev_split:split"),
 }
 
 

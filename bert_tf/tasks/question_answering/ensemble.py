@@ -17,7 +17,14 @@ from bert_tf.common.errors import UserError
 from bert_tf.evaluation.squad_answers import average_logits
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.results import Answered, answer_questions
-from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
+from bert_tf.tasks.question_answering.settings import (
+  DEFAULT,
+  GIVEN,
+  THRESHOLD,
+  TUNED_ON,
+  SquadSettings,
+  choose_settings,
+)
 from bert_tf.tasks.question_answering.task import Logits, SquadTask
 from bert_tf.tasks.run import Run
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
@@ -86,9 +93,10 @@ class Ensemble:
 
   def with_kept_threshold(self, directory: str) -> "Ensemble":
     """The same with the threshold that was tuned for these runs in the output directory, where one was."""
-    kept = json_files.read_object(os.path.join(directory, _ENSEMBLE_FILE))
-    if (not kept or self.settings.null_score_diff_threshold_is == GIVEN
-        or kept.get("ensemble") != self.fingerprints):
+    kept = json_files.read_object(os.path.join(directory, _ENSEMBLE_FILE), {
+        "ensemble": list[str], THRESHOLD: float, f"{THRESHOLD}_is": str})
+    is_given = self.settings.null_score_diff_threshold_is == GIVEN
+    if not kept or is_given or kept["ensemble"] != self.fingerprints:
       return self
     threshold = choose_settings({}, kept, threshold_only=True)
     return dataclasses.replace(self, settings=self.settings.with_threshold(
