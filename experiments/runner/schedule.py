@@ -52,7 +52,7 @@ def launcher(cores: int | None) -> Launch:
   Args:
     cores: that a job may compute on; None for all.
   """
-  environment = dict(os.environ)
+  environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PROJECT, os.environ.get("PYTHONPATH"))))}
   if cores is not None:
     environment |= dict.fromkeys(
         ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(cores))

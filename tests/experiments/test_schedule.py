@@ -224,15 +224,20 @@ def test_a_missing_text(directory):
     run(make_plan(directory), Launcher())
 
 
-def test_real_processes_two_at_a_time(directory):
-  """Of a script that takes no second; its output is in its log."""
+def test_real_processes_two_at_a_time(directory, monkeypatch):
+  """Of scripts that take no second, from wherever the experiment is started; their output is in their logs."""
+  monkeypatch.delenv("PYTHONPATH", raising=False)
+  monkeypatch.chdir(directory)
+  (directory / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
   (directory / "text.txt").write_text("A first sentence. A second one.\n\nAnother document. It ends.\n" * 5)
   plan = Plan(str(directory))
   for name in ("a", "b"):
     plan.add(Job(name, "data_gen/prepare_corpus.py", {
         "input_file": Given(str(directory / "text.txt")), "output_file": Made(name, "out.txt"), "num_workers": 1},
         "out.txt"))
+  plan.add(Job("c", "experiments/write_config.py", {
+      "vocab_file": Given(str(directory / "vocab.txt")), "output_dir": Made("c")}, "bert_config.json"))
   outcome = run(plan, schedule.launcher(1), jobs=2)
-  assert outcome.complete == {"a", "b"}, outcome.failed
+  assert outcome.complete == {"a", "b", "c"}, outcome.failed
   assert (directory / "jobs" / "a" / "out.txt").read_text().startswith("A first sentence.\nA second one.\n")
   assert (directory / "jobs" / "a" / "log.txt").read_text()
