@@ -7,25 +7,13 @@
 The same command again resumes. Tables whose data is not there are left out.
 """
 
-from bert_tf.common import cli
-from experiments import (
-    figure5,
-    miniatures,
-    score_per_flop,
-    table1,
-    table2,
-    table3,
-    table4,
-    table5,
-    table6,
-    table7,
-    table8,
-)
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+import importlib
 
-EXPERIMENTS = tuple(module.EXPERIMENT for module in (
-    table5, table6, table7, table8, figure5, score_per_flop, table1, table2, table3, table4, miniatures))
+from experiments.runner.run import main
+
+EXPERIMENTS = tuple(importlib.import_module(f"experiments.{name}").EXPERIMENT for name in (
+    "table5", "table6", "table7", "table8", "figure5", "score_per_flop", "table1", "table2", "table3", "table4",
+    "miniatures"))
 
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run(EXPERIMENTS, options))
+  main(*EXPERIMENTS)

@@ -6,10 +6,9 @@
 Two curves: the masked LM with next sentence, and left to right without. The pre-trainings are those of table 5.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import BY_STEPS, Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.run import main
 
 # Thousands of steps of a million; read off one rendering of the figure.
 _POINTS = (30, 50, 100, 200, 400, 600, 800, 1000)
@@ -33,8 +32,7 @@ EXPERIMENT = Experiment(
           "paper the curves cross between 50,000 and 100,000 of a million steps. Its values are read off the figure, "
           "to about 0.2.",
     orders_rows=False,
-    expect={LAPTOP: "59 MB of novels: half an hour of steps a seed, 6 minutes where table 5 is there. MNLI 36 to 41."})
-
+    expect={LAPTOP: "59 MB of novels: half an hour of jobs a seed, 6 minutes where table 5 is there. MNLI 36 to 41."})
 
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

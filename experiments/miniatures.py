@@ -7,10 +7,9 @@
 Four epochs, the best of five batch sizes and four learning rates. On a laptop three of them with a smaller grid.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.run import main
 from experiments.runner.scales import MINIATURES
 
 _COLUMNS = ("cola", "sst-2", "mrpc_f1", "sts-b", "qqp", "mnli", "mnli_mm", "qnli", "rte", "wnli")
@@ -34,6 +33,5 @@ EXPERIMENT = Experiment(
     about="Sizes from BERT-Tiny (2 layers, 128 hidden units) to 12 layers and 768 hidden units. The published numbers "
           "are of the test sets, ours of the development sets.")
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

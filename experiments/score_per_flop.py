@@ -8,10 +8,9 @@ No table of the paper: sizes from Tiny to Small, each measured at several checkp
 published points of larger budgets.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import BY_FLOPS, Experiment, Model, Row
-from experiments.runner.options import LAPTOP, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP
+from experiments.runner.run import main
 from experiments.runner.scales import SHORT
 
 # Name, size, length of the pre-training as a share of the scale's (larger models see less text), and at which shares of
@@ -34,8 +33,7 @@ EXPERIMENT = Experiment(
           "operations a little differently: they show where larger budgets lie, and are not to be compared point by "
           "point.",
     orders_rows=False,
-    expect={LAPTOP: "59 MB of novels: 80 minutes of steps a seed, half as long on two cores. Means of 31 to 37."})
-
+    expect={LAPTOP: "59 MB of novels: 80 minutes of jobs a seed, half as long on two cores. Means of 31 to 37."})
 
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

@@ -6,7 +6,7 @@ Writes glue_split/MNLI/train.tsv and glue_split/MNLI/dev_matched.tsv. Scores are
 """
 
 from bert_tf.common import cli
-from experiments.runner.dev_sets import SplitOptions
+from data_gen.labelled.dev_split import SplitOptions
 
 if __name__ == "__main__":
-  cli.run(SplitOptions, "experiments.runner.dev_sets:split")
+  cli.run(SplitOptions, "data_gen.labelled.dev_split:split")

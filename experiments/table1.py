@@ -7,10 +7,8 @@ Also a submission for the GLUE server of each row, from its first repetition. Th
 test server, which has the labels; ours are of the development sets.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.run import main
 
 _COLUMNS = ("mnli", "mnli_mm", "qqp", "qnli", "sst-2", "cola", "sts-b", "mrpc_f1", "rte", "wnli")
 _BASE = (84.6, 83.4, 71.2, 90.5, 93.5, 52.1, 85.8, 88.9, 66.4)
@@ -26,6 +24,5 @@ EXPERIMENT = Experiment(
     about="Two sizes of model, fine-tuned for each task of GLUE. The paper's numbers are of the test sets, ours of the "
           "development sets; the paper leaves WNLI out.")
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

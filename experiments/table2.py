@@ -7,10 +7,8 @@ The members of the ensemble have pre-trainings of their own, seven in the paper,
 --triviaqa_dir; without it its rows are left out.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
     name="table2", title="Table 2: SQuAD v1.1",
@@ -26,6 +24,5 @@ EXPERIMENT = Experiment(
     about="What a larger model, several of them together, and TriviaQA before SQuAD bring. There is one ensemble, so "
           "its order among the rows has no repetitions.")
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

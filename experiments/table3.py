@@ -6,10 +6,8 @@
 The threshold of "no answer" is chosen on the development set, as in the paper.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
     name="table3", title="Table 3: SQuAD v2.0",
@@ -20,6 +18,5 @@ EXPERIMENT = Experiment(
     columns=("squad2_em", "squad2"),
     about="The paper has a single BERT-Large; Base is here to have something to compare it with.")
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

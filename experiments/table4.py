@@ -6,10 +6,8 @@
 CODAH has questions of the same form, a fiftieth as many; the report says which it was.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.run import main
 
 EXPERIMENT = Experiment(
     name="table4", title="Table 4: SWAG",
@@ -20,6 +18,5 @@ EXPERIMENT = Experiment(
     columns=("swag",),
     about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.")
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

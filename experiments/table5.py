@@ -8,10 +8,9 @@ Three pre-trainings on the same text: as in the paper, without next sentence, an
 (the last stays left to right when it is fine-tuned). The fourth row puts a BiLSTM on the third in fine-tuning.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP
+from experiments.runner.run import main
 
 _COLUMNS = ("mnli", "qnli", "mrpc", "sst-2", "squad")
 
@@ -35,9 +34,8 @@ EXPERIMENT = Experiment(
     about="What is lost without next-sentence prediction, what with a model that reads from left to right only, and "
           "how much of that a BiLSTM on top gives back. With a small budget of pre-training left to right may rightly "
           "lead: it learns from every token and not from 15 % of them (figure 5).",
-    expect={LAPTOP: "59 MB of novels: 80 minutes of steps a seed, half as long on two cores. Little above the "
+    expect={LAPTOP: "59 MB of novels: 80 minutes of jobs a seed, half as long on two cores. Little above the "
                     "majority class in MNLI (37 to 42) and MRPC; QNLI 57 to 60, SST-2 61 to 70, SQuAD F1 10 to 16."})
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

@@ -6,10 +6,9 @@
 On a laptop the layers are about a third and the hidden units a sixth of the paper's.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP
+from experiments.runner.run import main
 
 _COLUMNS = ("perplexity", "mnli", "mrpc", "sst-2")
 
@@ -32,9 +31,8 @@ EXPERIMENT = Experiment(
     columns=_COLUMNS,
     about="Rows are named by layers, hidden units and heads of the paper's models; which models stand for them is in "
           "the commands. Perplexities are comparable within a text and a vocabulary only.",
-    expect={LAPTOP: "59 MB of novels: 70 minutes of steps a seed, half as long on two cores. Perplexity 175 to 290; "
+    expect={LAPTOP: "59 MB of novels: 70 minutes of jobs a seed, half as long on two cores. Perplexity 175 to 290; "
                     "all tasks but SST-2 (51 to 68) little above the majority class."})
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

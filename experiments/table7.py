@@ -6,10 +6,9 @@
 A BiLSTM reads the activations of some layers; the last row fine-tunes the model instead. The model is cased.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP
+from experiments.runner.run import main
 
 _MODEL = Model("12-768-12", cased=True)
 
@@ -30,8 +29,7 @@ EXPERIMENT = Experiment(
     ),
     columns=("ner_features",),
     about="Six choices of what a two-layer BiLSTM reads. Scores are entity F1 on the development set.",
-    expect={LAPTOP: "59 MB of novels, WNUT-17: 20 minutes of steps a seed. F1 1 to 6."})
-
+    expect={LAPTOP: "59 MB of novels, WNUT-17: 20 minutes of jobs a seed. F1 1 to 6."})
 
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

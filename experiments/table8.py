@@ -7,10 +7,9 @@
 Six pre-trainings; of the tokens that are predicted so many per cent become [MASK], a random token, or stay.
 """
 
-from bert_tf.common import cli
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, ExperimentOptions
-from experiments.runner.run import run
+from experiments.runner.options import LAPTOP
+from experiments.runner.run import main
 
 _COLUMNS = ("mnli", "ner", "ner_features")
 
@@ -34,9 +33,8 @@ EXPERIMENT = Experiment(
     columns=_COLUMNS,
     about="Features are the concatenation of the last four layers (of all, where a model has fewer). The paper's "
           "differences are of a few tenths of a point, so few repetitions rarely tell anything.",
-    expect={LAPTOP: "59 MB of novels, WNUT-17: 80 minutes of steps a seed, half as long on two cores. MNLI 34 to 41; "
+    expect={LAPTOP: "59 MB of novels, WNUT-17: 80 minutes of jobs a seed, half as long on two cores. MNLI 34 to 41; "
                     "F1 of named entities 0 to 2."})
 
-
 if __name__ == "__main__":
-  cli.run(ExperimentOptions, lambda options: run([EXPERIMENT], options))
+  main(EXPERIMENT)

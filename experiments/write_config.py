@@ -7,7 +7,7 @@ vocab/build_vocab.py writes those of the published sizes.
 """
 
 from bert_tf.common import cli
-from experiments.runner.model_files import ConfigOptions
+from bert_tf.vocabulary.model_config import ConfigOptions
 
 if __name__ == "__main__":
-  cli.run(ConfigOptions, "experiments.runner.model_files:write_config")
+  cli.run(ConfigOptions, "bert_tf.vocabulary.model_config:write_config")

@@ -112,7 +112,8 @@ def test_dependencies_admit_the_versions_that_are_tested(project):
 
 def test_only_scripts_below_the_root_find_the_project_by_themselves(project):
   """So that they run from a checkout that is not installed. The library leaves `sys.path` as it is."""
-  found = {str(path.relative_to(project)) for package in ("modeling", "data_gen", "bert_tf", "vocab", "experiments")
+  packages = ("modeling", "data_gen", "bert_tf", "vocab", "experiments", "benchmarks")
+  found = {str(path.relative_to(project)) for package in packages
            for path in (project / package).rglob("*.py") if "sys.path" in path.read_text("utf-8")}
   found |= {path.name for path in project.glob("*.py") if "sys.path" in path.read_text("utf-8")}
   assert found == {"vocab/build_vocab.py", *(f"data_gen/{name}.py" for name in (

@@ -46,8 +46,7 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 
   Args:
     path: of the file.
-    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
-      `T | None` where the key may be missing. Other keys are ignored.
+    fields: as for `check_object`.
 
   Raises:
     UserError: as for `read`, it holds something else than an object, or a value is missing or of another type.
@@ -91,8 +90,9 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
 
   Args:
     value: anything that JSON can hold.
-    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`, or
-      `T | None` where the key may be missing. Other keys are ignored.
+    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
+      `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
+      keys are ignored.
     where: file, and line, for errors.
 
   Raises:
@@ -100,10 +100,27 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
   """
   if not isinstance(value, dict):
     raise UserError(f"{where}: a JSON object is expected")
-  for name, kind in fields.items():
-    if not _is_of_type(value.get(name), kind):
-      there = f"{name!r} is {json.dumps(value[name])[:60]}" if name in value else f"there is no {name!r}"
-      raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
+  _check_fields(value, fields, where)
+
+
+def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent: str = "") -> None:
+  for key, kind in fields.items():
+    name, inner = parent + key, value.get(key)
+    if isinstance(kind, Mapping):
+      _check_type(name, value, key, dict, where)
+      _check_fields(inner, kind, where, f"{name}.")
+    elif isinstance(kind, list):
+      _check_type(name, value, key, list[dict], where)
+      for number, one in enumerate(inner):
+        _check_fields(one, kind[0], where, f"{name}[{number}].")
+    else:
+      _check_type(name, value, key, kind, where)
+
+
+def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> None:
+  if not _is_of_type(parent.get(key), kind):
+    there = f"{name!r} is {json.dumps(parent[key])[:60]}" if key in parent else f"there is no {name!r}"
+    raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
 
 
 def line_of(record: dict) -> str:

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 from bert_tf.common import charts, files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.common.run_results import SELECTION_FILE
+from bert_tf.common.tables import mean_and_deviation
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import Picture, line_style, marker_style, names_of
 
-SELECTION_FILE = "selection.json"
+# What is read of a run in selection.json, beside its main metric.
+_RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
+               "degenerate": bool | None, "others": dict[str, float | str | None] | None}
 _MOST_PANELS = 8
 _HELD_OUT = "evaluation"
 
@@ -86,7 +90,9 @@ def selection(options: PlotOptions) -> list[Picture]:
     file = os.path.join(path, SELECTION_FILE)
     if not files.exists(file):
       continue
-    content = json_files.read_object(file, {"main_metric": str, "best": dict, "runs": list[dict]})
+    content = json_files.read_object(file, {"main_metric": str})
+    run = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
+    json_files.check_object(content, {"best": run, "runs": [run]}, file)
     if content["runs"]:
       suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
       found.append(Picture(f"selection{suffix}", functools.partial(_draw_selection, content=content), (7, 4.5)))
@@ -97,15 +103,15 @@ def _draw_selection(figure, content: dict) -> None:
   axes = figure.add_subplot()
   metric, settings = content["main_metric"], {}
   for run in content["runs"]:
-    if run["metrics"][metric] is not None:
-      others = {"batch": run["train_batch_size"], "epochs": run["num_train_epochs"], **run.get("others", {})}
+    if run["metrics"].get(metric) is not None:
+      others = {"batch": run["train_batch_size"], "epochs": run["num_train_epochs"], **(run.get("others") or {})}
       settings.setdefault(tuple(others.items()), []).append(run)
   for number, (others, runs) in enumerate(settings.items()):
     rates = sorted({run["learning_rate"] for run in runs})
     scores = {rate: [run["metrics"][metric] for run in runs if run["learning_rate"] == rate] for rate in rates}
     label = ", ".join(f"{name} {value:g}" if isinstance(value, (int, float)) else f"{name} {value}"
                       for name, value in others)
-    axes.plot(rates, [sum(scores[rate]) / len(scores[rate]) for rate in rates], label=label, **line_style(number))
+    axes.plot(rates, [mean_and_deviation(scores[rate])[0] for rate in rates], label=label, **line_style(number))
     axes.plot([run["learning_rate"] for run in runs], [run["metrics"][metric] for run in runs], linestyle="",
               markersize=6, fillstyle="none", **marker_style(number))
     degenerate = [run for run in runs if run.get("degenerate")]
@@ -116,8 +122,9 @@ def _draw_selection(figure, content: dict) -> None:
   axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
   axes.minorticks_off()
   best = content["best"]
+  score = best["metrics"].get(metric)
   axes.set(xlabel="learning rate (logarithmic)", ylabel=f"{metric.replace('_', ' ')} on the development set",
-           title=f"a point is a seed, a line the mean; best {best['metrics'][metric]:.4g} at "
+           title=f"a point is a seed, a line the mean; best {math.nan if score is None else score:.4g} at "
                  f"{best['learning_rate']:g}, seed {best['seed']}")
   axes.title.set_fontsize("medium")
   axes.grid(alpha=0.3)

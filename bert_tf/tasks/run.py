@@ -15,7 +15,7 @@ import tensorflow as tf
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import selection
+from bert_tf.tasks import many_runs
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -28,7 +28,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -61,7 +61,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:
-    selection.check(task)
+    many_runs.check(task)
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
   if not task.prints_only:
@@ -80,7 +80,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     with lock:
       if len(tasks) == 1:
         return run_once(tasks[0], devices, log)
-      return selection.select(make_task, task, tasks, devices, log, run_once)
+      return many_runs.select(make_task, task, tasks, devices, log, run_once)
   except Interrupted as interruption:
     log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
     return None
@@ -341,7 +341,7 @@ class Run:
 
   def _load_best(self) -> None:
     directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
-    record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+    record = read_best_record(directory)
     if not record:
       return
     if record["step"] != self.step:

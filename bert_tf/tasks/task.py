@@ -279,6 +279,10 @@ class FineTuningTask(Task):
   def outputs(self, model: BertTaskModel, features: dict) -> dict:
     """float32 outputs of a batch, [B, ...] with one row an example, or [B, S, ...] with one a token."""
 
+  @abc.abstractmethod
+  def data_files(self) -> dict[str, str]:
+    """Split → path, of what is trained and evaluated on."""
+
   @property
   def num_train_examples(self) -> int:
     """From which the number of steps follows."""

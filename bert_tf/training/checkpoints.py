@@ -13,17 +13,18 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, json_files, locks
+from bert_tf.common import files, json_files, locks, run_results
 from bert_tf.common.errors import UserError
+from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import TrainingState
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_FIELDS, BEST_RECORD
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_best_record
 from modeling.checkpoints.lora import LoraWeights
 from modeling.checkpoints.native import SUFFIX, checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import (
@@ -39,6 +40,8 @@ from modeling.checkpoints.weights import native_path
 # What writers that were killed leave: TensorFlow's (also of earlier versions) and our own.
 _LEFT_BEHIND = re.compile(rf"{CHECKPOINT_NAME}-\d+{UNFINISHED}|checkpoint\.tmp[0-9a-zA-Z_-]*|\.probe\.\d+")
 _COPIES = ".best."
+# In weights that `copy_best` has copied: the digests of their files.
+_COPIED = "copied.json"
 
 
 def variables_of(model, state: TrainingState, optimizer: AdamWeightDecay | None = None,
@@ -178,9 +181,11 @@ class BestCheckpoint:
     self._lora = lora
     self._checkpoint = checkpoint_of({**_model_variables(model, lora), "step": state.step})
     self._record_file = os.path.join(self.directory, BEST_RECORD)
-    self._record = json_files.read_object(self._record_file, BEST_FIELDS) or None
+    self._record = read_best_record(self.directory) or None
     there = saved_steps(self.directory)
     reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
+    if self._record is not None:
+      json_files.check_object(self._record, {"metrics": {metric: float}}, self._record_file)
     # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
     if self._record is None and there and there[-1] in reported:
       raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
@@ -222,18 +227,61 @@ class BestCheckpoint:
 
 
 def copy_best(source: str, directory: str) -> None:
-  """Makes the best weights of the run in `source` those of `directory`, whole or not at all."""
+  """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
+
+  Raises:
+    UserError: there are none, or see `check_copied`.
+  """
+  check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
+  if not files.exists(best):
+    raise UserError(f"{best} is missing, the best weights of all runs: restore it, or move {source} away for the run "
+                    "to be carried out again")
+  copied = {"files": _digests(best)}
   if files.is_remote(target):
     files.remove_tree(target)
     files.copy_tree(best, target)
+    json_files.write(os.path.join(target, _COPIED), copied)
     return
   with tempfile.TemporaryDirectory(prefix=_COPIES, dir=directory) as temporary:
     copy = os.path.join(temporary, "new")
     files.copy_tree(best, copy)
+    json_files.write(os.path.join(copy, _COPIED), copied)
     if os.path.exists(target):
       os.rename(target, os.path.join(temporary, "old"))
     os.rename(copy, target)
+
+
+def check_copied(directory: str, sources: Sequence[str]) -> None:
+  """Finds out whether `copy_best` may replace the best weights that are in a directory.
+
+  Args:
+    directory: where they are.
+    sources: of what earlier versions copied, without keeping a record of it.
+
+  Raises:
+    UserError: there is something else than a copy: a link, other weights, other files.
+  """
+  run_directory.check_places(directory)
+  target = os.path.join(directory, BEST_DIRECTORY)
+  if not files.exists(target):
+    return
+  record = json_files.read_object(os.path.join(target, _COPIED), {"files": dict[str, str] | None})
+  bests = [path for source in sources if files.exists(path := os.path.join(source, BEST_DIRECTORY))]
+  copies = [record["files"]] if record.get("files") else [_digests(best) for best in bests]
+  for name in files.list_directory(target):
+    path = os.path.join(target, name)
+    # A threshold that is tuned for these weights changes `task.json`.
+    if name != _COPIED and not any(name in copy and (name == TASK_FILE or run_results.file_digest(path) == copy[name])
+                                   for copy in copies):
+      raise UserError(f"--output_dir={directory}: {path} is of no selection, whose best weights go there: move "
+                      f"{target} away, or choose another directory")
+
+
+def _digests(directory: str) -> dict[str, str]:
+  """Name of a file → digest of its content."""
+  return {name: run_results.file_digest(os.path.join(directory, name)) for name in files.list_directory(directory)
+          if files.is_file(os.path.join(directory, name))}
 
 
 def remove_leftovers(directory: str) -> None:
@@ -246,6 +294,7 @@ def remove_leftovers(directory: str) -> None:
   """
   if files.is_remote(directory):
     return
+  run_directory.check_places(directory)
   for folder in (directory, os.path.join(directory, BEST_DIRECTORY)):
     if os.path.isdir(folder):
       _remove_half_checkpoints(folder)

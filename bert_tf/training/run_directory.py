@@ -48,8 +48,12 @@ def check_places(directory: str) -> None:
   """Finds out before training what would keep a report or a checkpoint from being written hours later.
 
   Raises:
-    UserError: there is a file where a directory must be.
+    UserError: there is a file where a directory must be, or a link to other weights.
   """
+  best = os.path.join(directory, BEST_DIRECTORY)
+  if os.path.islink(best):
+    raise UserError(f"--output_dir={directory}: {best} is a symbolic link, and weights that it leads to would be "
+                    "replaced: remove the link")
   for name in (TRAIN, EVAL, BEST_DIRECTORY):
     path = os.path.join(directory, name)
     if files.exists(path) and not files.is_directory(path):

@@ -3,6 +3,7 @@
     tables.py          TSV, CSV, JSON lines → columns
     labelled_files.py  anybody's own files → `LabelledTexts`
     glue.py            the official GLUE files → `LabelledTexts`
+    dev_split.py       a development set of GLUE → a training set and a smaller development set
     xnli.py            the files of XNLI → `LabelledTexts`
     pair_features.py   texts and pairs → `PairFeatures`, sequences of ids
     text_windows.py    texts of any length → `WindowFeatures`

@@ -4,10 +4,11 @@
     experiment    what an experiment is: rows of models, columns of measurements, the paper's numbers
     scales        what "BERT-Base" and its training are on a laptop, in a test, and in the paper
     recipes       from a model and a measurement to the commands that make them
-    steps         a command with what it reads and makes; a plan of many
+    jobs          a command with what it reads and makes; a plan of many
+    state         what is known of jobs that were run
     schedule      runs a plan: in parallel, and only what is not done
     plans         prints a plan: commands, examples, arithmetic, hours
-    results       from the files of finished steps to numbers; statistics says how sure they are
+    results       from the files of finished jobs to numbers
     report        Markdown, HTML, JSON; pictures draws
 
 `run.py` shows the way of an experiment from top to bottom.

@@ -11,8 +11,8 @@ from bert_tf.common import files
 from data_gen.labelled import glue
 from experiments.runner import columns
 from experiments.runner.columns import Column
+from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
-from experiments.runner.steps import Given
 
 _CODAH = "codah_fold0_{}.swag.csv"
 _NER_NAMES = {"train": ("eng.train", "train"), "dev": ("eng.testa", "testa", "valid", "dev")}

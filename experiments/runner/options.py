@@ -18,16 +18,16 @@ class ExperimentOptions(Options):
       LAPTOP, "laptop: small models, most tables within two hours of two cores. paper: the paper's own "
       "models and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
   output_dir: str | None = option(
-      None, "Where everything goes, reports and steps; several experiments in one directory share their steps. The "
+      None, "Where everything goes, reports and jobs; several experiments in one directory share their jobs. The "
       "same command again resumes.")
   print_plan: bool = option(
       False, "Print what would be done, and do nothing: every command, its examples and arithmetic, hours on some "
       "devices.")
   plan_format: str = option(
       TEXT, "Of the plan. json: everything. shell: commands in an order that works. make: a Makefile whose targets are "
-      "the steps, for `make -j` and for schedulers.", choices=(TEXT, JSON, SHELL, MAKE))
+      "the jobs, for `make -j` and for schedulers.", choices=(TEXT, JSON, SHELL, MAKE))
   report_only: bool = option(
-      False, "Run nothing: report what is there, whoever ran the steps, such as make or a cluster with a printed plan.")
+      False, "Run nothing: report what is there, whoever ran the jobs, such as make or a cluster with a printed plan.")
   corpus: str | None = option(
       None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
       default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")
@@ -42,7 +42,7 @@ class ExperimentOptions(Options):
       (), "Seeds of the repetitions.", minimum=0, maximum=LARGEST_INT64,
       default_text="those of the scale: three on a laptop, five in the paper")
   jobs: int | None = option(
-      None, "Steps at a time.", minimum=1, default_text="one a core on a laptop; one where a step takes all devices")
+      None, "Jobs at a time.", minimum=1, default_text="one a core on a laptop; one where a job takes all devices")
 
   def check(self) -> None:
     super().check()
@@ -50,7 +50,7 @@ class ExperimentOptions(Options):
       raise UserError("--output_dir must be given (or --print_plan, which only shows what would be done)")
     if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):
       raise UserError(f"--output_dir={self.output_dir}: commas and * ? [ ] have a meaning in the flags of the "
-                      "steps: choose another name")
+                      "jobs: choose another name")
     if self.report_only and self.print_plan:
       raise UserError("--report_only and --print_plan contradict each other: give one of them")
     if "plan_format" in self.given and not self.print_plan:

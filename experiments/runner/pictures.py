@@ -2,25 +2,25 @@
 
 import os
 
+from bert_tf.common.tables import mean_and_deviation
 from bert_tf.plotting.picture import Picture, marker_style, write
 from experiments.runner.experiment import BY_FLOPS
 from experiments.runner.results import MEAN, Measured
-from experiments.runner.statistics import mean_and_deviation
 
 _FORMATS = ("png", "svg")
 _X_LABELS = {"steps": "thousand sequences of pre-training", "flops": "FLOP of pre-training (matrix products)"}
 
 
 def draw(measured: Measured, directory: str) -> list[str]:
-  """Writes a picture for each column, or the curves; returns the paths."""
+  """Writes a picture for each column, or the curves; returns the names of those that a page shows."""
   experiment, paths = measured.planned.experiment, []
-  for column, title in measured.titles().items():
+  for column, title in ((name, one.title) for name, one in measured.planned.shown.items()):
     if not any(column in found for found in measured.values.values()):
       continue
     picture = Picture(f"{experiment.name}-{column}", lambda figure, column=column, title=title: (
         _curves if experiment.x else _bars)(figure, measured, column, title), (7.5, 4.5))
     paths += write(picture, directory, _FORMATS)
-  return paths
+  return [os.path.basename(path) for path in paths if path.endswith(".png")]
 
 
 def _bars(figure, measured: Measured, column: str, title: str) -> None:
@@ -76,8 +76,3 @@ def _curves(figure, measured: Measured, column: str, title: str) -> None:
   axes.set_ylabel(title)
   axes.grid(alpha=0.3)
   axes.legend()
-
-
-def names(paths: list[str]) -> list[str]:
-  """Of the pictures that a page shows."""
-  return [os.path.basename(path) for path in paths if path.endswith(".png")]

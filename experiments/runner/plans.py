@@ -1,17 +1,16 @@
 """A plan as text, JSON, shell commands or a Makefile: what `--print_plan` shows, and what other schedulers take."""
 
-import dataclasses
 import json
-import os
 import re
 import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bert_tf.common.errors import UserError
+from experiments.runner.jobs import Given, Job, Plan
 from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
 from experiments.runner.results import Planned
 from experiments.runner.scales import PAPER_SIZES, Scale
-from experiments.runner.steps import Given, Plan, Step
 from modeling.config import BertConfig
 from modeling.flops import training_flops
 
@@ -19,15 +18,8 @@ from modeling.flops import training_flops
 _NOT_IN_MAKE = re.compile(r"[\s:#%$=]")
 
 
-@dataclasses.dataclass(frozen=True)
-class Device:
-  """What hours are estimated for.
-
-  Attributes:
-    name: of the device.
-    rate: floating-point operations of matrix products a second, reached in training.
-    source: who measured it, and how.
-  """
+class Device(NamedTuple):
+  """What hours are estimated for: a rate of matrix products in training, in FLOP/s, and who measured it."""
 
   name: str
   rate: float
@@ -107,68 +99,56 @@ def _text(plan: Plan, planned: Sequence[Planned], scale: Scale) -> str:
     lines += [f"  {len(one.rows)} rows × {', '.join(column.title for column, _ in one.columns.values())}"]
     lines += [f"  note: {note}" for note in one.notes]
   lines += ["", *(f"{name:46} {value}" for name, value in settings(scale, planned).items()), ""]
-  for step in plan.steps.values():
-    lines += [f"# {step.name}: {_amount(step)}", _command(plan, step), ""]
-  flops = sum(step.work.flops for step in plan.steps.values())
-  examples = sum(step.work.examples for step in plan.steps.values())
-  lines += [f"{len(plan.steps)} steps, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
+  for job in plan.jobs.values():
+    lines += [f"# {job.name}: {_amount(job)}", _command(plan, job), ""]
+  flops = sum(job.work.flops for job in plan.jobs.values())
+  examples = sum(job.work.examples for job in plan.jobs.values())
+  lines += [f"{len(plan.jobs)} jobs, {examples:,} examples, {flops:.2g} FLOP of matrix products", "",
             f"{'hours, of training alone':26}{'all':>12}{'longest way':>14}"]
-  longest = _longest_way(plan)
+  longest = max(plan.work_to_the_end().values())
   lines += [f"{device.name:26}{_hours(flops, device):>12}{_hours(longest, device):>14}   {device.source}"
             for device in DEVICES]
-  lines.append("The longest way is what would remain with as many devices as steps. Fine-tuning is counted as if all "
+  lines.append("The longest way is what would remain with as many devices as jobs. Fine-tuning is counted as if all "
                "sequences had the greatest length.")
   return "\n".join(lines)
 
 
-def _amount(step: Step) -> str:
-  if not step.work.flops:
+def _amount(job: Job) -> str:
+  if not job.work.flops:
     return "no training"
-  hours = ", ".join(f"{_hours(step.work.flops, device)} h on {device.name}" for device in DEVICES)
-  return f"{step.work.examples:,} examples, {step.work.flops:.2g} FLOP: {hours}"
+  hours = ", ".join(f"{_hours(job.work.flops, device)} h on {device.name}" for device in DEVICES)
+  return f"{job.work.examples:,} examples, {job.work.flops:.2g} FLOP: {hours}"
 
 
 def _hours(flops: float, device: Device) -> str:
   return f"{flops / device.rate / 3600:.2g}" if flops / device.rate < 3.6e5 else f"{flops / device.rate / 3600:,.0f}"
 
 
-def _longest_way(plan: Plan) -> float:
-  """Operations of the steps that must follow each other."""
-  until: dict[str, float] = {}
-  for name, step in plan.steps.items():
-    until[name] = step.work.flops + max((until[one] for one in step.needs()), default=0.0)
-  return max(until.values(), default=0.0)
-
-
-def _command(plan: Plan, step: Step) -> str:
-  return " \\\n    ".join(["python " + step.script, *map(shlex.quote, plan.command(step)[1:])])
+def _command(plan: Plan, job: Job) -> str:
+  return " \\\n    ".join(["python " + job.script, *map(shlex.quote, plan.command(job)[1:])])
 
 
 def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
   return {
       "scale": settings(scale, planned), "output_dir": plan.directory,
-      "devices": [dataclasses.asdict(device) for device in DEVICES],
+      "devices": [device._asdict() for device in DEVICES],
       "experiments": [{
           "name": one.experiment.name, "title": one.experiment.title, "notes": list(one.notes),
-          "results": [{"row": row, "column": column, "steps": [result.step for result in found]}
+          "results": [{"row": row, "column": column, "jobs": [result.job for result in found]}
                       for (row, column), found in one.results.items()]} for one in planned],
-      "steps": [{
-          "name": step.name, "needs": step.needs(), "command": ["python", *plan.command(step)],
-          "reads": [value.path for value in step.reads() if isinstance(value, Given)],
-          "directory": plan.step_directory(step.name), "result": _result(plan, step), "resumes": step.resumes,
-          "examples": step.work.examples, "flops": step.work.flops,
-          "hours": {device.name: step.work.flops / device.rate / 3600 for device in DEVICES}}
-          for step in plan.steps.values()]}
-
-
-def _result(plan: Plan, step: Step) -> str:
-  return os.path.join(plan.step_directory(step.name), step.result)
+      "jobs": [{
+          "name": job.name, "needs": job.needs(), "command": ["python", *plan.command(job)],
+          "reads": [value.path for value in job.reads() if isinstance(value, Given)],
+          "directory": plan.job_directory(job.name), "result": plan.result_file(job.name),
+          "examples": job.work.examples, "flops": job.work.flops,
+          "hours": {device.name: job.work.flops / device.rate / 3600 for device in DEVICES}}
+          for job in plan.jobs.values()]}
 
 
 def _shell(plan: Plan) -> str:
   lines = ["#!/bin/sh", "# From the project's directory. A command that was stopped can be given again.", "set -e"]
-  for step in plan.steps.values():
-    lines += [f"# {step.name}", f"mkdir -p {shlex.quote(plan.step_directory(step.name))}", _command(plan, step)]
+  for name, job in plan.jobs.items():
+    lines += [f"# {name}", f"mkdir -p {shlex.quote(plan.job_directory(name))}", _command(plan, job)]
   return "\n".join(lines)
 
 
@@ -176,12 +156,10 @@ def _makefile(plan: Plan) -> str:
   if _NOT_IN_MAKE.search(plan.directory):
     raise UserError(f"--output_dir={plan.directory}: make does not take blanks and : # % $ = in names: choose another "
                     "directory")
-  lines = ["# From the project's directory: make -j 2 -f this_file. A target is the result of a step.",
-           "PYTHON ?= python", f"all: {' '.join(_result(plan, step) for step in plan.steps.values())}", ".PHONY: all"]
-  for step in plan.steps.values():
-    needed = " ".join(_result(plan, plan.steps[name]) for name in step.needs())
-    words = " ".join(shlex.quote(word) for word in plan.command(step)).replace("$", "$$")
-    lines += [f"{_result(plan, step)}: {needed}".rstrip(),
-              f"\tmkdir -p {plan.step_directory(step.name)}", f"\t$(PYTHON) {words}",
-              f"\ttest -e {_result(plan, step)}"]
+  lines = ["# From the project's directory: make -j 2 -f this_file. A target is the result of a job.",
+           "PYTHON ?= python", f"all: {' '.join(map(plan.result_file, plan.jobs))}", ".PHONY: all"]
+  for name, job in plan.jobs.items():
+    target, words = plan.result_file(name), shlex.join(plan.command(job)).replace("$", "$$")
+    lines += [f"{target}: {' '.join(map(plan.result_file, job.needs()))}".rstrip(),
+              f"\tmkdir -p {plan.job_directory(name)}", f"\t$(PYTHON) {words}", f"\ttest -e {target}"]
   return "\n".join(lines)

@@ -1,10 +1,11 @@
-"""From a model and a column to the steps that measure it: text → vocabulary → records → pre-training → fine-tuning.
+"""From a model and a column to the jobs that measure it: text → vocabulary → records → pre-training → fine-tuning.
 
 Every command is one that a user could type; `--print_plan` shows them.
 """
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
 from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.tasks.eval_results import EVAL_RESULTS
@@ -14,35 +15,36 @@ from experiments.runner import columns, data
 from experiments.runner.columns import Column
 from experiments.runner.data import Missing, Source
 from experiments.runner.experiment import Model, Row
+from experiments.runner.jobs import NO_WORK, Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.scales import FineTuning, Phase, Scale, Size
-from experiments.runner.steps import Given, Joined, Made, Plan, Step, Work
 from modeling.config import BertConfig
 from modeling.flops import training_flops
 
 _CHECKPOINTS = ("ckpt-*", "best", "vocab.txt")
-# The TriviaQA stage: its own settings are those of SQuAD.
-_TRIVIAQA = "triviaqa"
+# Kind of a column → what fine-tunes for it, and the flag that measures.
+_SCRIPTS = {columns.GLUE: ("run_classifier.py", "do_eval"), columns.SQUAD: ("run_squad.py", "do_predict"),
+            columns.SWAG: ("run_swag.py", "do_eval"), columns.NER: ("run_ner.py", "do_eval")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
-  """Where a number is found when the step is complete.
+class Measurement:
+  """Where a number is found when the job is complete.
 
   Attributes:
-    step: its name.
+    job: its name.
     seed: of the repetition.
-    examples, flops: of the pre-training behind it; 0 where there is no single one.
+    examples, flops: of the pre-training before it; 0 where there is no single one.
   """
 
-  step: str
+  job: str
   seed: int
   examples: float = 0.0
   flops: float = 0.0
 
 
 class Recipes:
-  """Adds steps to a plan.
+  """Adds jobs to a plan.
 
   Args:
     plan: grows.
@@ -54,18 +56,18 @@ class Recipes:
     self._plan, self._scale, self._options = plan, scale, options
     self.seeds = options.seeds or scale.seeds
 
-  def results(self, row: Row, column: Column, source: Source | None) -> list[Result]:
-    """The steps that measure a row in a column, one for each repetition."""
+  def results(self, row: Row, column: Column, source: Source | None) -> list[Measurement]:
+    """The jobs that measure a row in a column, one for each repetition."""
     if column.kind == columns.PRETRAINING:
       # Of the pre-trainings there are, one for each repetition or one for all.
       seeds = list(dict.fromkeys(self._pretraining_seed(seed) for seed in self.seeds))
-      return [Result(self.pretrained(row.model, seed).name, seed) for seed in seeds]
+      return [Measurement(self.pretrained(row.model, seed).name, seed) for seed in seeds]
     if row.members > 1:
-      return [Result(self._ensemble(row, column, source).name, self.seeds[0])]
+      return [Measurement(self._ensemble(row, column, source).name, self.seeds[0])]
     spent = self.spent(row.model, row.at)
-    return [Result(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
+    return [Measurement(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
 
-  def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Step:
+  def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Job:
     """One fine-tuning, or features with a BiLSTM on top, and its evaluation.
 
     Args:
@@ -87,7 +89,7 @@ class Recipes:
       start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
     return self._fine_tuned(name, row, column, source, settings, start, seed)
 
-  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Step | None:
+  def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Job | None:
     """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
     runs = {column.task: (source, self.measured(row, column, source, self.seeds[0]))
             for column, source in sources.values() if source.has_test and column.kind == columns.GLUE}
@@ -96,21 +98,18 @@ class Recipes:
     predicted = [self._predicted(task, source.flags["data_dir"], run) for task, (source, run) in runs.items()]
     if "mnli" in runs and (data.has_diagnostics(self._options) or self._options.print_plan):
       predicted.append(self._predicted("ax", Given(f"{self._options.glue_dir or 'glue_dir'}/AX"), runs["mnli"][1]))
-    name = f"submission-{self._model_name(row.model)}"
-    return self._plan.add(Step(name, "make_glue_submission.py", {
-        "input_dir": tuple(Made(step.name) for step in predicted), "output_file": Made(name, "glue.zip"),
-        "fill_missing": True}, result="glue.zip", resumes=False))
+    return self._add(f"submission-{self._model_name(row.model)}", "make_glue_submission.py", {
+        "input_dir": tuple(Made(job.name) for job in predicted), "fill_missing": True}, "glue.zip", output="glue.zip")
 
-  def _predicted(self, task: str, data_dir: object, run: Step) -> Step:
+  def _predicted(self, task: str, data_dir: object, run: Job) -> Job:
     """A test set's predictions, which only a submission needs."""
     glue_task = glue.find_task(task)
     names = [submission_name(glue_task.folder, split) for split in glue.test_splits(glue_task)]
-    name = f"predict-{task}-of-{run.name}"
-    return self._plan.add(Step(name, "run_classifier.py", {
-        "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "output_dir": Made(name),
-        "do_predict": True, "max_seq_length": run.flags["max_seq_length"]}, result=names[0], makes=("", *names)))
+    return self._add(f"predict-{task}-of-{run.name}", "run_classifier.py", {
+        "task_name": task, "data_dir": data_dir, "init_checkpoint": Made(run.name), "do_predict": True,
+        "max_seq_length": run.flags["max_seq_length"]}, names[0], makes=("", *names))
 
-  def pretrained(self, model: Model, seed: int) -> Step:
+  def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
     records = [Made(self._records(model, phase).name, "train.tfrecord-*-of-*") for phase in phases]
@@ -120,32 +119,30 @@ class Recipes:
     if len(phases) > 1:
       read = {"phases": tuple(Joined((f"{phase.length}:{phase.share}:", one))
                               for phase, one in zip(phases, records, strict=True))}
-    name = f"pretrain-{self._model_name(model)}-seed{seed}"
     # Ten for a curve; of a large model that trains for a few steps they would take longer than the steps.
     every = max(steps // 10, scale.steps // 25) or steps
-    return self._plan.add(Step(name, "run_pretraining.py", {
+    return self._add(f"pretrain-{self._model_name(model)}-seed{seed}", "run_pretraining.py", {
         "do_train": True, "do_eval": True, **read, "eval_file": held_out,
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
-        "do_lower_case": not model.cased, "output_dir": Made(name), "train_batch_size": scale.batch_size,
+        "do_lower_case": not model.cased, "train_batch_size": scale.batch_size,
         "eval_batch_size": scale.eval_batch_size,
         "learning_rate": self._size(model).learning_rate or scale.learning_rate, "num_train_steps": steps,
         "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
         "keep_checkpoint_max": 0 if self._keeps_checkpoints(model) else 1, "seed": seed,
-        "next_sentence_prediction": model.next_sentence}, result=EVAL_RESULTS, makes=_CHECKPOINTS,
-        work=Work(steps * scale.batch_size, self.spent(model, None)[1])))
+        "next_sentence_prediction": model.next_sentence}, EVAL_RESULTS, makes=_CHECKPOINTS,
+        work=Work(steps * scale.batch_size, self.spent(model, None)[1]))
 
-  def config(self, model: Model) -> Step:
+  def config(self, model: Model) -> Job:
     """The bert_config.json of a model."""
     size = self._size(model)
-    name = f"config-{self._shape_name(model)}"
     own = {} if size.initializer_range is None else {"initializer_range": size.initializer_range}
     longest = max(max(phase.length for phase in self._scale.phases),
                   *(one.length for one in self._scale.fine_tuning.values()))
-    return self._plan.add(Step(name, "experiments/write_config.py", {
-        "vocab_file": self._vocab_file(model), "output_dir": Made(name), "num_hidden_layers": size.layers,
-        "hidden_size": size.hidden, "num_attention_heads": size.heads, "max_position_embeddings": longest,
-        "causal": model.left_to_right, **self._scale.config, **own}, result="bert_config.json", resumes=False))
+    return self._add(f"config-{self._shape_name(model)}", "experiments/write_config.py", {
+        "vocab_file": self._vocab_file(model), "num_hidden_layers": size.layers, "hidden_size": size.hidden,
+        "num_attention_heads": size.heads, "max_position_embeddings": longest, "causal": model.left_to_right,
+        **self._scale.config, **own}, "bert_config.json")
 
   def spent(self, model: Model, at: float | None) -> tuple[float, float]:
     """(sequences, floating-point operations) of a pre-training up to the checkpoint at a share of it."""
@@ -158,26 +155,21 @@ class Recipes:
     return float(steps * self._scale.batch_size), flops
 
   def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning, start: Made,
-                  seed: int) -> Step:
-    size = self._size(row.model)
-    flags = {"init_checkpoint": start, "output_dir": Made(name), "do_train": True}
-    flags |= self._data_flags(column, source)
+                  seed: int) -> Job:
+    script, asked = _SCRIPTS[column.kind]
+    flags = {"init_checkpoint": start, "do_train": True, asked: True, **self._data_flags(column, source),
+             **self._settings_flags(settings, seed)}
     if column.kind == columns.GLUE:
-      script, flags = "run_classifier.py", {"task_name": column.task, **flags, "do_eval": True}
-    elif column.kind == columns.SQUAD:
-      script, flags = "run_squad.py", {**flags, "do_predict": True}
-    else:
-      script, flags = {columns.SWAG: "run_swag.py", columns.NER: "run_ner.py"}[column.kind], {**flags, "do_eval": True}
-    flags |= self._settings_flags(settings, seed)
+      flags["task_name"] = column.task
     if row.bilstm:
-      flags["bilstm_units"] = size.hidden
+      flags["bilstm_units"] = self._size(row.model).hidden
     examples = min(source.examples, settings.most_examples or source.examples)
     runs = math.prod(len(value) for name, value in flags.items()
                      if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
-    return self._plan.add(Step(name, script, flags, result=EVAL_RESULTS, makes=("",), work=self._tuning_work(
-        row.model, settings, runs * examples)))
+    return self._add(name, script, flags, EVAL_RESULTS, makes=("",),
+                     work=self._tuning_work(row.model, settings, runs * examples))
 
-  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Step:
+  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
@@ -185,32 +177,31 @@ class Recipes:
              **source.flags, **self._settings_flags(settings, seed, dropout=False), "num_train_epochs": settings.epochs}
     name = f"{name}-all" if row.layers else name
     flags["output_dir"] = Made(name)
-    return self._plan.add(Step(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
+    return self._plan.add(Job(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
         round(settings.epochs * source.examples), source.examples / 3 * training_flops(
             self._bert_config(row.model), settings.length, 0))))
 
-  def _ensemble(self, row: Row, column: Column, source: Source) -> Step:
+  def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
     """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
     members = min(row.members, self._scale.members)
     single = dataclasses.replace(row, members=1)
     runs = [self.measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
     name = f"ensemble{members}-{runs[0].name.rpartition('-seed')[0]}{'-triviaqa' if row.triviaqa else ''}"
-    return self._plan.add(Step(name, "run_squad.py", {
-        "ensemble": tuple(Made(one.name) for one in runs), "output_dir": Made(name), "do_predict": True,
-        "predict_file": source.flags["predict_file"]}, result=EVAL_RESULTS, resumes=False))
+    return self._add(name, "run_squad.py", {
+        "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
+        "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
 
-  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Step:
+  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Job:
     folder = self._options.triviaqa_dir or "triviaqa_dir"
-    converted = self._plan.add(Step(_TRIVIAQA, "data_gen/convert_triviaqa.py", {
-        "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia"),
-        "output_file": Made(_TRIVIAQA, "train.json")}, result="train.json", resumes=False))
-    name = f"triviaqa-{start.step.removeprefix('pretrain-')}-run{seed}"
-    return self._plan.add(Step(name, "run_squad.py", {
-        "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
-        "train_file": Made(converted.name, "train.json"), **self._settings_flags(settings, seed),
-        "num_train_epochs": 1.0}, result="task.json", makes=("", *_CHECKPOINTS),
-        work=self._tuning_work(row.model, dataclasses.replace(settings, epochs=1.0),
-                               min(_TRIVIAQA_QUESTIONS, settings.most_examples or _TRIVIAQA_QUESTIONS))))
+    converted = self._add("triviaqa", "data_gen/convert_triviaqa.py", {
+        "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia")},
+        "train.json", output="train.json")
+    settings = dataclasses.replace(settings, epochs=1.0)
+    return self._add(f"triviaqa-{start.job.removeprefix('pretrain-')}-run{seed}", "run_squad.py", {
+        "init_checkpoint": start, "do_train": True, "train_file": Made(converted.name, "train.json"),
+        **self._settings_flags(settings, seed)}, "task.json", makes=("", *_CHECKPOINTS),
+        work=self._tuning_work(row.model, settings,
+                               min(_TRIVIAQA_QUESTIONS, settings.most_examples or _TRIVIAQA_QUESTIONS)))
 
   def _settings_flags(self, settings: FineTuning, seed: int, dropout: bool = True) -> dict[str, object]:
     rate = settings.grid or settings.learning_rate
@@ -223,57 +214,52 @@ class Recipes:
   def _data_flags(self, column: Column, source: Source) -> dict[str, object]:
     if not source.split:
       return dict(source.flags)
-    name, task = f"split-{column.task}", glue.find_task(column.task)
-    self._plan.add(Step(name, "experiments/split_dev_set.py", {
-        "task_name": column.task, **source.flags, "output_dir": Made(name)},
-        result=f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}", resumes=False))
-    return {"data_dir": Made(name)}
+    task = glue.find_task(column.task)
+    return {"data_dir": Made(self._add(
+        f"split-{column.task}", "experiments/split_dev_set.py", {"task_name": column.task, **source.flags},
+        f"{task.folder}/{task.files[glue.dev_splits(task)[0]]}").name)}
 
-  def _corpus(self) -> Step:
+  def _corpus(self) -> Job:
     """The prepared text, and what is held out of it."""
-    name, text = "corpus", self._options.corpus
-    if text is None and not self._options.print_plan or text is None and self._scale.cores is not None:
-      docstrings = self._plan.add(Step("text", "data_gen/extract_docstrings.py", {
-          "output_file": Made("text", "docstrings.jsonl"), **self._workers()}, result="docstrings.jsonl",
-          resumes=False))
-      given: Made | Given = Made(docstrings.name, "docstrings.jsonl")
-    else:
-      given = Given(text or "corpus/*.txt")
-    return self._plan.add(Step(name, "data_gen/prepare_corpus.py", {
-        "input_file": given, "output_file": Made(name, "train.txt"), "held_out_fraction": self._scale.held_out,
-        "held_out_file": Made(name, "held_out.txt"), **self._workers()}, result="train.txt", makes=("held_out.txt",),
-        resumes=False))
+    text, is_plan = self._options.corpus, self._options.print_plan
+    given: Made | Given = Given(text or "corpus/*.txt")
+    if text is None and not (is_plan and self._scale.cores is None):
+      self._add("text", "data_gen/extract_docstrings.py", self._workers(), "docstrings.jsonl",
+                output="docstrings.jsonl")
+      given = Made("text", "docstrings.jsonl")
+    return self._add("corpus", "data_gen/prepare_corpus.py", {
+        "input_file": given, "held_out_fraction": self._scale.held_out, "held_out_file": Made("corpus", "held_out.txt"),
+        **self._workers()}, "train.txt", makes=("held_out.txt",), output="train.txt")
 
   def _vocab_file(self, model: Model) -> Made:
-    corpus = self._corpus()
-    name = "vocab-cased" if model.cased else "vocab"
-    self._plan.add(Step(name, "vocab/build_vocab.py", {
+    corpus, name = self._corpus(), "vocab-cased" if model.cased else "vocab"
+    self._add(name, "vocab/build_vocab.py", {
         "input_file": Made(corpus.name, "train.txt"), "held_out_file": Made(corpus.name, "held_out.txt"),
-        "output_dir": Made(name), "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased,
-        **self._workers()}, result="vocab.txt", resumes=False))
+        "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased, **self._workers()}, "vocab.txt")
     return Made(name, "vocab.txt")
 
-  def _records(self, model: Model, phase: Phase) -> Step:
-    return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8",
-                              "train.tfrecord.stats.json", ("train.tfrecord-*",))
+  def _records(self, model: Model, phase: Phase) -> Job:
+    return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8")
 
-  def _held_out_records(self, model: Model, phase: Phase) -> Step:
+  def _held_out_records(self, model: Model, phase: Phase) -> Job:
     """Masked as in the paper whatever the model was trained with, for perplexities that can be compared."""
-    return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord", "dev.tfrecord.stats.json",
-                              ("dev.tfrecord",))
+    return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord")
 
-  def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str,
-                    result: str, makes: tuple[str, ...]) -> Step:
+  def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str) -> Job:
     vocab_file = self._vocab_file(model)
-    parts = [f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
-             *([] if model.next_sentence else ["no_next_sentence"])]
-    name = "-".join(parts)
-    return self._plan.add(Step(name, "data_gen/create_pretraining_data.py", {
-        "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"),
-        "output_file": Made(name, output), "vocab_file": vocab_file, "do_lower_case": not model.cased,
-        "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions, "dupe_factor": dupe_factor,
-        "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True, **self._workers()},
-        result=result, makes=makes))
+    name = "-".join([f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
+                     *([] if model.next_sentence else ["no_next_sentence"])])
+    return self._add(name, "data_gen/create_pretraining_data.py", {
+        "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"), "vocab_file": vocab_file,
+        "do_lower_case": not model.cased, "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions,
+        "dupe_factor": dupe_factor, "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True,
+        **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
+
+  def _add(self, name: str, script: str, flags: Mapping[str, object], result: str, makes: tuple[str, ...] = (),
+           work: Work = NO_WORK, output: str | None = None) -> Job:
+    """Adds a job that writes in its directory, or an output file in it."""
+    written = {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
+    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work))
 
   def _workers(self) -> dict[str, object]:
     return {} if self._scale.cores is None else {"num_workers": self._scale.cores}

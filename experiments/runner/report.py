@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from bert_tf.common import files, json_files
+from bert_tf.common.tables import mean_and_deviation, pad, show_mean
 from experiments.runner import pictures
+from experiments.runner.jobs import Job, Plan
 from experiments.runner.plans import settings
 from experiments.runner.results import Measured
 from experiments.runner.scales import Scale
 from experiments.runner.schedule import Outcome
 from experiments.runner.state import State
-from experiments.runner.statistics import mean_and_deviation, show
-from experiments.runner.steps import Plan, Step
 
-# Behind a value that a run has which predicts the same for every example.
+# After the value of a run which predicts the same for every example.
 _DEGENERATE = " †"
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -42,9 +42,9 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   import markdown
 
   name = measured.planned.experiment.name
-  steps = plan.needed(sorted(measured.planned.steps())).steps
-  records = {name: _record(step, plan, state) for name, step in steps.items() if name in outcome.complete}
-  drawn = pictures.names(pictures.draw(measured, plan.directory))
+  jobs = plan.needed(sorted(measured.planned.jobs())).jobs
+  records = {name: _record(job, plan, state) for name, job in jobs.items() if name in outcome.complete}
+  drawn = pictures.draw(measured, plan.directory)
   text = _markdown(measured, plan, scale, outcome, records, drawn)
   paths = [os.path.join(plan.directory, f"{name}.{extension}") for extension in ("md", "html", "json")]
   page = _PAGE.format(title=html.escape(measured.planned.experiment.title),
@@ -56,10 +56,12 @@ def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, out
   return paths
 
 
-def _record(step: Step, plan: Plan, state: State) -> dict:
-  """What is known of a step; of one that was run elsewhere only what it should have been."""
-  found = state.record(step.name)
-  return found if "seconds" in found else {"command": plan.command(step), "seconds": None, "machine": "elsewhere"}
+def _record(job: Job, plan: Plan, state: State) -> dict:
+  """How a job was carried out; of one that was run elsewhere only what it should have been."""
+  found = state.result(job.name)
+  if found is None or not found.is_complete:
+    return {"command": plan.command(job), "seconds": None, "machine": "elsewhere"}
+  return {**found.details, "seconds": found.seconds}
 
 
 def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, records: Mapping[str, dict],
@@ -72,12 +74,12 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
     number = sum(measured.degenerate.values())
     lines.append(f"-{_DEGENERATE} {number} of the runs {'predicts' if number == 1 else 'predict'} the same for every "
                  "example: nothing was learnt of the task.")
-  missing = sorted(planned.steps() - outcome.complete)
+  missing = sorted(planned.jobs() - outcome.complete)
   if missing:
-    lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again goes on.")
+    lines.append(f"- **Not complete**: {', '.join(missing)}. The same command again resumes.")
   if measured.orders:
     lines += ["", "## The order of the rows", ""]
-    lines += [f"- {measured.titles()[column]}: {order.sentence()}" for column, order in measured.orders.items()]
+    lines += [f"- {planned.shown[column].title}: {order.sentence()}" for column, order in measured.orders.items()]
     if not scale.pretraining_seeds:
       lines.append("- The repetitions differ in fine-tuning alone: what another pre-training would change is not seen.")
     lines.append("- What chance is here: other seeds. Another text, other settings, larger models are not in it.")
@@ -86,13 +88,12 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
   lines += ["", "## Settings", "", *_table(("", ""), settings(scale, [planned]).items())]
   seeds = sorted({one.seed for found in planned.results.values() for one in found})
   lines += ["", f"Seeds: {', '.join(map(str, seeds))}."]
-  for title, step in planned.extras.items():
-    if step in outcome.complete:
-      lines += ["", f"The {title}: {os.path.join(plan.step_directory(step), plan.steps[step].result)}"]
+  lines += [f"\nThe {title}: {plan.result_file(job)}" for title, job in planned.extras.items()
+            if job in outcome.complete]
   seconds = sum(record["seconds"] or 0.0 for record in records.values())
   machines = sorted({record["machine"] for record in records.values()})
   lines += ["", "## Time and machine", "",
-            f"{seconds / 60:.0f} minutes of steps, one after the other, on {'; '.join(machines)}. A step that was "
+            f"{seconds / 60:.0f} minutes of jobs, one after the other, on {'; '.join(machines)}. A job that was "
             "interrupted counts from its last start.", "", "## Commands", ""]
   for name, record in records.items():
     command = " ".join(map(shlex.quote, record["command"]))
@@ -102,28 +103,24 @@ def _markdown(measured: Measured, plan: Plan, scale: Scale, outcome: Outcome, re
 
 
 def _results_table(measured: Measured) -> list[str]:
-  titles = measured.titles()
-  rows = []
+  shown, rows = measured.planned.shown, []
   for row in measured.planned.rows:
     cells = [row.name]
-    for column in titles:
-      values = measured.values[row.name].get(column)
-      paper = measured.paper(row, column)
-      decimals = measured.decimals(column)
-      mark = _DEGENERATE if (row.name, column) in measured.degenerate else ""
-      cells.append((show(list(values.values()), decimals) if values else "-") + mark
-                   + ("" if paper is None else f" ({paper:.{decimals}f})"))
+    for name, column in shown.items():
+      values, paper = measured.values[row.name].get(name, {}), measured.paper(row, name)
+      mark = _DEGENERATE if (row.name, name) in measured.degenerate else ""
+      cells.append(show_mean(list(values.values()), column.decimals) + mark
+                   + ("" if paper is None else f" ({paper:.{column.decimals}f})"))
     rows.append(cells)
-  return _table(("", *titles.values()), rows)
+  return _table(("", *(column.title for column in shown.values())), rows)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
   """A table that is readable as text, too; its cells are our own words."""
   cells = [[str(cell).replace("|", "\\|") for cell in row] for row in (header, *rows)]
-  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-  padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
-  lines = [f"| {' | '.join(row)} |" for row in padded]
-  return [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
+  header, *rows = pad(cells, str.ljust)
+  lines = [f"| {' | '.join(row)} |" for row in (header, *rows)]
+  return [lines[0], "|" + "|".join("-" * (len(cell) + 2) for cell in header) + "|", *lines[1:]]
 
 
 def _as_json(measured: Measured, scale: Scale, records: Mapping[str, dict], drawn: Sequence[str]) -> dict:
@@ -131,20 +128,21 @@ def _as_json(measured: Measured, scale: Scale, records: Mapping[str, dict], draw
   rows = []
   for row in planned.rows:
     found = {}
-    for column in measured.titles():
+    for column in planned.shown:
       values = measured.values[row.name].get(column, {})
       mean, deviation = mean_and_deviation(list(values.values())) if values else (None, None)
-      steps = planned.results.get((row.name, column), ())
+      jobs = planned.results.get((row.name, column), ())
       found[column] = {
           "mean": mean, "standard_deviation": deviation, "paper": measured.paper(row, column),
           "degenerate_runs": measured.degenerate.get((row.name, column), 0),
           "seeds": {str(seed): value for seed, value in values.items()},
-          "steps": [dataclasses.asdict(one) for one in steps]}
+          "jobs": [dataclasses.asdict(one) for one in jobs]}
     rows.append({"name": row.name, "curve": row.curve, "at": row.at, "columns": found})
   orders = {column: {"verdict": order.verdict, "sentence": order.sentence(),
                      "pairs": [dataclasses.asdict(pair) for pair in order.pairs]}
             for column, order in measured.orders.items()}
   return {
-      "name": planned.experiment.name, "title": planned.experiment.title, "columns": measured.titles(), "rows": rows,
+      "name": planned.experiment.name, "title": planned.experiment.title, "rows": rows,
+      "columns": {name: column.title for name, column in planned.shown.items()},
       "orders": orders, "published": [list(point) for point in planned.experiment.published],
-      "notes": list(planned.notes), "settings": settings(scale, [planned]), "pictures": list(drawn), "steps": records}
+      "notes": list(planned.notes), "settings": settings(scale, [planned]), "pictures": list(drawn), "jobs": records}

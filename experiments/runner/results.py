@@ -1,46 +1,52 @@
-"""From the files of complete steps to the numbers of a table."""
+"""From the files of complete jobs to the numbers of a table."""
 
 import dataclasses
-import os
 from collections import Counter
 from collections.abc import Mapping
 
 from bert_tf.common import json_files
+from bert_tf.evaluation.significance import Order, compare_order
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Experiment, Row
-from experiments.runner.recipes import Result
-from experiments.runner.statistics import Order, compare_order
-from experiments.runner.steps import Plan
+from experiments.runner.jobs import Plan
+from experiments.runner.recipes import Measurement
 
 # Of the mean over all columns.
 MEAN = "mean"
+_MEAN = Column("mean", kind="", task="", metric="")
 
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-  """An experiment with the steps that measure it.
+  """An experiment with the jobs that measure it.
 
   Attributes:
     experiment: what is measured.
     rows: that can be measured.
     columns: name → column and where its data is.
-    results: (row's name, column's name) → a step for each repetition.
-    extras: title → step, of what else is made, such as a submission.
+    results: (row's name, column's name) → a job for each repetition.
+    extras: title → job, of what else is made, such as a submission.
     notes: what a reader should know of the data.
   """
 
   experiment: Experiment
   rows: tuple[Row, ...]
   columns: Mapping[str, tuple[Column, Source | None]]
-  results: Mapping[tuple[str, str], tuple[Result, ...]]
+  results: Mapping[tuple[str, str], tuple[Measurement, ...]]
   extras: Mapping[str, str]
   notes: tuple[str, ...]
 
-  def steps(self) -> set[str]:
-    """Names of the steps that hold its results."""
-    return {one.step for found in self.results.values() for one in found} | set(self.extras.values())
+  @property
+  def shown(self) -> dict[str, Column]:
+    """Name → column, the mean over the columns included where it is asked for and there are several."""
+    found = {name: column for name, (column, _) in self.columns.items()}
+    return found | ({MEAN: _MEAN} if self.experiment.mean_of_columns and len(found) > 1 else {})
+
+  def jobs(self) -> set[str]:
+    """Names of the jobs that hold its results."""
+    return {one.job for found in self.results.values() for one in found} | set(self.extras.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +65,6 @@ class Measured:
   orders: Mapping[str, Order]
   degenerate: Mapping[tuple[str, str], int]
 
-  def titles(self) -> dict[str, str]:
-    """Column → title, the mean over the columns included where there is one."""
-    found = {name: column.title for name, (column, _) in self.planned.columns.items()}
-    return found | ({MEAN: "mean"} if self._has_mean() else {})
-
   def paper(self, row: Row, column: str) -> float | None:
     """The published value; of a mean, that of the same columns, where all of them were published."""
     if column != MEAN:
@@ -71,34 +72,28 @@ class Measured:
     published = [row.paper.get(name) for name in self.planned.columns]
     return None if None in published else sum(published) / len(published)
 
-  def decimals(self, column: str) -> int:
-    """That are shown."""
-    return 1 if column == MEAN else self.planned.columns[column][0].decimals
-
-  def _has_mean(self) -> bool:
-    return self.planned.experiment.mean_of_columns and len(self.planned.columns) > 1
-
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   """Reads the results.
 
   Args:
     planned: the experiment.
-    plan: where its steps are.
-    complete: names of the steps that have results.
+    plan: where its jobs are.
+    complete: names of the jobs that have results.
   """
   values: dict[str, dict[str, dict[int, float]]] = {}
   degenerate: Counter[tuple[str, str]] = Counter()
   for row in planned.rows:
     found = values[row.name] = {}
     for name, (column, _) in planned.columns.items():
-      read = {one.seed: _results_of(one, plan) for one in planned.results[row.name, name] if one.step in complete}
+      read = {one.seed: _results_of(one, column, plan) for one in planned.results[row.name, name]
+              if one.job in complete}
       of_seeds = {seed: _value(row, column, one) for seed, one in read.items()}
       if count := sum("degenerate" in one for one in read.values()):
         degenerate[row.name, name] = count
       if of_seeds:
         found[name] = of_seeds
-    if planned.experiment.mean_of_columns and len(planned.columns) > 1 and len(found) == len(planned.columns):
+    if MEAN in planned.shown and len(found) == len(planned.columns):
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
@@ -106,17 +101,18 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
   if not planned.experiment.orders_rows:
     return measured
   orders = {}
-  for name in measured.titles():
+  for name, column in planned.shown.items():
     paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
     ours = {row: found[name] for row, found in values.items() if name in found}
-    lower = name != MEAN and planned.columns[name][0].lower_is_better
     if len(paper.keys() & ours.keys()) > 1:
-      orders[name] = compare_order(ours, paper, lower)
+      orders[name] = compare_order(ours, paper, column.lower_is_better)
   return dataclasses.replace(measured, orders=orders)
 
 
-def _results_of(result: Result, plan: Plan) -> dict:
-  return json_files.read_object(os.path.join(plan.step_directory(result.step), plan.steps[result.step].result))
+def _results_of(result: Measurement, column: Column, plan: Plan) -> dict:
+  number = {column.metric: float}
+  fields = number if column.kind != columns.FEATURES else {"rows": [{"name": str, "runs": [{"dev": number}]}]}
+  return json_files.read_object(plan.result_file(result.job), fields)
 
 
 def _value(row: Row, column: Column, found: dict) -> float:

@@ -2,27 +2,32 @@
 
 from collections.abc import Sequence
 
-from bert_tf.common import files, locks, parallel
+from bert_tf.common import cli, files, locks, parallel
 from bert_tf.common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.experiment import Experiment
+from experiments.runner.jobs import Plan
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.recipes import Recipes, available
 from experiments.runner.results import Planned, measure
 from experiments.runner.scales import Scale, find_scale
 from experiments.runner.schedule import Launch, Outcome
 from experiments.runner.state import State
-from experiments.runner.steps import Plan
 
 # Where a plan without --output_dir says that everything goes.
 _SHOWN_DIRECTORY = "results"
 
 
+def main(*experiments: Experiment) -> None:
+  """The work of the scripts in `experiments/`, with the flags of the command line."""
+  cli.run(ExperimentOptions, lambda options: run(experiments, options))
+
+
 def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: Launch | None = None) -> int:
-  """What the scripts in `experiments/` do.
+  """Plans, runs and reports experiments.
 
   Args:
-    experiments: one, or all of them; steps that several need are run once.
+    experiments: one, or all of them; jobs that several need are run once.
     options: see there.
     launch: starts a command; None for processes.
 
@@ -30,7 +35,7 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
     the exit status: 0, also when it was interrupted and can be resumed.
 
   Raises:
-    UserError: nothing can be measured with the data that there is; a step has failed; the directory holds another
+    UserError: nothing can be measured with the data that there is; a job has failed; the directory holds another
       scale, or is in use; the disk is full.
   """
   options.check()
@@ -50,7 +55,7 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
 
 def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, scale: Scale
               ) -> tuple[Plan, list[Planned]]:
-  """All steps, and which of them measure what.
+  """All jobs, and which of them measure what.
 
   Raises:
     UserError: there is no data for any column.
@@ -75,8 +80,8 @@ def _plan_one(experiment: Experiment, plan: Plan, options: ExperimentOptions, sc
     rows.append(row)
     for name, (column, source) in found.items():
       results[row.name, name] = tuple(recipes.results(row, column, source))
-    if row.submission and (step := recipes.submission(row, found)):
-      extras[f"submission of {row.name}"] = step.name
+    if row.submission and (job := recipes.submission(row, found)):
+      extras[f"submission of {row.name}"] = job.name
   if len({row.name for row in rows}) < len(rows):
     raise ValueError(f"{experiment.name}: two rows have the same name")
   return Planned(experiment, tuple(rows), found, results, extras, tuple(notes))
@@ -93,25 +98,25 @@ def _run(plan: Plan, planned: list[Planned], options: ExperimentOptions, scale: 
   state = State(plan, scale.name)
   for note in _notes(planned):
     print(f"note: {note}", flush=True)
-  jobs = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
+  at_a_time = options.jobs or (max(1, parallel.default_num_workers() // scale.cores) if scale.cores else 1)
   if options.report_only:
-    there = frozenset(name for name, step in plan.steps.items() if state.has_result(step))
-    outcome = Outcome(there, {}, tuple(name for name in plan.steps if name not in there), interrupted=False)
+    there = frozenset(name for name, job in plan.jobs.items() if state.has_result(job))
+    outcome = Outcome(there, {}, tuple(name for name in plan.jobs if name not in there), interrupted=False)
   else:
-    outcome = schedule.run(plan, state, jobs, launch, planned[0].experiment.name if len(planned) == 1 else "all")
+    outcome = schedule.run(plan, state, at_a_time, launch, planned[0].experiment.name if len(planned) == 1 else "all")
   for one in planned:
-    if outcome.complete & one.steps():
+    if outcome.complete & one.jobs():
       paths = write_report(measure(one, plan, outcome.complete), plan, state, scale, outcome)
       print(f"{one.experiment.name}: {', '.join(paths)}", flush=True)
   if options.report_only and outcome.waiting:
-    print(f"{len(outcome.waiting)} of {len(plan.steps)} steps have no result: {', '.join(outcome.waiting[:5])}"
+    print(f"{len(outcome.waiting)} of {len(plan.jobs)} jobs have no result: {', '.join(outcome.waiting[:5])}"
           f"{', …' if len(outcome.waiting) > 5 else ''}", flush=True)
   if outcome.interrupted:
-    print(f"interrupted with {len(outcome.waiting)} of {len(plan.steps)} steps left: run the same command again to "
+    print(f"interrupted with {len(outcome.waiting)} of {len(plan.jobs)} jobs left: run the same command again to "
           "resume", flush=True)
     return 0
   if outcome.failed:
     name, why = next(iter(outcome.failed.items()))
-    raise UserError(f"{len(outcome.failed)} of {len(plan.steps)} steps failed and {len(outcome.waiting)} wait for "
+    raise UserError(f"{len(outcome.failed)} of {len(plan.jobs)} jobs failed and {len(outcome.waiting)} wait for "
                     f"them; the first, {name}: {why}; what is complete is kept, the same command tries the rest again")
   return 0

@@ -89,7 +89,7 @@ class Scale:
     checkpoints: that a pre-training writes.
     snapshots: names of sizes whose checkpoints are all kept, for curves; of the others the last one is.
     members: of an ensemble, at most.
-    cores: that a step computes on; None for all the machine has, and one step at a time.
+    cores: that a job computes on; None for all the machine has, and one job at a time.
   """
 
   name: str

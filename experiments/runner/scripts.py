@@ -1,4 +1,4 @@
-"""The scripts that steps run: their options, and what they call. For checking commands, and for running them in tests.
+"""The scripts that jobs run: their options, and what they call. For checking commands, and for running them in tests.
 
 What stands in the last line of each script; a test compares.
 """
@@ -35,9 +35,9 @@ SCRIPTS = {
         "bert_tf.evaluation.glue_submission:SubmissionOptions",
         "bert_tf.evaluation.glue_submission:run"),
     "experiments/write_config.py": (
-        "experiments.runner.model_files:ConfigOptions", "experiments.runner.model_files:write_config"),
+        "bert_tf.vocabulary.model_config:ConfigOptions", "bert_tf.vocabulary.model_config:write_config"),
     "experiments/split_dev_set.py": (
-        "experiments.runner.dev_sets:SplitOptions", "experiments.runner.dev_sets:split"),
+        "data_gen.labelled.dev_split:SplitOptions", "data_gen.labelled.dev_split:split"),
 }
 
 

@@ -1,133 +1,125 @@
-"""What is known of steps that were run: a file each, `<output_dir>/state/<step>.json`, from when it begins.
+"""What is known of jobs that were run: in the directory of each, from when it begins, with its log.
 
-A step is complete where its file says so, with the digest that it has today, and its result is there. So nothing is
-lost with the process that ran it, however that ended, and a change of settings makes incomplete what depends on it.
+A job is complete where the result kept there (`bert_tf/common/run_results.py`) is made from what it is made from today,
+and its file is there. So nothing is lost with the process that ran it, however that ended, and a change of settings
+makes incomplete what depends on it.
 """
 
 import datetime
-import hashlib
+import functools
 import os
 import platform
-import shutil
 
-from bert_tf.common import files, json_files, parallel
+from bert_tf.common import files, json_files, parallel, run_results
 from bert_tf.common.errors import UserError
-from experiments.runner.steps import STEPS, Plan, Step
+from bert_tf.common.run_results import Result
+from experiments.runner.jobs import JOBS, Job, Plan
 
-STATE = "state"
-LOGS = "logs"
+_LOG = "log.txt"
 _KIND_FILE = "experiment.json"
-_FINGERPRINTS = "fingerprints.json"
-_BEGUN, _COMPLETE = "begun", "complete"
+_DETAILS = {"command": list[str], "begun": str, "starts": int, "machine": str}
 
 
 class State:
-  """The steps of a plan in their output directory.
+  """The jobs of a plan in their output directory.
 
   Args:
-    plan: the steps.
+    plan: the jobs.
     scale: of the experiment.
 
   Raises:
-    UserError: the directory can't be written, or was made at another scale; a file of the user is missing.
+    UserError: the directory can't be written, or was made at another scale or by an earlier version; a file of the
+      user is missing.
   """
 
   def __init__(self, plan: Plan, scale: str):
-    self._plan, self._directory = plan, plan.directory
-    files.make_output_directory(self._directory, "output_dir")
-    self._check_scale(scale)
-    for name in (STATE, LOGS, STEPS):
-      files.make_output_directory(os.path.join(self._directory, name), "output_dir")
-    self._digests = plan.digests(_Fingerprints(os.path.join(self._directory, STATE, _FINGERPRINTS)))
+    self._plan = plan
+    files.make_output_directory(plan.directory, "output_dir")
+    self._check_kind(scale)
+    files.make_output_directory(os.path.join(plan.directory, JOBS), "output_dir")
+    self._sources = plan.sources(functools.cache(_content))
 
-  def is_complete(self, step: Step) -> bool:
+  def is_complete(self, job: Job) -> bool:
     """Whether nothing is to be done."""
-    found = self.record(step.name)
-    return (found.get("status") == _COMPLETE and found.get("digest") == self._digests[step.name]
-            and self.has_result(step))
+    found = self.result(job.name)
+    return (found is not None and found.is_complete and self.has_result(job)
+            and not run_results.differences(found.sources, self._sources[job.name]))
 
-  def has_result(self, step: Step) -> bool:
-    """Whether the file is there that a complete step leaves."""
-    return os.path.exists(os.path.join(self._plan.step_directory(step.name), step.result))
+  def has_result(self, job: Job) -> bool:
+    """Whether the file is there that a complete job leaves."""
+    return os.path.exists(self._plan.result_file(job.name))
 
-  def record(self, name: str) -> dict:
-    """What was noted: status, digest, command, begun (UTC), seconds, machine; empty for a step that was never begun."""
-    return json_files.read_object(self._path(name))
+  def result(self, name: str) -> Result | None:
+    """What was kept, with details: command, begun (UTC), starts, machine; None of a job that was never begun."""
+    return run_results.read_result(self._plan.job_directory(name), _DETAILS)
 
-  def log_file(self, step: Step) -> str:
-    """Where the step's output goes."""
-    return os.path.join(self._directory, LOGS, f"{step.name}.log")
+  def log_file(self, job: Job) -> str:
+    """Where the job's output goes."""
+    return os.path.join(self._plan.job_directory(job.name), _LOG)
 
-  def begin(self, step: Step) -> None:
-    """Notes that it begins. Its directory is emptied first, unless the same command resumes in it.
+  def begin(self, job: Job) -> str | None:
+    """Notes that a job begins, in the directory where it was stopped.
+
+    Returns:
+      what the user should know: a directory that was made from something else has got another name.
 
     Raises:
       UserError: the disk is full, or the like.
     """
-    found, directory = self.record(step.name), self._plan.step_directory(step.name)
-    if not (step.resumes and found.get("digest") == self._digests[step.name]):
-      found = {}
-      shutil.rmtree(directory, ignore_errors=True)
-      if os.path.exists(self.log_file(step)):
-        files.remove(self.log_file(step))
+    directory, found, note = self._plan.job_directory(job.name), self.result(job.name), None
+    changes = (run_results.differences(found.sources, self._sources[job.name]) if found else
+               ["what it is made from is not known"] if os.path.isdir(directory) and os.listdir(directory) else [])
+    if changes:
+      aside = _set_aside(directory)
+      found, note = None, f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
     files.make_output_directory(directory, "output_dir")
-    json_files.write(self._path(step.name), {
-        "status": _BEGUN, "digest": self._digests[step.name], "script": step.script,
-        "command": self._plan.command(step), "begun": found.get("begun", _now()),
-        "starts": found.get("starts", 0) + 1, "machine": machine()})
+    earlier = found.details if found else {}
+    run_results.write_result(directory, Result(self._sources[job.name], details={
+        "command": self._plan.command(job), "begun": earlier.get("begun", _now()),
+        "starts": earlier.get("starts", 0) + 1, "machine": machine()}))
+    return note
 
-  def end(self, step: Step, seconds: float) -> None:
-    """Notes that it is complete.
+  def end(self, job: Job, seconds: float) -> None:
+    """Notes that a job is complete.
 
     Args:
+      job: that was begun.
       seconds: since it was last begun.
     """
-    json_files.write(self._path(step.name), {**self.record(step.name), "status": _COMPLETE, "seconds": seconds})
+    result = Result(self._sources[job.name], seconds=seconds, details=self.result(job.name).details)
+    run_results.write_result(self._plan.job_directory(job.name), result)
 
-  def _path(self, name: str) -> str:
-    return os.path.join(self._directory, STATE, f"{name}.json")
+  def _check_kind(self, scale: str) -> None:
+    path, where = os.path.join(self._plan.directory, _KIND_FILE), f"--output_dir={self._plan.directory} holds"
+    found = json_files.read_object(path, {"scale": str, "version": int | None})
+    if found and found.get("version") != run_results.VERSION:
+      raise UserError(f"{where} experiments of another version of this program, whose results are not read: choose "
+                      "another directory")
+    if found.get("scale", scale) != scale:
+      raise UserError(f"{where} experiments of --scale={found['scale']}: choose another directory for --scale={scale}")
+    json_files.write(path, {"scale": scale, "version": run_results.VERSION})
 
-  def _check_scale(self, scale: str) -> None:
-    path = os.path.join(self._directory, _KIND_FILE)
-    found = json_files.read_object(path).get("scale", scale)
-    if found != scale:
-      raise UserError(f"--output_dir={self._directory} holds experiments of --scale={found}: choose another directory "
-                      f"for --scale={scale}")
-    json_files.write(path, {"scale": scale})
+
+def _content(patterns: str) -> str:
+  """Digest of the names and contents of the user's files: those of patterns, or all below a directory."""
+  if not os.path.isdir(patterns):
+    return run_results.content_digest(files.expand_patterns(patterns, "corpus"))
+  return run_results.content_digest(sorted(
+      os.path.join(folder, name) for folder, _, names in os.walk(patterns) for name in names))
 
 
-class _Fingerprints:
-  """Path or patterns of the user's files → a digest of their names and contents.
-
-  Contents are read again only where size or time of a file have changed.
-  """
-
-  def __init__(self, path: str):
-    self._path = path
-    self._known = json_files.read_object(path)
-
-  def __call__(self, patterns: str) -> str:
-    paths = []
-    for path in files.expand_patterns(patterns, "corpus") if not os.path.isdir(patterns) else [patterns]:
-      paths += [path] if not os.path.isdir(path) else sorted(
-          os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
-    before = len(self._known)
-    digest = hashlib.sha256(repr([(os.path.basename(path), self._of_file(path)) for path in paths]).encode())
-    if len(self._known) > before:
-      json_files.write(self._path, self._known)
-    return digest.hexdigest()
-
-  def _of_file(self, path: str) -> str:
-    status = os.stat(path)
-    key = f"{os.path.abspath(path)} {status.st_size} {status.st_mtime_ns}"
-    if key not in self._known:
-      with open(path, "rb") as file:
-        self._known[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return self._known[key]
+def _set_aside(directory: str) -> str:
+  """Gives a directory a name that is free; returns it."""
+  number = 1
+  while os.path.lexists(aside := f"{directory}.replaced-{number}"):
+    number += 1
+  with files.user_error(f"can't rename {directory}"):
+    os.rename(directory, aside)
+  return aside
 
 
 def machine() -> str:
-  """What ran a step, in a few words."""
+  """What ran a job, in a few words."""
   return f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 

@@ -9,6 +9,7 @@ Input: a directory and what the reader of a format found there. Output: a `Check
 
 import atexit
 import dataclasses
+import hashlib
 import os
 import re
 import shutil
@@ -37,7 +38,7 @@ TASK_FILE = "task.json"
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
-BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
+_BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,
                "max_seq_length": int | None}
 
@@ -78,10 +79,30 @@ class Checkpoint:
     """The heads that it has weights of, by the keys of `model.heads`."""
     return heads_of(self.tensors)
 
+  def fingerprint(self) -> str:
+    """SHA-256 of all weights by name, the same whatever their format."""
+    digest = hashlib.sha256()
+    for name in sorted(self.tensors):
+      digest.update(f"{name} {self.tensors[name]}".encode() + np.asarray(self.read(name), np.float32).tobytes())
+    return digest.hexdigest()
+
   def classes(self, head: str) -> int | None:
     """C of one of `HEADS`; None where that head is not in the checkpoint, or has no classes."""
     shape = self.tensors.get(HEADS[head].signature_name)
     return shape[0] if shape and not HEADS[head].parts else None
+
+
+def read_best_record(directory: str) -> dict:
+  """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none.
+
+  Raises:
+    UserError: it is damaged, or does not have the metric that it names.
+  """
+  path = os.path.join(directory, BEST_RECORD)
+  record = json_files.read_object(path, _BEST_FIELDS)
+  if record:
+    json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
+  return record
 
 
 def is_checkpoint_file(path: str) -> bool:

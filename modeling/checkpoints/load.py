@@ -15,13 +15,13 @@ from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
-  BEST_FIELDS,
   BEST_RECORD,
   CONFIG_FILE,
   TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
   Checkpoint,
+  read_best_record,
   with_companion_files,
 )
 from modeling.checkpoints.h5_files import find_h5
@@ -279,7 +279,7 @@ def step_of(checkpoint: Checkpoint) -> int:
   directory = checkpoint.directory
   if directory is None:
     return 0
-  record = json_files.read_object(os.path.join(directory, BEST_RECORD), BEST_FIELDS)
+  record = read_best_record(directory)
   if record:
     return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]

@@ -1,4 +1,4 @@
-"""Steps run in this process, one after the other: TensorFlow is imported once, and not by every step."""
+"""Jobs run in this process, one after the other: TensorFlow is imported once, and not by every job."""
 
 import contextlib
 import dataclasses

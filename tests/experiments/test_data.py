@@ -6,13 +6,13 @@ import pytest
 
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
+from bert_tf.vocabulary.model_config import ConfigOptions, write_config
+from data_gen.labelled.dev_split import SplitOptions, split
 from experiments.runner import data
 from experiments.runner.columns import COLUMNS
 from experiments.runner.data import Missing, Source
-from experiments.runner.dev_sets import SplitOptions, split
-from experiments.runner.model_files import ConfigOptions, write_config
+from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
-from experiments.runner.steps import Given
 from modeling.config import BertConfig
 
 HEADER = "index\tquestion\tsentence\tlabel"

@@ -11,12 +11,12 @@ from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from experiments import all as every
 from experiments.runner.experiment import Experiment, Model, Row
+from experiments.runner.jobs import Given, Made
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.plans import describe
 from experiments.runner.run import make_plan
 from experiments.runner.scales import find_scale
 from experiments.runner.scripts import SCRIPTS, options_class
-from experiments.runner.steps import Given, Made
 from tests.conftest import PROJECT
 
 SMALL = Experiment(name="small", title="Small", about="Of a pre-training.", rows=(Row("base", Model()),),
@@ -31,23 +31,23 @@ def planned(scale: str, experiments, **changes):
 
 @pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
 def test_every_command_of_every_experiment_parses(scale):
-  """And every file that is read is given, or made by an earlier step: `Plan.add` refuses anything else."""
+  """And every file that is read is given, or made by an earlier job: `Plan.add` refuses anything else."""
   plan, experiments, _ = planned(scale, every.EXPERIMENTS, seeds=(1, 2))
   plan.check()
-  assert len(experiments) == len(every.EXPERIMENTS) == 11 and len(plan.steps) > 100
-  # Flags that name files name none that is neither a step's nor the user's.
-  for step in plan.steps.values():
-    for name, value in step.flags.items():
+  assert len(experiments) == len(every.EXPERIMENTS) == 11 and len(plan.jobs) > 100
+  # Flags that name files name none that is neither a job's nor the user's.
+  for job in plan.jobs.values():
+    for name, value in job.flags.items():
       if name.endswith(("_file", "_dir")) or name in ("init_checkpoint", "ensemble"):
         values = value if isinstance(value, tuple) else (value,)
-        assert all(isinstance(one, (Made, Given)) for one in values), (step.name, name)
+        assert all(isinstance(one, (Made, Given)) for one in values), (job.name, name)
   # What is shown is what there is.
   for one in experiments:
-    assert {steps.step for found in one.results.values() for steps in found} <= set(plan.steps)
-    # No two points of a curve are the same checkpoint, where there are enough steps.
+    assert {jobs.job for found in one.results.values() for jobs in found} <= set(plan.jobs)
+    # No two points of a curve are the same checkpoint, where there are enough jobs.
     if one.experiment.x and scale != "toy":
       for name in one.columns:
-        points = [result.step for row in one.rows for result in one.results[row.name, name]]
+        points = [result.job for row in one.rows for result in one.results[row.name, name]]
         assert len(set(points)) == len(points) == 2 * len(one.rows)
 
 
@@ -55,28 +55,28 @@ def test_every_command_of_every_experiment_parses(scale):
 def test_windows_have_room_for_questions_and_contexts(scale):
   """What only a run that has begun would say."""
   plan, _, _ = planned(scale, every.EXPERIMENTS, seeds=(1,))
-  trained = [step for step in plan.steps.values() if step.script == "run_squad.py" and "train_file" in step.flags]
+  trained = [job for job in plan.jobs.values() if job.script == "run_squad.py" and "train_file" in job.flags]
   assert trained
-  for step in trained:
-    cli.parse(options_class(step.script), plan.command(step)).check_room()
+  for job in trained:
+    cli.parse(options_class(job.script), plan.command(job)).check_room()
 
 
 def test_the_settings_of_the_paper():
   plan, _, _ = planned("paper", every.EXPERIMENTS, seeds=(1,))
-  run = plan.steps["pretrain-L12-H768-A12-seed1"]
+  run = plan.jobs["pretrain-L12-H768-A12-seed1"]
   told = {name: run.flags[name] for name in ("train_batch_size", "learning_rate", "num_train_steps",
                                              "num_warmup_steps")}
   assert told == {"train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
                   "num_warmup_steps": 10_000}
   assert run.work.examples == 256_000_000
   (phases,) = [word for word in plan.command(run) if word.startswith("--phases=")]
-  assert phases == ("--phases=128:0.9:results/steps/records-train-128-80_10_10/train.tfrecord-*-of-*,"
-                    "512:0.1:results/steps/records-train-512-80_10_10/train.tfrecord-*-of-*")
-  tuned = plan.steps["mnli-L12-H768-A12-seed1-run1"]
+  assert phases == ("--phases=128:0.9:results/jobs/records-train-128-80_10_10/train.tfrecord-*-of-*,"
+                    "512:0.1:results/jobs/records-train-512-80_10_10/train.tfrecord-*-of-*")
+  tuned = plan.jobs["mnli-L12-H768-A12-seed1-run1"]
   assert tuned.flags["learning_rate"] == (5e-5, 4e-5, 3e-5, 2e-5) and tuned.flags["num_train_epochs"] == 3
   # Table 1, table 5, table 6 and figure 5 share their model; the members of the ensemble have seeds of their own.
-  assert sum(name.startswith("pretrain-L12-H768-A12-seed") for name in plan.steps) == 1
-  assert sum(name.startswith("pretrain-L24-H1024-A16-seed") for name in plan.steps) == 7
+  assert sum(name.startswith("pretrain-L12-H768-A12-seed") for name in plan.jobs) == 1
+  assert sum(name.startswith("pretrain-L24-H1024-A16-seed") for name in plan.jobs) == 7
 
 
 def test_a_plan_for_people():
@@ -84,7 +84,7 @@ def test_a_plan_for_people():
   text = describe(plan, experiments, options, find_scale("paper"))
   assert "# pretrain-L12-H768-A12-seed1: 256,000,000 examples, 2.4e+19 FLOP" in text
   assert "python run_pretraining.py \\\n    --do_train" in text and "hours, of training alone" in text
-  # A million steps of BERT-Base are the four days of the paper.
+  # A million jobs of BERT-Base are the four days of the paper.
   assert "16 TPU v2 chips                     96" in text
   # Settings are those that it uses: of one size, and of no fine-tuning.
   told = text.partition("\n#")[0]
@@ -97,32 +97,32 @@ def test_a_plan_for_people():
 def test_json_and_shell():
   plan, experiments, options = planned("laptop", [SMALL], plan_format="json", corpus="mine/*.txt")
   found = json.loads(describe(plan, experiments, options, find_scale("laptop")))
-  names = [step["name"] for step in found["steps"]]
-  for number, step in enumerate(found["steps"]):
-    assert set(step["needs"]) <= set(names[:number])
-    assert step["command"][:2] == ["python", plan.steps[step["name"]].script]
-  assert found["steps"][0]["reads"] == ["mine/*.txt"]
+  names = [job["name"] for job in found["jobs"]]
+  for number, job in enumerate(found["jobs"]):
+    assert set(job["needs"]) <= set(names[:number])
+    assert job["command"][:2] == ["python", plan.jobs[job["name"]].script]
+  assert found["jobs"][0]["reads"] == ["mine/*.txt"]
   shell = describe(plan, experiments, options.replace(plan_format="shell"), find_scale("laptop"))
   assert subprocess.run(["sh", "-n"], input=shell, text=True, check=False).returncode == 0
   assert "'--input_file=mine/*.txt'" in shell
 
 
 def test_make_takes_the_makefile(tmp_path):
-  """It would run the steps in an order that works, and those that are done not again."""
+  """It would run the jobs in an order that works, and those that are done not again."""
   directory = str(tmp_path / "out")
   plan, experiments, options = planned("laptop", [SMALL], plan_format="make", corpus="mine.txt", output_dir=directory)
-  (tmp_path / "steps.mk").write_text(describe(plan, experiments, options, find_scale("laptop")))
+  (tmp_path / "jobs.mk").write_text(describe(plan, experiments, options, find_scale("laptop")))
 
   def shown() -> list[str]:
-    done = subprocess.run(["make", "-n", "-f", tmp_path / "steps.mk"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["make", "-n", "-f", tmp_path / "jobs.mk"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("python ")]
 
   scripts = shown()
   assert scripts[0] == "data_gen/prepare_corpus.py" and scripts.count("run_pretraining.py") == 3
-  assert len(scripts) == len(plan.steps)
-  os.makedirs(os.path.join(directory, "steps", "corpus"))
-  open(os.path.join(directory, "steps", "corpus", "train.txt"), "w").close()
+  assert len(scripts) == len(plan.jobs)
+  os.makedirs(os.path.join(directory, "jobs", "corpus"))
+  open(os.path.join(directory, "jobs", "corpus", "train.txt"), "w").close()
   assert shown() == scripts[1:]
   with pytest.raises(UserError, match="make does not take blanks"):
     plan.directory = "two words"

@@ -1,4 +1,4 @@
-"""Whole experiments at toy scale, on small files of every kind: every sort of step is run for real, in this process."""
+"""Whole experiments at toy scale, on small files of every kind: every sort of job is run for real, in this process."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from tests.experiments.in_process import launch
 
 _LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)
 TABLE = Experiment(
-    name="table", title="A table of everything", about="What every kind of step makes.",
+    name="table", title="A table of everything", about="What every kind of job makes.",
     rows=(Row("both ways", Model(), {"mrpc": 86.7}, submission=True),
           Row("left to right", _LEFT_TO_RIGHT, {"mrpc": 77.5}, bilstm=True)),
     columns=("mrpc", "qqp"))
@@ -90,8 +90,8 @@ def test_every_number_and_where_it_comes_from(results):
   assert found["columns"] == {"mrpc": "MRPC"}
   for row in found["rows"]:
     for cell in row["columns"].values():
-      (step,) = cell["steps"]
-      written = json.loads((results / "steps" / step["step"] / "eval_results.json").read_text())
+      (job,) = cell["jobs"]
+      written = json.loads((results / "jobs" / job["job"] / "eval_results.json").read_text())
       assert cell["mean"] == cell["seeds"]["1"] == pytest.approx(100 * written["eval_accuracy"])
       assert cell["standard_deviation"] is None and cell["degenerate_runs"] == ("degenerate" in written)
   assert found["rows"][0]["columns"]["mrpc"]["paper"] == 86.7
@@ -115,28 +115,28 @@ def test_the_report_for_people(results):
 
 
 def test_left_to_right_is_what_is_pretrained_and_fine_tuned(results):
-  runs = [name for name in os.listdir(results / "steps") if "-ltr" in name and not name.startswith("config")]
+  runs = [name for name in os.listdir(results / "jobs") if "-ltr" in name and not name.startswith("config")]
   assert len(runs) == 2
   for name in runs:
-    config = json.loads((results / "steps" / name / "bert_config.json").read_text())
+    config = json.loads((results / "jobs" / name / "bert_config.json").read_text())
     assert config["is_decoder"] is True
-  found = json.loads((results / "steps" / next(name for name in runs if "pretrain" in name) / "eval_results.json"
+  found = json.loads((results / "jobs" / next(name for name in runs if "pretrain" in name) / "eval_results.json"
                       ).read_text())
   assert "next_token_loss" in found and "next_sentence_loss" not in found
 
 
 def test_a_point_of_a_curve_is_a_checkpoint_on_the_way(results):
   (row,) = report(results, "curve")["rows"]
-  (step,) = row["columns"]["mnli"]["steps"]
-  assert step["examples"] == 8 and step["flops"] > 0
-  flags = json.loads((results / "steps" / step["step"] / "flags.json").read_text())
+  (job,) = row["columns"]["mnli"]["jobs"]
+  assert job["examples"] == 8 and job["flops"] > 0
+  flags = json.loads((results / "jobs" / job["job"] / "flags.json").read_text())
   assert "pretrain-L1-H16-A2-seed1/ckpt-2" in json.dumps(flags)
 
 
 def test_a_submission(results):
   text = (results / "table.md").read_text()
   assert "The submission of both ways: " in text
-  assert (results / "steps" / "submission-L1-H16-A2" / "glue.zip").exists()
+  assert (results / "jobs" / "submission-L1-H16-A2" / "glue.zip").exists()
 
 
 def test_again_nothing_is_run_and_the_report_is_the_same(results, data, capsys):
@@ -151,14 +151,16 @@ def test_again_nothing_is_run_and_the_report_is_the_same(results, data, capsys):
   assert "table: " in capsys.readouterr().out
 
 
-def test_a_report_of_steps_that_were_run_elsewhere(results, data, tmp_path, capsys):
+def test_a_report_of_jobs_that_were_run_elsewhere(results, data, tmp_path, capsys):
   """By make say, which leaves no state here."""
-  shutil.copytree(results / "steps", tmp_path / "steps")
-  shutil.rmtree(tmp_path / "steps" / "mrpc-L1-H16-A2-seed1-run1")
+  shutil.copytree(results / "jobs", tmp_path / "jobs")
+  shutil.rmtree(tmp_path / "jobs" / "mrpc-L1-H16-A2-seed1-run1")
+  for path in tmp_path.glob("jobs/*/run_result.json"):
+    path.unlink()
   assert run([TABLE], make_options(data, tmp_path, report_only=True), None) == 0
   text = (tmp_path / "table.md").read_text()
   assert "run elsewhere" in text and "| both ways     | - (86.7)" in text and "**Not complete**: mrpc-L1-H16" in text
-  assert "1 of 14 steps have no result: mrpc-L1-H16-A2-seed1-run1\n" in capsys.readouterr().out
+  assert "1 of 14 jobs have no result: mrpc-L1-H16-A2-seed1-run1\n" in capsys.readouterr().out
   before, after = (json.loads((folder / "table.json").read_text())["rows"][1]["columns"]["mrpc"]["mean"]
                    for folder in (results, tmp_path))
   assert before == after

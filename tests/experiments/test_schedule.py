@@ -1,6 +1,7 @@
 """Running a plan: order, failures, interruptions, and what is done again after a change."""
 
 import dataclasses
+import json
 import os
 import signal
 
@@ -8,8 +9,8 @@ import pytest
 
 from bert_tf.common.errors import UserError
 from experiments.runner import schedule
+from experiments.runner.jobs import Given, Job, Made, Plan, Work
 from experiments.runner.state import State
-from experiments.runner.steps import Given, Made, Plan, Step, Work
 from tests.full_disk import disk_that_fills_up
 
 TEXT = "/given/text.txt"
@@ -35,7 +36,7 @@ class Launcher:
   """Writes the results of commands at once, and notes which there were.
 
   Attributes:
-    ran: names of the steps.
+    ran: names of the jobs.
     fails: names of those that end with status 2.
     hangs: names of those that do not end; the process gets a signal then.
     writes: whether results are written.
@@ -49,7 +50,7 @@ class Launcher:
     name = os.path.basename(os.path.dirname(output))
     self.ran.append(name)
     with open(log_file, "a") as log:
-      log.write("first line\nerror: it is broken\nsomething behind it\n" if name in self.fails else "fine\n")
+      log.write("first line\nerror: it is broken\nsomething after it\n" if name in self.fails else "fine\n")
     if name in self.hangs:
       os.kill(os.getpid(), signal.SIGTERM)
       return Fake(None)
@@ -59,14 +60,13 @@ class Launcher:
     return Fake(2 if name in self.fails else 0)
 
 
-def make_plan(directory, seed: int | str = 1, resumes: bool = False) -> Plan:
+def make_plan(directory, seed: int | str = 1) -> Plan:
   """a → b → d, a → c."""
   plan = Plan(str(directory))
   for name, needed, flags in (("a", None, {}), ("b", "a", {"seed": seed}), ("c", "a", {}), ("d", "b", {})):
     read = Given(str(directory / "text.txt")) if needed is None else Made(needed, "out.txt")
     flags |= {"input_file": read, "output_file": Made(name, "out.txt")}
-    plan.add(Step(name, "data_gen/prepare_corpus.py", flags, "out.txt", resumes=resumes,
-                  work=Work(1, {"b": 5.0}.get(name, 1.0))))
+    plan.add(Job(name, "data_gen/prepare_corpus.py", flags, "out.txt", work=Work(1, {"b": 5.0}.get(name, 1.0))))
   return plan
 
 
@@ -90,17 +90,62 @@ def test_order_and_nothing_twice(directory):
   assert run(make_plan(directory), again).complete == {"a", "b", "c", "d"} and not again.ran
 
 
-def test_a_change_of_settings_repeats_what_depends_on_it(directory):
+def test_a_change_of_settings_repeats_what_depends_on_it(directory, capsys):
   run(make_plan(directory), Launcher())
   launcher = Launcher()
   run(make_plan(directory, seed=2), launcher)
   assert launcher.ran == ["b", "d"]
-  # What is repeated begins with nothing.
-  assert (directory / "steps" / "b" / "out.txt").read_text() == "x"
+  # What is repeated begins with nothing, and what was there is kept.
+  assert (directory / "jobs/b/out.txt").read_text() == "x" == (directory / "jobs/b.replaced-1/out.txt").read_text()
+  assert f"b is made again, what was there is kept in {directory}/jobs/b.replaced-1 (seed: 1 → 2)\n" in (
+      capsys.readouterr().err)
   (directory / "text.txt").write_text("Another text.\n")
   launcher = Launcher()
   run(make_plan(directory, seed=2), launcher)
   assert launcher.ran == ["a", "b", "c", "d"]
+  assert "b.replaced-2 (input_file has other contents)\n" in capsys.readouterr().err
+  assert {path.name for path in (directory / "jobs").iterdir()} == {
+      "a", "a.replaced-1", "b", "b.replaced-1", "b.replaced-2", "c", "c.replaced-1", "d", "d.replaced-1",
+      "d.replaced-2"}
+
+
+def test_what_is_not_known_is_kept(directory, capsys):
+  """Of another program, of make, or of a job whose record was removed."""
+  run(make_plan(directory), Launcher())
+  record = directory / "jobs/b/run_result.json"
+  record.unlink()
+  launcher = Launcher()
+  run(make_plan(directory), launcher)
+  assert launcher.ran == ["b"] and (directory / "jobs/b.replaced-1/out.txt").read_text() == "x"
+  assert "(what it is made from is not known)" in capsys.readouterr().err
+
+
+def test_a_directory_that_was_moved(directory, tmp_path_factory):
+  run(make_plan(directory), Launcher())
+  other = tmp_path_factory.mktemp("other") / "moved"
+  os.rename(directory, other)
+  launcher = Launcher()
+  assert run(make_plan(other), launcher).complete == set("abcd") and not launcher.ran
+
+
+@pytest.mark.parametrize("name, content, message", [
+    ("jobs/b/run_result.json", "{", "not JSON"), ("jobs/b/run_result.json", "", "is empty"),
+    ("jobs/b/run_result.json", '{"version": 2}', "there is no 'digest'"),
+    ("jobs/b/run_result.json", {"sources": {"seed": 3}}, "'digest' is not that of 'sources'"),
+    ("jobs/b/run_result.json", {"details": {"command": "a b"}}, "'details.command' is \"a b\""),
+    ("experiment.json", "[]", "a JSON object is expected"), ("experiment.json", '{"scale": 3}', "'scale' is 3"),
+    # Of the version before, which kept steps/ and state/.
+    ("experiment.json", '{"scale": "toy"}', "holds experiments of another version of this program")])
+def test_damaged_state_is_named(directory, name, content, message):
+  run(make_plan(directory), Launcher())
+  if isinstance(content, dict):
+    content = json.dumps({**json.loads((directory / name).read_text()), **content})
+  (directory / name).write_text(content)
+  launcher = Launcher()
+  with pytest.raises(UserError) as error:
+    run(make_plan(directory), launcher)
+  assert message in str(error.value) and str(directory) in str(error.value) and "\n" not in str(error.value)
+  assert not launcher.ran
 
 
 def test_a_text_that_is_only_newer_changes_nothing(directory):
@@ -113,7 +158,7 @@ def test_a_text_that_is_only_newer_changes_nothing(directory):
 
 def test_a_result_that_was_deleted_is_made_again(directory):
   run(make_plan(directory), Launcher())
-  (directory / "steps" / "c" / "out.txt").unlink()
+  (directory / "jobs" / "c" / "out.txt").unlink()
   launcher = Launcher()
   run(make_plan(directory), launcher)
   assert launcher.ran == ["c"]
@@ -122,7 +167,7 @@ def test_a_result_that_was_deleted_is_made_again(directory):
 def test_a_failure_stops_only_what_needs_it(directory, capsys):
   outcome = run(make_plan(directory), Launcher(fails=("b",)))
   assert outcome.complete == {"a", "c"} and outcome.waiting == ("d",)
-  log = directory / "logs" / "b.log"
+  log = directory / "jobs" / "b" / "log.txt"
   assert outcome.failed == {"b": f"it is broken (status 2, {log})"}
   assert "b: failed: it is broken" in capsys.readouterr().err
   launcher = Launcher()
@@ -134,18 +179,17 @@ def test_status_0_without_a_result_is_not_complete(directory):
   assert outcome.failed["a"].startswith("it made no out.txt: fine") and not outcome.complete
 
 
-@pytest.mark.parametrize("resumes", [False, True])
-def test_interrupted(directory, resumes):
-  """The step in progress goes on where it resumes, in a directory that is left as it was."""
-  plan = make_plan(directory, resumes=resumes)
+def test_interrupted(directory):
+  """The job in progress resumes in its directory, which is left as it was."""
+  plan = make_plan(directory)
   outcome = run(plan, Launcher(hangs=("b",)), jobs=1)
   assert outcome.interrupted and outcome.complete == {"a"} and set(outcome.waiting) == {"b", "c", "d"}
-  (directory / "steps" / "b" / "half.txt").write_text("half")
+  (directory / "jobs" / "b" / "half.txt").write_text("half")
   launcher = Launcher()
-  assert run(make_plan(directory, resumes=resumes), launcher).complete == {"a", "b", "c", "d"}
+  assert run(make_plan(directory), launcher).complete == {"a", "b", "c", "d"}
   assert launcher.ran == ["b", "c", "d"]
-  assert (directory / "steps" / "b" / "half.txt").exists() == resumes
-  assert State(plan, "toy").record("b")["starts"] == (2 if resumes else 1)
+  assert (directory / "jobs" / "b" / "half.txt").exists()
+  assert State(plan, "toy").result("b").details["starts"] == 2
 
 
 def test_an_output_directory_of_another_scale(directory):
@@ -168,7 +212,7 @@ def test_a_full_disk(directory):
   def plan() -> Plan:
     return make_plan(directory, seed="1" * 100_000)
 
-  with disk_that_fills_up(50_000) as fill, pytest.raises(UserError, match=r"can't write .*b\.json"):
+  with disk_that_fills_up(50_000) as fill, pytest.raises(UserError, match=r"can't write .*b/run_result\.json"):
     run(plan(), FillsUp())
   again = Launcher()
   assert run(plan(), again).complete == set("abcd") and again.ran == ["b", "c", "d"]
@@ -180,15 +224,20 @@ def test_a_missing_text(directory):
     run(make_plan(directory), Launcher())
 
 
-def test_real_processes_two_at_a_time(directory):
-  """Of a script that takes no second; its output is in its log."""
+def test_real_processes_two_at_a_time(directory, monkeypatch):
+  """Of scripts that take no second, from wherever the experiment is started; their output is in their logs."""
+  monkeypatch.delenv("PYTHONPATH", raising=False)
+  monkeypatch.chdir(directory)
+  (directory / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
   (directory / "text.txt").write_text("A first sentence. A second one.\n\nAnother document. It ends.\n" * 5)
   plan = Plan(str(directory))
   for name in ("a", "b"):
-    plan.add(Step(name, "data_gen/prepare_corpus.py", {
+    plan.add(Job(name, "data_gen/prepare_corpus.py", {
         "input_file": Given(str(directory / "text.txt")), "output_file": Made(name, "out.txt"), "num_workers": 1},
         "out.txt"))
+  plan.add(Job("c", "experiments/write_config.py", {
+      "vocab_file": Given(str(directory / "vocab.txt")), "output_dir": Made("c")}, "bert_config.json"))
   outcome = run(plan, schedule.launcher(1), jobs=2)
-  assert outcome.complete == {"a", "b"}, outcome.failed
-  assert (directory / "steps" / "a" / "out.txt").read_text().startswith("A first sentence.\nA second one.\n")
-  assert (directory / "logs" / "a.log").read_text()
+  assert outcome.complete == {"a", "b", "c"}, outcome.failed
+  assert (directory / "jobs" / "a" / "out.txt").read_text().startswith("A first sentence.\nA second one.\n")
+  assert (directory / "jobs" / "a" / "log.txt").read_text()

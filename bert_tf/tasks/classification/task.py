@@ -52,6 +52,10 @@ class ClassificationTask(DevelopmentSetsTask):
     if self.data.kind != readers.CLASSES:
       self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
 
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, **self.data.dev}
+    return {name: split.texts.path for name, split in splits.items() if split is not None}
+
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
     return BertForClassification(self.config, classes, seed=self.options.seed, dtype=dtype,

@@ -161,12 +161,18 @@ def check_head(opened: LoadedCheckpoint) -> str | None:
   return f"that of the checkpoint is a {others[0]}"
 
 
-def check_folds(options: MultipleChoiceOptions) -> None:
-  """Raises `UserError` unless all folds are there, and divide the same number of questions."""
-  sizes: dict[int, int] = {}
+def check_folds(options: MultipleChoiceOptions) -> list[dict[str, str]]:
+  """Returns the files of every fold: split → path.
+
+  Raises:
+    UserError: one is missing, or the folds do not divide the same number of questions.
+  """
+  found, sizes = [], []
   for fold in range(NUM_FOLDS):
     one = options.replace(fold=fold, do_train=True, do_eval=True, do_predict=True, eval_files=())
-    sizes[fold] = sum(len(read_split(one, split, path)) for split, path in find_files(one).items())
+    found.append(find_files(one))
+    sizes.append(sum(len(read_split(one, split, path)) for split, path in found[-1].items()))
     if sizes[fold] != sizes[0]:
       raise UserError(f"--data_dir: the files of fold {fold} in {options.data_dir} have {sizes[fold]:,} questions, "
                       f"those of fold 0 have {sizes[0]:,}: each fold must divide all of them into train, dev and test")
+  return found

@@ -6,12 +6,15 @@ Input: options without a fold. Output: a run directory for each fold, `folds.jso
 import os
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.common.tables import mean_and_deviation, show_mean, table
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.tasks.many_runs import carry_out, sources_of, sources_of_data
 from bert_tf.tasks.multiple_choice.data import check_folds
-from bert_tf.tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.training import run_directory
+from modeling.checkpoints.load import open_checkpoint
 
 FOLDS_FILE = "folds.json"
 
@@ -25,48 +28,52 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
     options: of the runs; --output_dir gets a directory for each.
 
   Raises:
-    UserError: the folds do not fit together, there are several machines, or see `bert_tf/tasks/run.py`.
+    UserError: the folds do not fit together, there are several machines, or see `many_runs.carry_out` and
+      `bert_tf/tasks/run.py`.
   """
   if os.environ.get("TF_CONFIG"):
     raise UserError("on several machines (TF_CONFIG) one fold is run at a time: choose it with --fold")
-  check_folds(options)
+  data_files = check_folds(options)
+  checkpoint = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
+                               vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
   files.make_output_directory(options.output_dir, "output_dir")
-  path = os.path.join(options.output_dir, FOLDS_FILE)
-  finished = {int(fold): scores for fold, scores in json_files.read_object(path).get("folds", {}).items()}
+  # Unlike those of a selection, the results are of the test set, too.
+  sources = {**sources_of(options, checkpoint, {}), "max_predict_examples": options.max_predict_examples}
+  runs = {f"fold_{fold}": {**sources, **sources_of_data(paths)} for fold, paths in enumerate(data_files)}
   expected = {name for name, is_expected in (("dev_accuracy", options.do_eval), ("test_accuracy", options.do_predict))
               if is_expected}
-  for fold in range(NUM_FOLDS):
-    if expected <= set(finished.get(fold, ())):
-      print(f"fold {fold}: finished already")
-      continue
-    print(f"\nfold {fold} of 0 to {NUM_FOLDS - 1}")
-    scores = run_fold(options.replace(fold=fold, output_dir=os.path.join(options.output_dir, f"fold_{fold}")))
-    if not expected <= set(scores):
-      return 0
-    finished[fold] = dict(scores)
-    json_files.write(path, _summary(finished))
-  print(f"\n{table(finished)}\n({path})")
+
+  def measure(name: str) -> tuple[Mapping[str, float], bool] | None:
+    directory = os.path.join(options.output_dir, name)
+    scores = run_fold(options.replace(fold=list(runs).index(name), output_dir=directory))
+    evaluated = json_files.read_object(os.path.join(directory, EVAL_RESULTS))
+    return (scores, "degenerate" in evaluated) if expected <= set(scores) else None
+
+  with run_directory.lock(options.output_dir):
+    found = carry_out(options.output_dir, runs, measure, True, print, lambda one: expected <= set(one.metrics))
+    path = os.path.join(options.output_dir, FOLDS_FILE)
+    if found:
+      folds = {name.removeprefix("fold_"): result.metrics for name, result in found.items()}
+      json_files.write(path, _summary(folds))
+  if len(found) == len(runs):
+    print(f"\n{describe(folds)}\n({path})")
   return 0
 
 
-def table(folds: Mapping[int, Mapping[str, float]]) -> str:
+def describe(folds: Mapping[str, Mapping[str, float]]) -> str:
   """A line a fold, and mean ± standard deviation over the folds."""
-  names = list(next(iter(folds.values())))
-  rows = [["fold", *names]]
-  rows += [[str(fold), *(f"{scores[name]:.4f}" for name in names)] for fold, scores in sorted(folds.items())]
-  rows.append(["mean", *(f"{mean:.4f} ± {deviation:.4f}" for mean, deviation in _statistics(folds).values())])
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+  values = _values(folds)
+  return table([["fold", *values], *([fold, *(f"{scores[name]:.4f}" for name in values)]
+                                     for fold, scores in folds.items()), ["mean", *map(show_mean, values.values())]])
 
 
-def _summary(folds: Mapping[int, Mapping[str, float]]) -> dict:
-  return {"folds": {str(fold): scores for fold, scores in sorted(folds.items())},
-          "mean": {name: mean for name, (mean, _) in _statistics(folds).items()},
-          "standard_deviation": {name: deviation for name, (_, deviation) in _statistics(folds).items()}}
+def _summary(folds: Mapping[str, Mapping[str, float]]) -> dict:
+  statistics = {name: mean_and_deviation(values) for name, values in _values(folds).items()}
+  return {"folds": folds, "mean": {name: mean for name, (mean, _) in statistics.items()},
+          "standard_deviation": {name: deviation for name, (_, deviation) in statistics.items()}}
 
 
-def _statistics(folds: Mapping[int, Mapping[str, float]]) -> dict[str, tuple[float, float]]:
-  """Name → mean and sample standard deviation (0 of a single fold)."""
-  values = {name: [scores[name] for scores in folds.values()] for name in next(iter(folds.values()))}
-  return {name: (float(np.mean(ones)), float(np.std(ones, ddof=1)) if len(ones) > 1 else 0.0)
-          for name, ones in values.items()}
+def _values(folds: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+  """Score → its values, of the scores that all folds have."""
+  names = [name for name in next(iter(folds.values())) if all(name in scores for scores in folds.values())]
+  return {name: [scores[name] for scores in folds.values()] for name in names}

@@ -67,6 +67,10 @@ class MultipleChoiceTask(DevelopmentSetsTask):
     self.main_metric = "accuracy" if self.data.dev else None
     self._skips_missing = True
 
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, **self.data.dev}
+    return {name: split.questions.path for name, split in splits.items() if split is not None}
+
   def make_model(self, dtype: str) -> BertForMultipleChoice:
     return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
                                  head_dropout=self.options.classifier_dropout)

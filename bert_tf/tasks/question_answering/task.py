@@ -38,9 +38,9 @@ _SHOWN = 5
 def run(options: SquadOptions) -> int:
   """What `run_squad.py` does; see `bert_tf/tasks/run.py`."""
   if options.ensemble:
-    from bert_tf.tasks.question_answering.ensemble import predict_together
+    from bert_tf.tasks.question_answering.ensemble import EnsembleTask
 
-    return predict_together(options)
+    return driver.run(EnsembleTask, options)
   return driver.run(SquadTask, options)
 
 
@@ -109,6 +109,11 @@ class SquadTask(FineTuningTask):
   def can_evaluate(self) -> bool:
     return self.prediction_split is not None and self.prediction_split.is_scorable
 
+  def data_files(self) -> dict[str, str]:
+    predicted = self.prediction_split
+    return {name: path for name, path in (("train", self.options.do_train and self.options.train_file),
+                                          ("predict", predicted and predicted.data.path)) if path}
+
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
     return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
 
@@ -147,10 +152,12 @@ class SquadTask(FineTuningTask):
 
   def _answer(self, run: RunningModel, what: str) -> Answered:
     settings = choose_settings({}, run.description)
-    # A threshold that was tuned before is used on other files as it is, or their scores would be flattered.
-    origin = settings.null_score_diff_threshold_is
     return answer_questions(self.prediction_split, self.logits(run, what), settings,
-                            tune=origin == DEFAULT or (self.options.do_train and origin != GIVEN))
+                            tune=self._tunes(settings.null_score_diff_threshold_is))
+
+  def _tunes(self, origin: str) -> bool:
+    """Whether the threshold is tuned: one that was before is used on other files as it is, which flatters none."""
+    return origin == DEFAULT or (self.options.do_train and origin != GIVEN)
 
   def _keep_threshold(self, run: RunningModel, settings: SquadSettings) -> None:
     """The threshold in task.json, beside the last and the best weights; in no other run's directory."""

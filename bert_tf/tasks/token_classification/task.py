@@ -65,6 +65,10 @@ class TokenClassificationTask(DevelopmentSetsTask):
   def development_sets(self) -> dict[str, Split]:
     return {"dev": self.data.dev, **self.data.others} if self.data.dev else {}
 
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, "dev": self.data.dev, **self.data.others}
+    return {name: split.sentences.path for name, split in splits.items() if split is not None}
+
   def make_model(self, dtype: str) -> BertForTokenClassification:
     return BertForTokenClassification(self.config, len(self.data.labels), seed=self.options.seed, dtype=dtype,
                                       head_dropout=self.options.classifier_dropout)

@@ -50,6 +50,21 @@ def test_objects_of_another_shape_are_refused(tmp_path, text, message):
   assert json_files.read_object(str(path), FIELDS)["step"] == 4
 
 
+@pytest.mark.parametrize("text, message", [
+    ('{"best": 1}', "'best' is 1, an object is expected"), ('{}', "there is no 'best'"),
+    ('{"best": {"f1": true}}', "'best.f1' is true"), ('{"best": {"f1": 1}}', "there is no 'runs'"),
+    ('{"best": {"f1": 1}, "runs": [3]}', "'runs' is \\[3\\], a list, each of them an object, is expected"),
+    ('{"best": {"f1": 1}, "runs": [{"f1": 1}, {}]}', "there is no 'runs\\[1\\].f1', a number is expected")])
+def test_fields_of_objects_in_objects_and_lists(tmp_path, text, message):
+  path = tmp_path / "x.json"
+  path.write_text(text)
+  fields = {"best": {"f1": float}, "runs": [{"f1": float}]}
+  with pytest.raises(UserError, match=f"x.json: {message}"):
+    json_files.read_object(str(path), fields)
+  path.write_text('{"best": {"f1": 1}, "runs": [{"f1": 0.5, "more": []}]}')
+  assert json_files.read_object(str(path), fields)["runs"][0]["f1"] == 0.5
+
+
 @pytest.mark.parametrize("damage", [
     b'{"step": 2\n', b'{"step": "2"}\n', b"\xff\xfe\n", b"[2]\n", b"\n", b'{"step": 2}{\n'])
 def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_path, damage):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import xml.etree.ElementTree
 
 import numpy as np
@@ -85,6 +86,32 @@ def test_a_selection(tmp_path):
   assert axes.get_xscale() == "log" and "learning rate" in axes.get_xlabel() and "accuracy" in axes.get_ylabel()
   texts = [text.get_text() for text in axes.get_legend().get_texts()]
   assert texts == ["batch 16, epochs 3, dropout 0.1", "predicts one class only"]
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda found: found.pop("main_metric"), "there is no 'main_metric'"),
+    (lambda found: found["best"].pop("seed"), "there is no 'best.seed', a whole number is expected"),
+    (lambda found: found["runs"][2].update(metrics=[1]), r"'runs\[2\].metrics' is \[1\]"),
+    (lambda found: found["runs"][1].update(learning_rate="high"), r"'runs\[1\].learning_rate' is \"high\""),
+    (lambda found: found["runs"][0]["others"].update(dropout=[0.1]), r"'runs\[0\].others' is"),
+    (lambda found: found.update(runs=[3]), r"'runs' is \[3\]")])
+def test_an_edited_selection_is_refused(tmp_path, change, message):
+  path = tmp_path / "selection.json"
+  found = json.loads((pathlib.Path(write_selection(tmp_path)) / "selection.json").read_text())
+  change(found)
+  path.write_text(json.dumps(found))
+  with pytest.raises(UserError, match=f"selection.json: {message}"):
+    runs.selection(options(str(tmp_path)))
+
+
+def test_a_selection_without_any_score(tmp_path):
+  write_selection(tmp_path)
+  path = tmp_path / "selection.json"
+  found = json.loads(path.read_text())
+  for one in (found["best"], *found["runs"]):
+    one["metrics"] = {"accuracy": None}
+  path.write_text(json.dumps(found))
+  assert "best nan" in drawn(*runs.selection(options(str(tmp_path))))[0].get_title()
 
 
 def write_squad(folder) -> str:

@@ -391,14 +391,27 @@ def test_the_best_weights_are_not_written_over_where_their_record_is_lost(tmp_pa
     BestRun(tmp_path)
 
 
+@pytest.mark.parametrize("metrics", [{}, {"other": 0.5}, {"f1": "0.5"}])
+def test_a_record_without_its_metric_is_named(tmp_path, metrics):
+  BestRun(tmp_path).evaluate_at(2, 0.5)
+  (tmp_path / "best/best.json").write_text(json.dumps({"step": 2, "metric": "f1", "metrics": metrics}))
+  with pytest.raises(UserError, match="best.json: .*'metrics"):
+    BestRun(tmp_path)
+
+
 def test_the_best_of_several_runs_is_copied_whole_or_not_at_all(tmp_path):
   for name, step in (("a", 2), ("b", 4)):
     BestRun(tmp_path / name).evaluate_at(step, 0.5)
   for name, step in (("a", 2), ("b", 4), ("b", 4)):
     checkpoints.copy_best(str(tmp_path / name), str(tmp_path))
+    copied = tmp_path / "best/copied.json"
+    record = copied.read_bytes()
+    copied.unlink()
     assert_best(tmp_path, step)
-  with pytest.raises(FileNotFoundError):
+    copied.write_bytes(record)
+  with pytest.raises(UserError, match="c/best is missing, the best weights of all runs: restore it, or move"):
     checkpoints.copy_best(str(tmp_path / "c"), str(tmp_path))
+  copied.unlink()
   assert_best(tmp_path, 4)
   assert_best(tmp_path / "a", 2)
   assert names(tmp_path) == ["a", "b", "best"]

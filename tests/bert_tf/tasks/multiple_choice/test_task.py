@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ def test_the_selection_predicts_with_the_best(folder, tmp_path, capsys):
   assert results["eval_accuracy"] == best["metrics"]["accuracy"]
   name = "cls/multiple_choice/output_weights"
   np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read(name),
-                                read_checkpoint(best["directory"]).read(name))
+                                read_checkpoint(str(tmp_path / best["directory"])).read(name))
   with open(tmp_path / "predictions.csv", newline="") as file:
     assert len(list(csv.DictReader(file))) == 21
 
@@ -220,6 +221,7 @@ def test_all_folds_and_their_mean(folder, tmp_path, capsys):
   asked = []
 
   def fold(one):
+    os.makedirs(one.output_dir, exist_ok=True)
     asked.append((one.fold, one.output_dir))
     # The last one is interrupted at first.
     return {} if len(asked) == NUM_FOLDS else {"test_accuracy": 0.1 * one.fold}
@@ -233,6 +235,18 @@ def test_all_folds_and_their_mean(folder, tmp_path, capsys):
   assert found["mean"]["test_accuracy"] == pytest.approx(0.2)
   assert found["standard_deviation"]["test_accuracy"] == pytest.approx(np.std([0, 0.1, 0.2, 0.3, 0.4], ddof=1))
   assert "mean  0.2000 ± 0.1581" in capsys.readouterr().out
+  # A summary that was planted is not believed, nor are folds of other options and data, wherever they lie.
+  shutil.move(tmp_path / "out", tmp_path / "moved")
+  (tmp_path / "moved/folds.json").write_text('{"folds": {"0": {"test_accuracy": 1.0}}}')
+  run_folds(fold, options.replace(output_dir=f"{tmp_path}/moved/"))
+  assert len(asked) == NUM_FOLDS + 1
+  assert json_files.read(str(tmp_path / "moved/folds.json")) == found
+  options = options.replace(output_dir=f"{tmp_path}/moved")
+  refused(options.replace(seed=7), "moved/fold_0 is made from something else (seed: 1 → 7)")
+  write_swag(data / "fold_3/train.csv", 8, 99)
+  refused(options, "moved/fold_3 is made from something else (train data has other contents)")
+  (tmp_path / "moved/fold_1/run_result.json").write_text('{"version": 2}')
+  refused(options, "fold_1/run_result.json: there is no 'digest'")
   write_swag(data / "fold_2/test.csv", 9)
   refused(options.replace(output_dir=str(tmp_path / "no")), "fold 2", "25 questions", "fold 0 have 24")
   os.remove(data / "fold_4/dev.csv")

@@ -146,7 +146,7 @@ def test_a_selection_predicts_with_the_best(folder, tmp_path):
   best = selection["best"]
   assert best["metrics"]["best_f1"] == max(one["metrics"]["best_f1"] for one in selection["runs"])
   assert read(tmp_path, "eval_results.json")["best_f1"] == pytest.approx(best["metrics"]["best_f1"])
-  assert read(tmp_path / "best", "task.json") == read(pathlib.Path(best["directory"]) / "best", "task.json")
+  assert read(tmp_path / "best", "task.json") == read(tmp_path / best["directory"] / "best", "task.json")
   assert (tmp_path / "predictions.json").exists()
 
 
@@ -235,6 +235,15 @@ def test_the_threshold_of_an_ensemble_is_its_own(folder, version_2, tmp_path):
     assert settings.null_score_diff_threshold == pytest.approx(kept["null_score_diff_threshold"])
   given = open_ensemble(runs, {"null_score_diff_threshold": 3.0}, None).with_kept_threshold(str(tmp_path / "both"))
   assert given.settings.threshold() == {"null_score_diff_threshold": 3.0, "null_score_diff_threshold_is": "given"}
+  # It is that of the weights, wherever they are; other weights in the same place have another.
+  shutil.move(twin, tmp_path / "moved")
+  ensemble = open_ensemble((str(version_2), str(tmp_path / "moved")), {}, None)
+  assert ensemble.with_kept_threshold(str(tmp_path / "both")).settings.null_score_diff_threshold_is.startswith("tuned")
+  write_json(tmp_path / "both" / "ensemble.json", {**kept, "ensemble": ["another", "other"]})
+  assert ensemble.with_kept_threshold(str(tmp_path / "both")) is ensemble
+  write_json(tmp_path / "both" / "ensemble.json", {**kept, "null_score_diff_threshold": "high"})
+  with pytest.raises(UserError, match="ensemble.json: 'null_score_diff_threshold' is \"high\""):
+    ensemble.with_kept_threshold(str(tmp_path / "both"))
 
 
 def test_runs_that_do_not_fit_together(folder, version_1, tmp_path):

@@ -6,18 +6,12 @@ can be sure, and what is said is never more than that.
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 # What is called beyond chance.
 LEVEL = 0.05
-
-
-def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
-  """Mean and sample standard deviation; no deviation of a single value."""
-  return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
@@ -131,11 +125,3 @@ def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, f
     tests.append(paired_p(ours[better], ours[worse]))
   found = tuple(Pair(*pair, p) for pair, p in zip(pairs, holm(tests), strict=True))
   return Order(found, min((len(ours[row]) for row in rows), default=0))
-
-
-def show(values: Sequence[float], decimals: int = 1) -> str:
-  """Mean ± standard deviation, with so many decimals."""
-  if not values or any(not math.isfinite(value) for value in values):
-    return "-" if not values else "diverged"
-  mean, deviation = mean_and_deviation(values)
-  return f"{mean:.{decimals}f}" if deviation is None else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"

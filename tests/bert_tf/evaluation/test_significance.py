@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.runner.statistics import compare_order, holm, mean_and_deviation, paired_p, show
+from bert_tf.evaluation.significance import compare_order, holm, paired_p
 
 # The paper's order: A, B, C.
 PAPER = {"A": 84.0, "B": 83.0, "C": 80.0}
@@ -10,12 +10,6 @@ PAPER = {"A": 84.0, "B": 83.0, "C": 80.0}
 
 def seeds(*values: float) -> dict[int, float]:
   return dict(enumerate(values, 1))
-
-
-def test_mean_and_deviation():
-  assert mean_and_deviation([1.0, 2.0, 3.0]) == (2.0, 1.0)
-  assert mean_and_deviation([5.0]) == (5.0, None)
-  assert show([1.0, 2.0, 3.0]) == "2.0 ± 1.0" and show([]) == "-" and show([float("nan")]) == "diverged"
 
 
 def test_a_paired_test_sees_what_is_the_same_for_every_seed():

@@ -12,7 +12,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, get_experiment, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from bert_tf.tasks.selection import RunResult, best_run, table, write_hparams, write_json
+from bert_tf.tasks.many_runs import RunResult, best_run, summary, write_hparams, write_json
 
 # The ranges of the paper's appendix A.3.
 LEARNING_RATES = (5e-5, 3e-5, 2e-5)
@@ -22,24 +22,24 @@ SEEDS = (1, 2, 3)
 
 
 def _run(number: int = 0, accuracy: float = 0.5, degenerate: bool = False, **changes) -> RunResult:
-  values = {"directory": f"run_{number}", "learning_rate": 5e-5, "train_batch_size": 32, "num_train_epochs": 3.0,
-            "seed": number, "metrics": {"loss": 0.25, "accuracy": accuracy}, "degenerate": degenerate, "seconds": 60.0}
-  return RunResult(**(values | changes))
+  values = {"learning_rate": 5e-5, "train_batch_size": 32, "num_train_epochs": 3.0, "seed": number}
+  return RunResult(f"run_{number}", {**values, **changes}, {"loss": 0.25, "accuracy": accuracy}, degenerate, 60.0)
 
 
-def _paper(directory: str) -> list[RunResult]:
+def _paper() -> list[RunResult]:
   """All combinations; the best is learning rate 3e-5, batch 16, 4 epochs, seed 2."""
   results = []
   for rate, batch, epochs, seed in itertools.product(LEARNING_RATES, BATCH_SIZES, EPOCHS, SEEDS):
     accuracy = 0.8 + 0.01 * (rate == 3e-5) + 0.01 * (batch == 16) + 0.01 * epochs + 0.001 * (seed == 2)
-    results.append(RunResult(f"{directory}/lr{rate}_b{batch}_e{epochs}_s{seed}", rate, batch, epochs, seed,
+    hyperparameters = dict(learning_rate=rate, train_batch_size=batch, num_train_epochs=epochs, seed=seed)
+    results.append(RunResult(f"lr{rate}_b{batch}_e{epochs}_s{seed}", hyperparameters,
                              {"loss": 1 - accuracy, "accuracy": accuracy}, False, 10.0 + seed))
   return results
 
 
 def test_best_of_the_papers_ranges():
-  best = best_run(_paper("out"), "accuracy")
-  assert (best.learning_rate, best.train_batch_size, best.num_train_epochs, best.seed) == (3e-5, 16, 4, 2)
+  best = best_run(_paper(), "accuracy")
+  assert tuple(best.hyperparameters.values()) == (3e-5, 16, 4, 2)
 
 
 @pytest.mark.parametrize("runs, best", [
@@ -56,7 +56,7 @@ def test_ties_degenerate_runs_and_what_is_no_number(runs, best):
 def test_table_computed_by_hand():
   runs = [_run(1, 0.70), _run(2, 0.73), _run(3, 0.76, degenerate=True),
           _run(4, 0.75, learning_rate=2e-5, train_batch_size=16, num_train_epochs=2.5)]
-  assert table(runs, "accuracy").splitlines() == [
+  assert summary(runs, "accuracy").splitlines() == [
     "   learning_rate  batch  epochs  runs         accuracy             loss  best accuracy  degenerate",
     "           5e-05     32       3     3  0.7300 ± 0.0300  0.2500 ± 0.0000         0.7300           1",
     "*          2e-05     16     2.5     1           0.7500           0.2500         0.7500           -",
@@ -64,9 +64,9 @@ def test_table_computed_by_hand():
 
 
 def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
-  runs = [_run(number, 0.7 + 0.01 * number, directory=str(tmp_path / f"run_{number}"), others={
-      "weight_decay": decay, "lr_schedule": "cosine"}) for number, decay in enumerate((0.01, 0.1, 0.1))]
-  assert [line.split()[:6] for line in table(runs, "accuracy").splitlines()[:3]] == [
+  runs = [_run(number, 0.7 + 0.01 * number, weight_decay=decay, lr_schedule="cosine")
+          for number, decay in enumerate((0.01, 0.1, 0.1))]
+  assert [line.split()[:6] for line in summary(runs, "accuracy").splitlines()[:3]] == [
       ["learning_rate", "batch", "epochs", "weight_decay", "lr_schedule", "runs"],
       ["5e-05", "32", "3", "0.01", "cosine", "1"], ["*", "5e-05", "32", "3", "0.1", "cosine"]]
   write_json(str(tmp_path), runs, runs[2], "accuracy")
@@ -80,18 +80,18 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
 
 
 def test_table_of_degenerate_runs_only():
-  assert table([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
+  assert summary([_run(1, 0.6, degenerate=True)], "accuracy").endswith("but it predicts the same for every example")
 
 
 def test_table_has_a_line_for_each_setting():
-  lines = table(_paper("out"), "accuracy").splitlines()
+  lines = summary(_paper(), "accuracy").splitlines()
   assert len(lines) == 1 + 18 + 1 and len({len(line) for line in lines[:-1]}) == 1
   (marked,) = [line for line in lines[1:-1] if line.startswith("*")]
   assert marked.split() == "* 3e-05 16 4 3 0.8603 ± 0.0006 0.1397 ± 0.0006 0.8610 -".split()
 
 
 def test_json(tmp_path):
-  runs = _paper("out")
+  runs = _paper()
   runs[0] = dataclasses.replace(runs[0], metrics={"loss": float("nan"), "accuracy": 0.5}, degenerate=True)
   write_json(str(tmp_path), runs, best_run(runs, "accuracy"), "accuracy")
 
@@ -100,8 +100,10 @@ def test_json(tmp_path):
 
   read = json.loads((tmp_path / "selection.json").read_text(), parse_constant=refuse)
   assert read["main_metric"] == "accuracy" and len(read["runs"]) == 54 and len(read["settings"]) == 18
-  assert RunResult(**read["best"]) == best_run(runs, "accuracy")
-  assert [RunResult(**run) for run in read["runs"][1:]] == runs[1:]
+  assert read["best"] == best_run(runs, "accuracy").to_dict()
+  assert read["runs"][1] == {"directory": "lr5e-05_b16_e2.0_s2", "learning_rate": 5e-5, "train_batch_size": 16,
+                             "num_train_epochs": 2.0, "seed": 2, "metrics": dict(runs[1].metrics), "degenerate": False,
+                             "seconds": 12.0, "others": {}}
   first, last = read["settings"][0], read["settings"][-1]
   assert read["runs"][0]["metrics"]["loss"] is None and first["metrics"]["loss"]["mean"] is None
   assert first["num_degenerate"] == 1 and first["seeds"] == [1, 2, 3]
@@ -126,10 +128,9 @@ def _plugin(directory) -> tuple:
 
 
 def test_tensorboard_shows_the_runs(tmp_path):
-  runs = _paper(str(tmp_path / "out"))[:9]
-  runs[3] = dataclasses.replace(runs[3], directory="/elsewhere/run_3/")
+  runs = _paper()[:9]
   # What a run itself reports is not touched.
-  own = tmp_path / "out" / os.path.basename(runs[0].directory) / "eval"
+  own = tmp_path / "out" / runs[0].directory / "eval"
   with tf.summary.create_file_writer(str(own)).as_default(step=7):
     tf.summary.scalar("accuracy", 0.1)
   for _ in range(2):
@@ -145,17 +146,10 @@ def test_tensorboard_shows_the_runs(tmp_path):
   shown = {group.sessions[0].name: group for group in groups}
   assert len(groups) == len(shown) == len(runs)
   for run in runs:
-    group = shown[os.path.basename(run.directory.rstrip("/"))]
+    group = shown[run.directory]
     (session,) = group.sessions
-    assert {name: value.number_value for name, value in group.hparams.items()} == {
-      "learning_rate": run.learning_rate, "train_batch_size": run.train_batch_size,
-      "num_train_epochs": run.num_train_epochs, "seed": run.seed}
+    assert {name: value.number_value for name, value in group.hparams.items()} == run.hyperparameters
     assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
       {f"selection/{name}": value for name, value in run.metrics.items()})
     assert session.status == api_pb2.STATUS_SUCCESS
     assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
-
-
-def test_runs_that_share_a_directory_are_refused(tmp_path):
-  with pytest.raises(ValueError, match="different directories"):
-    write_hparams(str(tmp_path), [_run(1, directory="a/run"), _run(2, directory="b/run")], "accuracy")

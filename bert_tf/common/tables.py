@@ -1,0 +1,30 @@
+"""Tables for people, and the means in them."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
+  """Mean and sample standard deviation; no deviation of a single value."""
+  return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def show_mean(values: Sequence[float], decimals: int = 4) -> str:
+  """Mean ± sample standard deviation; "-" of no values, "diverged" where one is not finite."""
+  if not values or not all(map(math.isfinite, values)):
+    return "diverged" if values else "-"
+  mean, deviation = mean_and_deviation(values)
+  return f"{mean:.{decimals}f}" if deviation is None else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
+
+
+def pad(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.rjust) -> list[list[str]]:
+  """The cells of a table, all of a column as wide as the widest."""
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  return [[align(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+  """A table for the console, one line per row, its columns aligned on the right."""
+  return "\n".join("  ".join(row).rstrip() for row in pad(rows))

@@ -1,0 +1,363 @@
+"""Many runs in one output directory: combinations of hyperparameters, folds of a cross-validation.
+
+The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, batch sizes and numbers of epochs, and
+with several random restarts where the data is small, and takes what is best on the dev set.
+
+Input: a name for each run, and what it is made from. Output: a directory for each with its result
+(`bert_tf/common/run_results.py`), which is believed only where it is made from the same. Of a selection also
+`selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
+"""
+
+import contextlib
+import dataclasses
+import gc
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import keras
+
+from bert_tf.common import charts, files, json_files, run_results
+from bert_tf.common.errors import UserError
+from bert_tf.common.run_results import SELECTION_FILE, Result
+from bert_tf.common.tables import mean_and_deviation, show_mean, table
+from bert_tf.tasks.evaluation import RunOutcome
+from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
+from bert_tf.tasks.task import FineTuningTask
+from bert_tf.training import checkpoints, run_directory
+from bert_tf.training.devices import Devices
+from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+
+# Options that change no result: where files are (their contents count), what is written and shown, how it is computed.
+_IRRELEVANT = frozenset((
+    "output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "do_lower_case", "data_dir", "train_file",
+    "dev_file", "test_file", "predict_file", "eval_files", "do_train", "do_eval", "do_predict", "fold",
+    "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
+    "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "use_tpu", "tpu_name", "tpu_zone",
+    "gcp_project", "num_tpu_cores", "recompute", "gradient_accumulation_steps", "predict_batch_size",
+    "pad_to_max_length", "eval_batch_size"))
+# What a written result of an earlier version is called.
+_EARLIER_RESULT_FILE = "result.json"
+
+# Of the event files written here, so that a report that is written again replaces the older one.
+_EVENTS_SUFFIX = ".selection"
+# Keeps the results of whole runs out of the charts that runs draw while they train.
+_TAG = "selection/"
+_HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
+
+
+def sources_of(options: TrainingOptions, checkpoint: LoadedCheckpoint, data_files: Mapping[str, str]
+               ) -> dict[str, object]:
+  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data.
+
+  Args:
+    options: of the run.
+    checkpoint: what is trained from.
+    data_files: split → path, of what is trained and evaluated on.
+  """
+  tokenizer = checkpoint.tokenizer
+  inputs = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
+            "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
+            "--vocab_file": run_results.digest(tokenizer.vocabulary.fingerprint),
+            "--do_lower_case": tokenizer.do_lower_case}
+  return {**relevant_options(options), **inputs, **sources_of_data(data_files)}
+
+
+def sources_of_data(data_files: Mapping[str, str]) -> dict[str, object]:
+  """The digests of the files of splits, as they stand among the sources."""
+  return {f"{name} data": run_results.file_digest(path) for name, path in data_files.items()}
+
+
+def relevant_options(options: TrainingOptions) -> dict[str, object]:
+  """Name → value of the options that a result depends on, without those that name files."""
+  # What is predicted is what is evaluated where there is no separate development set.
+  others = {"max_predict_examples"} if isinstance(options, DevelopmentSetOptions) else set()
+  return {name: value for name, value in options.values().items() if name not in _IRRELEVANT | others}
+
+
+def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
+              measure: Callable[[str], tuple[Mapping[str, float], bool] | None], is_chief: bool,
+              log: Callable[[str], None], is_enough: Callable[[Result], bool] = lambda result: True
+              ) -> dict[str, Result]:
+  """Carries out what is not complete, one run after the other; nothing is begun where an earlier result contradicts.
+
+  Args:
+    directory: holds a directory for each run.
+    runs: name, also of its directory → what the run is made from, see `sources_of`.
+    measure: name → metrics, and whether the run is degenerate; None where it was interrupted and has said so.
+    is_chief: whether this process writes.
+    log: shows a line.
+    is_enough: whether a complete result has all that is asked for; else the run is carried out again.
+
+  Returns:
+    name → result, of those that are complete.
+
+  Raises:
+    UserError: a directory holds a run that was made from something else, or a damaged result.
+  """
+  found = {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
+  results = {}
+  for number, (name, sources) in enumerate(runs.items(), 1):
+    log(f"\nrun {number} of {len(runs)}: {name}")
+    result, own = found[name], os.path.join(directory, name)
+    if result is not None and result.is_complete and is_enough(result):
+      log("finished already")
+      results[name] = result
+      continue
+    files.make_output_directory(own, "output_dir")
+    if is_chief and result is None:
+      run_results.write_result(own, Result(sources))
+    started = time.monotonic()
+    measured = measure(name)
+    keras.backend.clear_session()
+    gc.collect()
+    if measured is None:
+      break
+    metrics, is_degenerate = measured
+    results[name] = Result(sources, metrics, time.monotonic() - started, is_degenerate)
+    if is_chief:
+      run_results.write_result(own, results[name])
+  return results
+
+
+def _read_result(directory: str, sources: Mapping[str, object], log: Callable[[str], None]) -> Result | None:
+  """What is known of a run; None where nothing is, of runs of earlier versions neither."""
+  result = run_results.read_result(directory)
+  if result is not None:
+    changes = run_results.differences(result.sources, sources)
+  else:
+    changes = run_directory.changed_flags(directory, sources) if latest_checkpoint(directory) else []
+  if changes:
+    raise UserError(f"--output_dir: the run in {directory} is made from something else ({'; '.join(changes)}): choose "
+                    "another directory, or what it was made from")
+  if result is None and files.exists(os.path.join(directory, _EARLIER_RESULT_FILE)):
+    log(f"{os.path.join(directory, _EARLIER_RESULT_FILE)} is of an earlier version, which did not keep what it was "
+        "made from: it is not read, the weights are evaluated again")
+  elif result is None and latest_checkpoint(directory):
+    log(f"the run in {directory} has not kept what it was made from: its weights are used as they are")
+  return result
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+  """One finished run of a selection.
+
+  Attributes:
+    directory: its output directory, relative to that of the selection.
+    hyperparameters: by the names of their options, those that are always there first.
+    metrics: on the dev set, e.g. {"accuracy": …, "loss": …}.
+    degenerate: whether it predicts the same for every example.
+    seconds: how long it took.
+  """
+
+  directory: str
+  hyperparameters: Mapping[str, object]
+  metrics: Mapping[str, float]
+  degenerate: bool
+  seconds: float
+
+  @property
+  def others(self) -> dict[str, object]:
+    """The hyperparameters that are not always there."""
+    return {name: value for name, value in self.hyperparameters.items() if name not in _HYPERPARAMETERS}
+
+  def to_dict(self) -> dict:
+    """As `selection.json` keeps it. What is not a number is null."""
+    return {"directory": self.directory, **{name: self.hyperparameters[name] for name in _HYPERPARAMETERS},
+            "metrics": {name: _finite(value) for name, value in self.metrics.items()}, "degenerate": self.degenerate,
+            "seconds": self.seconds, "others": self.others}
+
+
+def check(task: FineTuningTask) -> None:
+  """Refuses what can't be chosen among.
+
+  Raises:
+    UserError: nothing is trained, or there is no development set.
+  """
+  names = " and ".join(f"--{name}" for name in task.options.sweep)
+  if not task.options.do_train:
+    raise UserError(f"several values of {names} are for --do_train: to evaluate or predict there is one model")
+  if not task.can_evaluate:
+    raise UserError(f"to choose among several values of {names} a development set with labels is needed, e.g. "
+                    "--dev_file")
+
+
+def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuningTask], devices: Devices,
+           log: Callable[[str], None], run_once: Callable[..., RunOutcome]) -> RunOutcome | None:
+  """Runs all combinations one after the other, then evaluates and predicts with the best.
+
+  A combination that is finished already is not repeated.
+
+  Args:
+    make_task: options → the task, its checkpoint opened again.
+    task: under the options that were given, lists included.
+    tasks: one for each combination.
+    devices, log, run_once: see `bert_tf/tasks/run.py`.
+
+  Returns:
+    what the best run came to; None where it was not asked to evaluate or predict.
+
+  Raises:
+    UserError: see `carry_out`; or `best/` holds something else than what a selection has copied there.
+  """
+  options = task.options
+  combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
+  if devices.is_chief:
+    _check_own(options.output_dir, [one.options.output_dir for one in tasks])
+
+  def measure(name: str) -> tuple[Mapping[str, float], bool]:
+    one = _measured(combinations[name])
+    with run_directory.lock(one.options.output_dir) if devices.is_chief else contextlib.nullcontext():
+      evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
+      return dict(evaluation.metrics), evaluation.degenerate is not None
+
+  sources = sources_of(options, task.checkpoint, task.data_files())
+  found = carry_out(options.output_dir, {name: {**sources, **relevant_options(one.options)}
+                                         for name, one in combinations.items()}, measure, devices.is_chief, log)
+  results = [RunResult(name, _hyperparameters(combinations[name].options, tuple(options.sweep)), one.metrics,
+                       one.degenerate, one.seconds) for name, one in found.items()]
+  best = best_run(results, task.main_metric)
+  log(f"\n{summary(results, task.main_metric)}")
+  if devices.is_chief:
+    write_json(options.output_dir, results, best, task.main_metric)
+    write_hparams(options.output_dir, results, task.main_metric)
+    checkpoints.copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
+  if options.do_eval or options.do_predict:
+    chosen = combinations[best.directory].options
+    return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
+  return None
+
+
+def _check_own(directory: str, directories: Sequence[str]) -> None:
+  """Refuses a directory with weights that are not of a selection."""
+  if latest_checkpoint(directory) is not None:
+    raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
+  checkpoints.check_copied(directory, directories)
+
+
+def _measured(task: FineTuningTask) -> FineTuningTask:
+  """The task as a run of the selection: evaluated at its end where there is a flag for it, and not asked to predict."""
+  changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in task.options.values()}
+  return task.with_options(task.options.replace(**changes))
+
+
+def _hyperparameters(options: TrainingOptions, swept: Sequence[str]) -> dict[str, object]:
+  """Those that are always there, and those that have several values; lists as text."""
+  values = {name: getattr(options, name) for name in (*_HYPERPARAMETERS, *swept)}
+  return {name: ",".join(map(str, value)) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
+  """The run with the highest `main_metric`, of several the first.
+
+  A degenerate run is taken only if there is no other, and a metric that is not a number is the lowest.
+  """
+  def rank(run: RunResult) -> tuple[bool, float]:
+    value = run.metrics[main_metric]
+    return not run.degenerate, -math.inf if math.isnan(value) else value
+
+  return max(results, key=rank)
+
+
+def summary(results: Sequence[RunResult], main_metric: str) -> str:
+  """One line a setting: its runs, mean ± standard deviation of each metric over the seeds, and its best run.
+
+  The means are over all the runs of a setting, degenerate ones included. The setting of the best run is marked.
+  """
+  best = best_run(results, main_metric)
+  metrics = _metric_names(results, main_metric)
+  rows = [["", "learning_rate", "batch", "epochs", *best.others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
+  for runs in _settings(results):
+    shown = {**runs[0].hyperparameters}
+    del shown["seed"]
+    rows.append(["*" if any(run is best for run in runs) else "",
+                 *(f"{value:g}" if isinstance(value, float) else str(value) for value in shown.values()),
+                 str(len(runs)), *(show_mean([run.metrics[metric] for run in runs]) for metric in metrics),
+                 f"{best_run(runs, main_metric).metrics[main_metric]:.4f}",
+                 str(sum(run.degenerate for run in runs) or "-")])
+  degenerate = ", but it predicts the same for every example" if best.degenerate else ""
+  return (f"{table(rows)}\n* best: {main_metric} {best.metrics[main_metric]:.4f} with seed "
+          f"{best.hyperparameters['seed']} in {best.directory}{degenerate}")
+
+
+def write_json(directory: str, results: Sequence[RunResult], best: RunResult, main_metric: str) -> None:
+  """`selection.json`: the best run, the settings with mean and standard deviation, every run.
+
+  What is not a number is null.
+  """
+  settings = []
+  for runs in _settings(results):
+    setting = {name: value for name, value in runs[0].hyperparameters.items() if name != "seed"}
+    statistics = {metric: mean_and_deviation([run.metrics[metric] for run in runs])
+                  for metric in _metric_names(results, main_metric)}
+    settings.append({
+        **setting, "seeds": [run.hyperparameters["seed"] for run in runs],
+        "num_degenerate": sum(run.degenerate for run in runs),
+        "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
+                    for metric, (mean, deviation) in statistics.items()},
+        "best": _finite(best_run(runs, main_metric).metrics[main_metric])})
+  json_files.write(os.path.join(directory, SELECTION_FILE), {
+      "main_metric": main_metric, "best": best.to_dict(), "settings": settings,
+      "runs": [run.to_dict() for run in results]})
+
+
+def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str) -> None:
+  """The runs for TensorBoard's HParams page: `tensorboard --logdir=directory`.
+
+  Writes the description of the experiment in `directory`, and a session with its metrics in the directory of each run.
+  What an earlier call wrote there is replaced.
+  """
+  import tensorflow as tf
+  from tensorboard.plugins.hparams import api as hp
+  from tensorboard.plugins.hparams import api_pb2, summary
+
+  metrics = [metric for metric in _metric_names(results, main_metric) if charts.tag(metric) is not None]
+  now = time.time()
+  domains = [hp.HParam(name, hp.Discrete(sorted({run.hyperparameters[name] for run in results})))
+             for name in results[0].hyperparameters]
+  with _events(directory):
+    tf.summary.experimental.write_raw_pb(
+        hp.hparams_config_pb(domains, [hp.Metric(_TAG + metric, display_name=metric) for metric in metrics]
+                             ).SerializeToString())
+  for run in results:
+    with _events(os.path.join(directory, run.directory)):
+      start = hp.hparams_pb(dict(run.hyperparameters), trial_id=run.directory, start_time_secs=now - run.seconds)
+      end = summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=now)
+      for message in (start, end):
+        tf.summary.experimental.write_raw_pb(message.SerializeToString())
+      for metric in metrics:
+        tf.summary.scalar(_TAG + metric, run.metrics[metric], description="Of the best weights, as on page HParams.")
+
+
+@contextlib.contextmanager
+def _events(directory: str) -> Iterator[None]:
+  """Summaries of the block go to the one event file of this module in `directory`, in place of an older one."""
+  import tensorflow as tf
+
+  pattern = os.path.join(files.escape_pattern(directory), f"events.out.tfevents.*{_EVENTS_SUFFIX}")
+  for path in files.glob_files(pattern):
+    files.remove(path)
+  writer = tf.summary.create_file_writer(directory, filename_suffix=_EVENTS_SUFFIX)
+  with writer.as_default(step=0):
+    yield
+  writer.close()
+
+
+def _settings(results: Sequence[RunResult]) -> list[list[RunResult]]:
+  """The runs that differ only in their seeds, in the order of the first of them."""
+  groups: dict[tuple, list[RunResult]] = {}
+  for run in results:
+    setting = {name: value for name, value in run.hyperparameters.items() if name != "seed"}
+    groups.setdefault(tuple(setting.values()), []).append(run)
+  return list(groups.values())
+
+
+def _metric_names(results: Sequence[RunResult], main_metric: str) -> list[str]:
+  """The metrics of the runs, the main one first."""
+  return [main_metric, *(name for name in results[0].metrics if name != main_metric)]
+
+
+def _finite(value: float | None) -> float | None:
+  return None if value is None or not math.isfinite(value) else value
