@@ -163,7 +163,12 @@ def _measure(task: Task, chosen: Sequence[str], devices: Devices, log: Callable[
   metrics = run.evaluation()
   return RunResult(options.output_dir, options.learning_rate, options.train_batch_size, options.num_train_epochs,
                    options.seed, metrics, run.task.is_degenerate(), time.monotonic() - started,
-                   {name: getattr(options, name) for name in chosen if name not in _HYPERPARAMETERS})
+                   {name: _plain(getattr(options, name)) for name in chosen if name not in _HYPERPARAMETERS})
+
+
+def _plain(value: object) -> object:
+  """A value for JSON and TensorBoard: of a list its text."""
+  return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def best_run(results: Sequence[RunResult], main_metric: str) -> RunResult:
