@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from bert_tf.common import files, json_files
 
 EVAL_RESULTS = "eval_results.json"
+# Of a selection.
+SELECTION_FILE = "selection.json"
 
 
 def write_eval_results(directory: str, step: int, metrics: Mapping[str, float]) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from bert_tf.common import charts, files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.tasks.eval_results import SELECTION_FILE
 from bert_tf.tasks.task import Task
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
@@ -222,7 +223,7 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
         "best": _finite(best_run(setting.runs, main_metric).metrics[main_metric])})
-  json_files.write(os.path.join(directory, "selection.json"), {
+  json_files.write(os.path.join(directory, SELECTION_FILE), {
       "main_metric": main_metric, "best": _as_dict(best), "settings": settings,
       "runs": [_as_dict(run) for run in results]})
 

@@ -130,8 +130,8 @@ class ActivationCache:
     log(f"{name}: activations of {windows.num_words:,} words, "
         f"{windows.num_words * _bytes_per_word(made_from) / 2**20:,.0f} MiB"
         f"{f'; {done:,} of {len(windows):,} windows are done' if done else ''}")
-    with files.user_error(f"activations can't be kept in {path}"), open(
-        path, "r+b" if done else "xb") as file, Progress(f"{name} activations", len(windows), "window", done) as progress:
+    with (files.user_error(f"activations can't be kept in {path}"), open(path, "r+b" if done else "xb") as file,
+          Progress(f"{name} activations", len(windows), "window", done) as progress):
       file.truncate(size)
       file.seek(size)
       while done < len(windows):

@@ -23,7 +23,7 @@ from bert_tf.tasks.task import Stage
 from bert_tf.tasks.token_classification.activations import ActivationCache, LayersOf, words_of
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
 from bert_tf.tasks.token_classification.feature_inference import TaggerShape, check_tagger
-from bert_tf.tasks.token_classification.options import ALL, TokenClassificationOptions
+from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
 from bert_tf.tasks.token_classification.results import Tagged, tag_split
 from bert_tf.tasks.token_classification.task import TokenClassificationTask
 from bert_tf.training import run_directory
@@ -35,14 +35,6 @@ from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TA
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 from modeling.feature_tagger import BertForFeatureTagging, encoder_states
-
-# Name, layers, way of combining them, and F1 on the development set of CoNLL-2003 in table 7 of the paper.
-TABLE_7 = (
-    ("embeddings", ("0",), "concat", 91.0), ("second to last", ("-2",), "concat", 95.6),
-    ("last", ("-1",), "concat", 94.9),
-    ("weighted sum of the last four", ("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
-    ("concatenation of the last four", ("-4", "-3", "-2", "-1"), "concat", 96.1),
-    ("weighted sum of all layers", ("1:",), "weighted_sum", 95.5))
 
 
 def run(options: TokenClassificationOptions) -> int:
@@ -56,8 +48,8 @@ def with_rows_of_table_7(options: TokenClassificationOptions) -> TokenClassifica
   if options.layers != (ALL,) or not options.do_train:
     return options
   config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
-  rows = [(layers, combine) for _, layers, combine, _ in TABLE_7
-          if config is None or not layers[0].startswith("-") or int(layers[0]) >= -config.num_hidden_layers]
+  rows = [(row.layers, row.combine) for row in TABLE_7.values()
+          if config is None or not row.layers[0].startswith("-") or int(row.layers[0]) >= -config.num_hidden_layers]
   layers, combine = zip(*rows, strict=True)
   return options.replace(sweep={**options.sweep, "layers": layers, "combine": combine})
 
@@ -104,6 +96,9 @@ class FeatureTaggerTask(TokenClassificationTask):
     self.head_mismatch = None
     if options.do_train and not self.is_own_checkpoint and self._start_has_tagger():
       self.head_mismatch = "a tagger on fixed activations is trained from random weights"
+    if "layers" in options.sweep:
+      self.notes += ["rows of table 7 of the paper, with its F1 (12 layers, CoNLL-2003):", *(
+          f"  {','.join(row.layers):12} {row.combine:13} {row.paper_f1:.1f}  {name}" for name, row in TABLE_7.items())]
     self._set_shape()
 
   def with_options(self, options: TokenClassificationOptions) -> "FeatureTaggerTask":

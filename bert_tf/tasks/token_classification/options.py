@@ -1,7 +1,7 @@
 """The options of `run_ner.py`."""
 
 import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
@@ -14,6 +14,23 @@ CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
 COMBINATIONS = ("concat", "sum", "weighted_sum")
 # --layers: the rows of table 7.
 ALL = "all"
+
+
+class TableRow(NamedTuple):
+  """A row of table 7 of the paper: values of --layers and --combine, and F1 on the development set of CoNLL-2003."""
+
+  layers: tuple[str, ...]
+  combine: str
+  paper_f1: float
+
+
+TABLE_7 = {
+    "embeddings": TableRow(("0",), "concat", 91.0),
+    "second to last": TableRow(("-2",), "concat", 95.6),
+    "last": TableRow(("-1",), "concat", 94.9),
+    "weighted sum of the last four": TableRow(("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
+    "concatenation of the last four": TableRow(("-4", "-3", "-2", "-1"), "concat", 96.1),
+    "weighted sum of all layers": TableRow(("1:",), "weighted_sum", 95.5)}
 # Defaults with --feature_based, of flags that are not given: Adam as in its paper.
 _FEATURE_DEFAULTS = {
     "learning_rate": 1e-3, "num_train_epochs": 15.0, "max_grad_norm": 5.0, "weight_decay": 0.0,
@@ -60,8 +77,8 @@ class FeatureOptions(Options):
       ("-4", "-3", "-2", "-1"), "Whose activations: numbers of layers from 1, -1 is the last one, 0 the embeddings. "
       "all: the six rows of table 7 of the paper, one after the other; the best on the development set predicts.")
   combine: str = option("concat", "How several layers become one vector.", choices=COMBINATIONS)
-  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1)
-  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1)
+  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1, maximum=10_000)
+  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1, maximum=100)
   activation_precision: str = option("float16", "Of the activations that are kept.", choices=("float16", "float32"))
 
 
