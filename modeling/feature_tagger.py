@@ -55,13 +55,9 @@ class FeatureTagger(keras.layers.Layer):
                                      use_cudnn=use_cudnn) for number in range(depth)]
     self.logits = keras.layers.Dense(classes, dtype="float32", kernel_initializer=keras.initializers.GlorotUniform(
         derived_seed(seed, f"{FEATURE_TAGGER}/output_weights")))
-
-  def build(self, input_shape=None):
-    width = self._input_size
-    for lstm in self.lstms:
-      lstm.build((None, None, width))
-      width = 2 * lstm.forward_layer.units
-    self.logits.build((None, None, width))
+    for layer, width in zip([*self.lstms, self.logits], [self._input_size, *depth * [2 * units]], strict=True):
+      layer.build((None, None, width))
+    self.built = True
 
   def call(self, states, mask, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of every word.
@@ -107,24 +103,17 @@ class BertForFeatureTagging(keras.Model):
     self.config, self.layer_numbers = config, tuple(layers)
     self.encoder = BertEncoder(config, seed=seed, name="encoder", dtype=self.dtype_policy)
     self.tagger = FeatureTagger(config, classes, len(layers), combine, seed=seed, **kwargs)
-    self.build_weights()
+    self.encoder.build_weights()
+    self.encoder.trainable = False
+    self.built = True
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
     """The tagger by the name it has in our checkpoints."""
     return {FEATURE_TAGGER: self.tagger}
 
-  def build(self, input_shape=None):
-    self.encoder.build_weights()
-    self.encoder.trainable = False
-    self.tagger.build()
-    self.tagger.built = True
-
   def build_weights(self) -> None:
-    """Creates all variables, without data; does nothing where they exist."""
-    if not self.built:
-      self.build()
-      self.built = True
+    """Nothing, as the constructor has made them."""
 
   def states(self, features: Mapping[str, object]):
     """What the tagger reads of the encoder; see `encoder_states`."""
