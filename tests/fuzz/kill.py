@@ -3,11 +3,11 @@ r"""Kills a job at random moments, starts it again, and compares the final resul
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
 
-Jobs: pretraining, finetuning, features, data, convert, export, extract, vocab. Everything is tiny and made in a temporary
-directory. A round kills a command up to three times (SIGKILL, at moments drawn from the seed and the length of the
-unbroken run), then lets it end. A round fails where the command ends with another status than 0 or with a traceback,
-where the result differs, or where something is left that the unbroken run does not leave. The first failing round
-ends the job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
+Jobs: pretraining, finetuning, features, data, convert, export, extract, vocab. Everything is tiny and made in a
+temporary directory. A round kills a command up to three times (SIGKILL, at moments drawn from the seed and the length
+of the unbroken run), then lets it end. A round fails where the command ends with another status than 0 or with a
+traceback, where the result differs, or where something is left that the unbroken run does not leave. The first
+failing round ends the job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse

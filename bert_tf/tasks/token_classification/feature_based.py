@@ -90,12 +90,12 @@ class FeatureTaggerTask(TokenClassificationTask):
     self._splits = {name: split for name in ("train", "dev", "test") if (split := getattr(self.data, name)) is not None}
     self._splits |= {f"eval_{name}": split for name, split in self.data.others.items()}
     rows = options.sweep.get("layers", (options.layers,)) if options.do_train else ()
-    self._all_layers = tuple(sorted({one for row in rows for one in layer_numbers(row, self._layer_count)}))
+    self._all_layers = tuple(sorted({one for row in rows for one in layer_numbers(row, self.config.num_hidden_layers)}))
     if self.data.train is not None:
       self.train_examples = Examples({}, _row_lengths(self.data.train))
-    self.head_mismatch = None
-    if options.do_train and not self.is_own_checkpoint and self._start_has_tagger():
-      self.head_mismatch = "a tagger on fixed activations is trained from random weights"
+    has_tagger = any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.tensors)
+    is_new = options.do_train and not self.is_own_checkpoint
+    self.head_mismatch = "a tagger is trained from random weights" if is_new and has_tagger else None
     if "layers" in options.sweep:
       self.notes += ["rows of table 7 of the paper, with its F1 (12 layers, CoNLL-2003):", *(
           f"  {','.join(row.layers):12} {row.combine:13} {row.paper_f1:.1f}  {name}" for name, row in TABLE_7.items())]
@@ -107,18 +107,12 @@ class FeatureTaggerTask(TokenClassificationTask):
     return other
 
   def _set_shape(self) -> None:
-    options = self.options
-    self.shape = TaggerShape.of_checkpoint(self.checkpoint) if not options.do_train else TaggerShape(
-        layer_numbers(options.layers, self._layer_count) if options.layers != (ALL,) else (0,), options.combine,
-        options.lstm_units, options.lstm_layers)
+    options, count = self.options, self.config.num_hidden_layers
+    # That of a selection is never made.
+    layers = (0,) if options.layers == (ALL,) else layer_numbers(options.layers, count)
+    self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers) if (
+        options.do_train) else TaggerShape.of_checkpoint(self.checkpoint)
     self.description = {**self.data.description, **self.shape.description}
-
-  @property
-  def _layer_count(self) -> int:
-    return self.config.num_hidden_layers
-
-  def _start_has_tagger(self) -> bool:
-    return any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.tensors)
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)

@@ -43,13 +43,17 @@ class TaggerShape:
     """That of a trained one.
 
     Raises:
-      UserError: there is none, or `task.json` contains out-of-range values or does not fit the weights.
+      UserError: there is none, or `task.json` contains out-of-range values.
     """
-    tensors = tagger_tensors(loaded)
-    layers, combine = _described(loaded)
-    units = tensors["output_weights"][0] // 2
+    tensors, task, where = tagger_tensors(loaded), loaded.task or {}, loaded.source.description
+    layers, combine, count = task.get(_LAYERS), task.get(_COMBINE), loaded.config.num_hidden_layers
+    if not isinstance(layers, list) or not layers or not all(type(one) is int and 0 <= one <= count for one in layers):
+      raise UserError(f"{where}: layers in task.json is {layers!r}, a list of numbers of layers, 0 to {count}, is "
+                      "expected")
+    if combine not in COMBINATIONS:
+      raise UserError(f"{where}: combine in task.json is {combine!r}, one of {', '.join(COMBINATIONS)} is expected")
     depth = len({name.partition("/")[0] for name in tensors if name.startswith("lstm_")})
-    return cls(layers, combine, units, depth)
+    return cls(tuple(layers), combine, tensors["output_weights"][0] // 2, depth)
 
   @property
   def description(self) -> dict:
@@ -124,7 +128,7 @@ class FeatureTaggerInference(TokenInference):
     check_tagger(model, loaded)
     self.load(loaded, model)
     vectors = tf.TensorSpec([None, len(shape.layers), loaded.config.hidden_size], tf.float32)
-    self._probabilities = tf.function(self._score_in_graph, input_signature=[
+    self._probabilities = tf.function(self._score_in_graph, autograph=False, input_signature=[
         vectors, tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)])
 
   def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -143,20 +147,3 @@ class FeatureTaggerInference(TokenInference):
     states = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0], [0, 0]])
     mask = tf.sequence_mask(words.row_lengths(), tf.shape(states)[1])
     return tf.boolean_mask(tf.nn.softmax(self.model({"states": states, "input_mask": mask})), mask)
-
-
-def _described(loaded: LoadedCheckpoint) -> tuple[tuple[int, ...], str]:
-  """Layers, and how they become one vector.
-
-  Raises:
-    UserError: `task.json` says what can't be.
-  """
-  layers, combine = (loaded.task or {}).get(_LAYERS), (loaded.task or {}).get(_COMBINE)
-  count = loaded.config.num_hidden_layers
-  if not isinstance(layers, list) or not layers or not all(type(one) is int and 0 <= one <= count for one in layers):
-    raise UserError(f"{loaded.source.description}: layers in task.json is {layers!r}, a list of numbers of layers, 0 "
-                    f"to {count}, is expected")
-  if combine not in COMBINATIONS:
-    raise UserError(f"{loaded.source.description}: combine in task.json is {combine!r}, one of "
-                    f"{', '.join(COMBINATIONS)} is expected")
-  return tuple(layers), combine
