@@ -28,7 +28,7 @@ _TAG = ("Signature: 8a477f597d28d172789f06886806bc55\n"
         "# Activations of run_ner.py --feature_based. They are computed again where they are missing.\n")
 # Of the files; raised when what is in them changes.
 _FORMAT = 1
-_RECORD_FIELDS = {"made_from": dict, "windows": int, "bytes": int, "sha256": str}
+_RECORD_FIELDS = {"made_from": dict, "windows": int, "sha256": str}
 # Windows between two records of how far the computation is.
 _WINDOWS_AT_ONCE = 256
 _READ_BYTES = 1 << 24
@@ -120,20 +120,18 @@ class ActivationCache:
                log: Callable[[str], None]) -> np.ndarray:
     """Resumes after the last window that is recorded; by writes, as a full disk is an error there and not a signal."""
     self._make_directory()
-    path, done, size, digest = self._path(name, "bin"), 0, 0, _digest_of(made_from)
-    record = self._record(name)
-    known = self._verified_digest(name, record, windows) if record.get("made_from") == made_from else None
-    if known is not None:
-      done, size, digest = record["windows"], record["bytes"], known
+    path, record, done = self._path(name, "bin"), self._record(name), 0
+    digest = self._verified_digest(name, record, windows) if record.get("made_from") == made_from else None
+    if digest is not None:
+      done = record["windows"]
     else:
+      digest = _digest_of(made_from)
       _remove_file(path)
-    log(f"{name}: activations of {windows.num_words:,} words, "
-        f"{windows.num_words * _bytes_per_word(made_from) / 2**20:,.0f} MiB"
+    log(f"{name}: activations of {windows.num_words:,} words, {_num_bytes(made_from, windows) / 2**20:,.0f} MiB"
         f"{f'; {done:,} of {len(windows):,} windows are done' if done else ''}")
     with (files.user_error(f"activations can't be kept in {path}"), open(path, "r+b" if done else "xb") as file,
           Progress(f"{name} activations", len(windows), "window", done) as progress):
-      file.truncate(size)
-      file.seek(size)
+      file.seek(file.truncate(_num_bytes(made_from, windows, done)))
       while done < len(windows):
         last = min(done + _WINDOWS_AT_ONCE, len(windows))
         values = compute(done, last).tobytes()
@@ -142,9 +140,9 @@ class ActivationCache:
         os.fsync(file.fileno())
         digest.update(values)
         progress.advance(last - done)
-        done, size = last, size + len(values)
+        done = last
         json_files.write(self._path(name, "json"), {
-            "made_from": made_from, "windows": done, "bytes": size, "sha256": digest.hexdigest()})
+            "made_from": made_from, "windows": done, "sha256": digest.hexdigest()})
     return self._map(name, made_from)
 
   def _map(self, name: str, made_from: dict) -> np.ndarray:
@@ -162,10 +160,10 @@ class ActivationCache:
 
   def _verified_digest(self, name: str, record: dict, windows: WordWindows):
     """The hash of what was made from what and of the recorded bytes, to be continued; None where they are others."""
-    made_from, done, left = record["made_from"], record["windows"], record["bytes"]
-    if not 0 < done <= len(windows) or left != _bytes_per_word(made_from) * len(words_of(windows, 0, done)):
+    made_from, done = record["made_from"], record["windows"]
+    if not 0 < done <= len(windows):
       return None
-    digest = _digest_of(made_from)
+    digest, left = _digest_of(made_from), _num_bytes(made_from, windows, done)
     try:
       with open(self._path(name, "bin"), "rb") as file:
         while left > 0 and (block := file.read(min(left, _READ_BYTES))):
@@ -214,8 +212,10 @@ def _digest_of(made_from: dict):
   return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode())
 
 
-def _bytes_per_word(made_from: dict) -> int:
-  return len(made_from["layers"]) * made_from["hidden_size"] * np.dtype(made_from["precision"]).itemsize
+def _num_bytes(made_from: dict, windows: WordWindows, done: int | None = None) -> int:
+  """Of the first `done` windows; None for all."""
+  words = len(words_of(windows, 0, len(windows) if done is None else done))
+  return words * len(made_from["layers"]) * made_from["hidden_size"] * np.dtype(made_from["precision"]).itemsize
 
 
 def _remove_file(path: str) -> None:
