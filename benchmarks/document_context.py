@@ -19,10 +19,10 @@ import sys
 
 import numpy as np
 
-from benchmarks.tables import mean_and_deviation
 from bert_tf.common import cli, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import LARGEST_INT64, Options, option
+from bert_tf.common.tables import show_mean
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.tokenization.basic import basic_tokenize
 
@@ -114,8 +114,8 @@ def main(options: DocumentContextOptions) -> None:
   base = np.array(found["sentence"])
   for context, scores in found.items():
     gain = np.array(scores) - base
-    gained = f"  gain {mean_and_deviation(gain)}" if context != "sentence" else ""
-    print(f"{context:10} f1 {mean_and_deviation(scores)}{gained}")
+    gained = f"  gain {show_mean(gain)}" if context != "sentence" else ""
+    print(f"{context:10} f1 {show_mean(scores)}{gained}")
 
 
 def _check(options: DocumentContextOptions) -> None:

@@ -19,9 +19,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from benchmarks.tables import print_table
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
+from bert_tf.common.tables import print_table
 
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

@@ -16,9 +16,9 @@ import statistics
 from benchmarks import resources
 from benchmarks.interleaved import find_program
 from benchmarks.pretraining_step import find_config, random_batch
-from benchmarks.tables import print_table
 from bert_tf.common import cli
 from bert_tf.common.options import Options, option
+from bert_tf.common.tables import print_table
 
 _PROGRAMS = ("kept", "recomputed")
 _WARM_UP_STEPS = 2

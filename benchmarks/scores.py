@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import pytorch_peers
-from benchmarks.tables import mean_and_deviation
 from bert_tf.common import cli
 from bert_tf.common.options import Options, declared_options, option
+from bert_tf.common.tables import show_mean
 from bert_tf.tasks.question_answering.settings import SquadSettings
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def main(options: ScoresOptions) -> None:
     scores = ", ".join(f"{name} {value:.4f}" for name, value in results[-1].items())
     print(f"seed {seed}: {scores}; {time.monotonic() - started:.0f} s", flush=True)
   for name in results[0]:
-    print(f"{name} of {len(results)} seeds: {mean_and_deviation([result[name] for result in results])}")
+    print(f"{name} of {len(results)} seeds: {show_mean([result[name] for result in results])}")
 
 
 def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, float]:

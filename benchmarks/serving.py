@@ -20,9 +20,9 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
-from benchmarks.tables import print_table
 from bert_tf.common import cli
 from bert_tf.common.options import option
+from bert_tf.common.tables import print_table
 
 _WARM_UP = 10
 _PROGRAMS = ("export", "python", "transformers")

@@ -12,22 +12,24 @@ from modeling.layers import at_last_token, derived_seed
 from modeling.saving import Configured, register
 
 
-def bidirectional_lstm(units: int, forward_seeds: tuple[int, int], backward_seeds: tuple[int, int],
-                       dtype: str | None = None, **kwargs) -> keras.layers.Bidirectional:
-  """One layer, Keras' own.
+def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
+  """One layer, Keras' own; every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
 
   Args:
     units: U, of each direction.
-    forward_seeds, backward_seeds: of the kernel's initial values (Glorot) and of the recurrent kernel's (orthogonal).
-    dtype: of all layers.
+    seed: of the run.
+    name: of the layer, unique in the model.
     kwargs: of both LSTMs.
   """
-  forward, backward = (keras.layers.LSTM(
-      units, return_sequences=True, go_backwards=go_backwards,
-      kernel_initializer=keras.initializers.GlorotUniform(kernel_seed),
-      recurrent_initializer=keras.initializers.Orthogonal(seed=recurrent_seed), dtype=dtype, **kwargs)
-      for go_backwards, (kernel_seed, recurrent_seed) in ((False, forward_seeds), (True, backward_seeds)))
-  return keras.layers.Bidirectional(forward, backward_layer=backward, dtype=dtype)
+  def direction(which: str, go_backwards: bool) -> keras.layers.LSTM:
+    return keras.layers.LSTM(
+        units, return_sequences=True, go_backwards=go_backwards,
+        kernel_initializer=keras.initializers.GlorotUniform(derived_seed(seed, f"{name}/{which}/kernel")),
+        recurrent_initializer=keras.initializers.Orthogonal(
+            seed=derived_seed(seed, f"{name}/{which}/recurrent_kernel")), **kwargs)
+
+  return keras.layers.Bidirectional(direction("forward", False), backward_layer=direction("backward", True),
+                                    dtype=kwargs.get("dtype"))
 
 
 @register
@@ -45,11 +47,8 @@ class BiLstm(Configured, keras.layers.Layer):
     super().__init__(**{"name": "bilstm", **kwargs, "dtype": "float32"})
     self.config = config
     self.seed = seed
-    forward, backward = ([derived_seed(seed, f"bilstm/{direction}/{name}") for name in ("kernel", "recurrent_kernel")]
-                         for direction in ("forward", "backward"))
     # XLA, which compiles the step on GPUs, can't compile cuDNN's.
-    self.lstm = bidirectional_lstm(
-        config.bilstm_units, tuple(forward), tuple(backward), dtype="float32", use_cudnn=False)
+    self.lstm = bidirectional_lstm(config.bilstm_units, seed, "bilstm", dtype="float32", use_cudnn=False)
 
   def build(self, input_shape=None):
     self.lstm.build((None, None, self.config.hidden_size))

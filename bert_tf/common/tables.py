@@ -28,3 +28,9 @@ def pad(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.rj
 def table(rows: Sequence[Sequence[str]]) -> str:
   """A table for the console, one line per row, its columns aligned on the right."""
   return "\n".join("  ".join(row).rstrip() for row in pad(rows))
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+  """Prints a table whose rows begin with a name, aligned on the left."""
+  names = pad([row[:1] for row in rows], str.ljust)
+  print(table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)]))

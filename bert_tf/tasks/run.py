@@ -308,7 +308,7 @@ class Run:
 
   def _restore(self) -> str | None:
     options = self.task.options
-    run_directory.check_same_lora(options.output_dir, options.values())
+    run_directory.check_same_variables(options.output_dir, options.values())
     variables = original_names(self.model) | lora_matrices(self.model)
     trained = {name: one.value for name, one in variables.items() if one.trainable}
     self._optimizer = AdamWeightDecay(

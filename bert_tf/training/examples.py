@@ -35,7 +35,8 @@ class Examples:
   `value_types`: nothing else is read to make batches.
 
   Attributes:
-    tokens: name → [T], one value a token: "input_ids" int32, "segment_ids" of any integer type.
+    tokens: name → [T, ...], what a token has: "input_ids" int32, "segment_ids" of any integer type, vectors of floats.
+      Integers come as int32, floats as they are.
     row_lengths: int64 [E], tokens of each example.
     values: name → [E] or [E, C], what an example has, e.g. "label_ids"; integers come as int32.
   """
@@ -165,7 +166,7 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
     lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
 
   Returns:
-    tokens int32 [B, S] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
+    tokens [B, S, ...] each, padded with 0; "input_mask" int32 [B, S]; values [B] or [B, C] each; "example_index" int32
     [B]; "is_real_example" int32 [B], 0 for the copies. Where an example has K sequences, [B, K, S] in place of [B, S].
   """
   rows = np.concatenate([chosen, np.full(batch_size - len(chosen), chosen[0])])
@@ -175,7 +176,7 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   positions = np.arange(length)
   mask = positions < row_lengths[..., None]  # [B, S] or [B, K, S]
   places = np.where(mask, starts[..., None] + positions, 0)
-  batch = {name: np.where(mask, values[places], 0).astype(np.int32) for name, values in examples.tokens.items()}
+  batch = {name: _padded(values, places, mask) for name, values in examples.tokens.items()}
   return {**batch, **values, "input_mask": mask.astype(np.int32), "example_index": rows.astype(np.int32),
           "is_real_example": (np.arange(batch_size) < len(chosen)).astype(np.int32)}
 
@@ -220,15 +221,26 @@ def _batch_type(values: np.ndarray) -> type:
   return np.int32 if np.issubdtype(values.dtype, np.integer) else np.float32
 
 
+def _token_type(values: np.ndarray) -> np.dtype:
+  return np.dtype(np.int32) if np.issubdtype(values.dtype, np.integer) else values.dtype
+
+
+def _padded(values: np.ndarray, places: np.ndarray, mask: np.ndarray) -> np.ndarray:
+  """What tokens have at `places`, 0 where there is no token."""
+  found = values[places].astype(_token_type(values), copy=False)
+  found[~mask] = 0
+  return found
+
+
 def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Examples, batch_size: int, start: int,
              stop: int, context: tf.distribute.InputContext) -> tf.data.Dataset:
   """Batches of steps start...stop-1, cut into those of this host's replicas."""
   size = batch_size // context.num_replicas_in_sync
   replicas = context.num_replicas_in_sync // context.num_input_pipelines
   first = context.input_pipeline_id * replicas * size
-  sequences = (*examples.tokens, "input_mask")
-  types = {**dict.fromkeys(sequences, np.int32), **examples.value_types, "example_index": np.int32,
-           "is_real_example": np.int32}
+  types = {**{name: _token_type(values) for name, values in examples.tokens.items()}, "input_mask": np.int32,
+           **examples.value_types, "example_index": np.int32, "is_real_example": np.int32}
+  of_token = {**{name: values.shape[1:] for name, values in examples.tokens.items()}, "input_mask": ()}
 
   def of_step(step):
     def arrays(number):
@@ -237,7 +249,8 @@ def _dataset(batch_of_step: Callable[[int], dict[str, np.ndarray]], examples: Ex
               for name in types]
 
     tensors = tf.numpy_function(arrays, [step], [tf.as_dtype(dtype) for dtype in types.values()], stateful=False)
-    shapes = {**dict.fromkeys(sequences, (*examples.sequence_axes, None)), **examples.value_shapes}
+    shapes = {**{name: (*examples.sequence_axes, None, *shape) for name, shape in of_token.items()},
+              **examples.value_shapes}
     return {name: tf.ensure_shape(tensor, [replicas, size, *shapes.get(name, ())])
             for name, tensor in zip(types, tensors, strict=True)}
 

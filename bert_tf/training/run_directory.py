@@ -77,23 +77,32 @@ def check_same_model(directory: str, config: BertConfig) -> None:
                     "choose another directory, or the configuration that is there")
 
 
-def check_same_lora(directory: str, flags: Mapping[str, object]) -> None:
-  """Refuses to resume a run with another LoRA than it was begun with: its checkpoints hold other variables.
+# Flags that decide which variables a run trains, those first without which the others are irrelevant.
+_VARIABLES = {"feature_based": ("layers", "combine", "lstm_units", "lstm_layers"),
+              "lora_rank": ("lora_alpha", "lora_layers")}
+
+
+def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
+  """Refuses to resume a run that trains other variables: with another LoRA, or another tagger on fixed activations.
 
   Raises:
     UserError: names the first flag that differs.
   """
-  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags")
-  if latest_checkpoint(directory) is None or earlier is None:
+  earlier = read_flags(directory)
+  if latest_checkpoint(directory) is None or not earlier:
     return
   # Runs of earlier versions have none of these flags.
-  there = {"lora_rank": 0, **earlier}
-  # The rank first: without LoRA the others say nothing.
-  for name in sorted((name for name in flags if name.startswith("lora_")), key=lambda name: name != "lora_rank"):
-    value = flags[name]
-    if name in there and _plain(there[name]) != _plain(value):
-      raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
-                      f"{_shown(value)} is given: resume it as it was begun, or choose another directory")
+  there = {**dict.fromkeys(_VARIABLES, 0), **earlier}
+  for switch, others in _VARIABLES.items():
+    for name in (switch, *(others if flags.get(switch) else ())):
+      if name in flags and name in there and _plain(there[name]) != _plain(flags[name]):
+        raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
+                        f"{_shown(flags[name])} is given: resume it as it was begun, or choose another directory")
+
+
+def read_flags(directory: str) -> dict[str, object]:
+  """The effective flags of the last run in a directory; empty where there is none."""
+  return json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
 
 
 def _shown(value: object) -> str:
@@ -102,7 +111,7 @@ def _shown(value: object) -> str:
 
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
-  earlier = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None}).get("flags") or {}
+  earlier = read_flags(directory)
   return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
           if name in earlier and _plain(earlier[name]) != _plain(value)]
 

@@ -46,7 +46,7 @@ class Row:
     at: of a curve: the share of the pre-training after which the checkpoint was taken.
     curve: of a curve: the name of its line.
     bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
-    layers: of a feature-based row: its name in `bert_tf/tasks/token_classification/feature_based.py`.
+    layers: of a feature-based row: its name in `TABLE_7` of `bert_tf/tasks/token_classification/options.py`.
     members: so many models, with pre-training seeds of their own, answer together.
     triviaqa: whether TriviaQA is fine-tuned on first.
     submission: whether the predictions for GLUE's test sets are made into a submission.

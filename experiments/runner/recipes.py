@@ -7,9 +7,9 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
+from bert_tf.common.run_results import SELECTION_FILE
 from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.tasks.eval_results import EVAL_RESULTS
-from bert_tf.tasks.token_classification.options import FEATURE_BASED_FILE
 from data_gen.labelled import glue
 from experiments.runner import columns, data
 from experiments.runner.columns import Column
@@ -174,10 +174,11 @@ class Recipes:
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
     flags = {"feature_based": True, **chosen, "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
-             **source.flags, **self._settings_flags(settings, seed, dropout=False), "num_train_epochs": settings.epochs}
+             "do_eval": True, **source.flags, **self._settings_flags(settings, seed, dropout=False)}
     name = f"{name}-all" if row.layers else name
     flags["output_dir"] = Made(name)
-    return self._plan.add(Job(name, "run_ner.py", flags, result=FEATURE_BASED_FILE, work=Work(
+    result = SELECTION_FILE if row.layers else EVAL_RESULTS
+    return self._plan.add(Job(name, "run_ner.py", flags, result=result, work=Work(
         round(settings.epochs * source.examples), source.examples / 3 * training_flops(
             self._bert_config(row.model), settings.length, 0))))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from bert_tf.common import json_files
 from bert_tf.evaluation.significance import Order, compare_order
+from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
@@ -118,6 +119,9 @@ def _results_of(result: Measurement, column: Column, plan: Plan) -> dict:
 def _value(row: Row, column: Column, found: dict) -> float:
   if column.kind != columns.FEATURES:
     return column.factor * found[column.metric]
-  rows = found["rows"]
-  (chosen,) = [one for one in rows if one["name"] == row.layers] if row.layers else rows
-  return column.factor * chosen["runs"][0]["dev"][column.metric]
+  if not row.layers:
+    return column.factor * found[f"eval_{column.metric}"]
+  chosen = TABLE_7[row.layers]
+  (run,) = [one for one in found["runs"]
+            if one["others"] == {"layers": ",".join(chosen.layers), "combine": chosen.combine}]
+  return column.factor * run["metrics"][column.metric]

@@ -37,6 +37,7 @@ from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import (
   BILSTM,
   ENCODER_PREFIX,
+  FEATURE_TAGGER_PREFIX,
   HEADS,
   POOLER,
   missing_from_encoder,
@@ -289,9 +290,11 @@ def step_of(checkpoint: Checkpoint) -> int:
 def _whole_heads(names: list[str]) -> list[str]:
   """Names of weights, those of a whole head as one entry, e.g. "masked-LM head (5 tensors)"."""
   shown = list(names)
-  for title, weights in (*((head.title, head.weights) for head in HEADS.values()), ("BiLSTM", BILSTM)):
-    its_names = [weight.original for weight in weights]
-    if {*its_names} <= {*shown}:
+  heads = {head.title: [weight.original for weight in head.weights] for head in HEADS.values()}
+  heads |= {"BiLSTM": [weight.original for weight in BILSTM],
+            "tagger on fixed activations": [name for name in names if name.startswith(FEATURE_TAGGER_PREFIX)]}
+  for title, its_names in heads.items():
+    if its_names and {*its_names} <= {*shown}:
       shown = [name for name in shown if name not in its_names] + [f"{title} ({len(its_names)} tensors)"]
   return shown
 

@@ -67,10 +67,12 @@ class Bundle:
     Raises:
       UserError: it is not of floats, or the data can't be read or fail their checksum.
     """
-    values = self._read(key)
+    # A scalar comes as a number.
+    values = np.asarray(self._read(key))
     # bfloat16 is not among numpy's own types, but all its values are values of float32.
-    if not isinstance(values, np.ndarray) or (values.dtype.kind != "f" and values.dtype.name != "bfloat16"):
-      raise UserError(f"{self.prefix}: {key} is of type {getattr(values, 'dtype', 'string')}, floats are expected")
+    if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
+      kind = "string" if values.dtype.kind in "SO" else values.dtype
+      raise UserError(f"{self.prefix}: {key} is of type {kind}, floats are expected")
     return values.astype(np.float32, copy=False)
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:

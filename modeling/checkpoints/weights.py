@@ -125,8 +125,9 @@ BILSTM = [Weight(f"bilstm/{direction}/{name}", f"lstm/{direction}_layer/cell/{na
           for name, shape in (("kernel", "HG"), ("recurrent_kernel", "UG"), ("bias", "G"))]
 
 ENCODER_PREFIX = "bert/"
-# Of a tagger on fixed activations, whose layers are the user's choice: `FeatureTagger.named_weights` has the rest.
-FEATURE_TAGGER_PREFIX = "feature_tagger/"
+# The head of a tagger on fixed activations: its layers are the user's choice, so it is no row of `HEADS`.
+FEATURE_TAGGER = "feature_tagger"
+FEATURE_TAGGER_PREFIX = f"{FEATURE_TAGGER}/"
 # Of what LoRA adds, see modeling/checkpoints/lora.py: here and in our checkpoints.
 LORA_PREFIX = "lora/"
 _LAYER_PREFIX = "bert/encoder/layer_"
@@ -230,6 +231,21 @@ def encoder_weights(layers: int) -> list[Weight]:
   return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in range(layers) for weight in LAYER), *POOLER]
 
 
+def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
+  """The rows of a tagger on fixed activations; no other format has them.
+
+  Args:
+    depth: layers of its BiLSTM.
+    is_weighted: whether it learns the weights of a sum of the encoder's layers.
+  """
+  places = {f"lstm_{number}/{direction}/{name}": f"lstms/{number}/{direction}_layer/cell/{name}"
+            for number in range(depth) for direction in ("forward", "backward")
+            for name in ("kernel", "recurrent_kernel", "bias")}
+  places |= {name: name for name in ("layer_weights", "factor") if is_weighted}
+  places |= {"output_weights": "logits/kernel", "output_bias": "logits/bias"}
+  return [Weight(FEATURE_TAGGER_PREFIX + name, attribute, "", "", "", "", "") for name, attribute in places.items()]
+
+
 def all_weights(layers: int) -> dict[str, Weight]:
   """The rows of an encoder with so many layers and of all heads, by original names."""
   rows = [*encoder_weights(layers), *(weight for head in HEADS.values() for weight in head.weights)]
@@ -299,8 +315,14 @@ def _places(model) -> dict[str, tuple]:
   if encoder is not model:
     if getattr(model, "bilstm", None) is not None:
       rows += [(model.bilstm, weight) for weight in BILSTM]
-    rows += [(layer, weight) for head, layer in model.heads.items() for weight in HEADS[head].weights]
+    rows += [(layer, weight) for head, layer in model.heads.items() for weight in _head_weights(head, layer)]
   return {weight.original: _follow(layer, weight.attribute) for layer, weight in rows}
+
+
+def _head_weights(name: str, layer) -> list[Weight]:
+  if name == FEATURE_TAGGER:
+    return feature_tagger_weights(layer.depth, layer.combine == "weighted_sum")
+  return HEADS[name].weights
 
 
 def _follow(layer, path: str) -> tuple:

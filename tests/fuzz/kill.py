@@ -3,11 +3,11 @@ r"""Kills a job at random moments, starts it again, and compares the final resul
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
 
-Jobs: pretraining, finetuning, data, convert, export, extract, vocab. Everything is tiny and made in a temporary
-directory. A round kills a command up to three times (SIGKILL, at moments drawn from the seed and the length of the
-unbroken run), then lets it end. A round fails where the command ends with another status than 0 or with a traceback,
-where the result differs, or where something is left that the unbroken run does not leave. The first failing round
-ends the job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
+Jobs: pretraining, finetuning, features, data, convert, export, extract, vocab. Everything is tiny and made in a
+temporary directory. A round kills a command up to three times (SIGKILL, at moments drawn from the seed and the length
+of the unbroken run), then lets it end. A round fails where the command ends with another status than 0 or with a
+traceback, where the result differs, or where something is left that the unbroken run does not leave. The first
+failing round ends the job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse
@@ -208,6 +208,27 @@ def _write_examples(folder: pathlib.Path) -> None:
     write_csv(folder / f"{name}.csv", count, seed)
 
 
+def _write_sentences(folder: pathlib.Path) -> None:
+  import numpy as np
+
+  from modeling.checkpoints.weights import original_names
+  from modeling.checkpoints.write import write_checkpoint
+  from modeling.encoder import BertEncoder
+  from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, make_documents, write_conll, write_model
+
+  write_model(folder)
+  (folder / "model").mkdir()
+  write_checkpoint("native", str(folder / "model"), {
+      name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}, CONFIG,
+                   str(folder / "vocab.txt"), True)
+  for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
+    write_conll(folder / f"{name}.conll", make_documents(count, seed))
+
+
+def _of_features(directory: pathlib.Path) -> dict[str, object]:
+  return _of_run(directory) | _contents(directory / "out/.activation_cache")
+
+
 def _write_checkpoint(folder: pathlib.Path) -> None:
   from tests.tiny import write_tiny
 
@@ -229,6 +250,11 @@ JOBS = {
          "--bert_config_file=../bert_config.json", "--do_train", "--do_eval", "--do_predict", "--max_seq_length=16",
          "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=3", "--save_checkpoints_steps=5",
          "--eval_steps=10", "--iterations_per_loop=5", "--output_dir=out"), _write_examples, _of_run),
+    "features": Job(
+        ("run_ner.py", "--feature_based", "--data_dir=..", "--init_checkpoint=../model", "--do_train", "--do_eval",
+         "--do_predict", "--max_seq_length=40", "--train_batch_size=16", "--lstm_units=12", "--layers=1,-1",
+         "--num_train_epochs=3", "--save_checkpoints_steps=10", "--iterations_per_loop=5", "--output_dir=out"),
+        _write_sentences, _of_features),
     "data": Job(
         ("data_gen/create_pretraining_data.py", "--input_file=../corpus.txt", "--output_file=out.tfrecord@3",
          "--vocab_file=../vocab.txt", "--max_seq_length=32", "--max_predictions_per_seq=5", "--num_workers=2",

@@ -100,6 +100,9 @@ COMMANDS = (
         "max_seq_length": "24"}, ("choices.jsonl", *_files_of("choices"))),
     Command("run_ner.py", {**_TUNING, "train_file": "tags.conll"}, ("tags.conll", *_files_of("encoder"))),
     Command("run_ner.py", {
+        **_TUNING, "train_file": "tags.conll", "dev_file": "tags.conll", "feature_based": "true", "layers": "-1",
+        "lstm_units": "4", "lstm_layers": "1"}, ("tags.conll", *_files_of("encoder"))),
+    Command("run_ner.py", {
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),

@@ -22,6 +22,8 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import LoadedCheckpoint
 
 KIND = "token_classification"
+# Of a tagger on fixed activations.
+FEATURES_KIND = "token_classification_from_features"
 HEAD = "tagging"
 # Names in --data_dir, the first that is there is read.
 _EXTENSIONS = (".txt", ".conll", ".conllu", ".jsonl")
@@ -119,11 +121,12 @@ def check_head(opened: LoadedCheckpoint, data: TokenData) -> str | None:
 
 def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
   """Names of the labels of the checkpoint's head in their order; empty where there is no head, or nothing tells."""
-  if opened.source is None or HEAD not in opened.heads:
+  if opened.source is None:
     return []
-  if opened.task and opened.task.get("kind") == KIND:
-    return list(map(str, opened.task.get("labels", [])))
-  return label_names(opened.config)
+  kind = (opened.task or {}).get("kind")
+  if kind == FEATURES_KIND or kind == KIND and HEAD in opened.heads:
+    return list(map(str, opened.task.get("labels") or []))
+  return label_names(opened.config) if HEAD in opened.heads else []
 
 
 def is_document_context(context: str, sentences: TaggedSentences) -> bool:

@@ -1,208 +1,249 @@
 """The feature-based half of section 5.3 of the paper: a BiLSTM on the activations of an encoder that stays as it is.
 
-Input: the same files as for fine-tuning, and an encoder. Output: in `--output_dir` the activations, a directory for
-each choice of layers and seed with its best weights and scores, and a table of them, on the console and as
-`feature_based.json`. `--layers=all` runs the six rows of table 7. `best/` has the encoder with the best
-tagger of all, for predictions and exports (`feature_inference.py`). What is finished is not run again, what was stopped
-resumes.
+Input: the same files as for fine-tuning, and an encoder. Output: a run directory as of every run, by way of
+`bert_tf/tasks/run.py`, with encoder and tagger in its checkpoints; and a cache of activations (`activations.py`), which
+the runs of a selection share. The six rows of table 7 (`--layers=all`) are such a selection.
 """
 
 import dataclasses
 import hashlib
+import json
 import os
-import time
+import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.token_classification.activations import stored_activations
-from bert_tf.tasks.token_classification.data import Split
-from bert_tf.tasks.token_classification.feature_inference import write_tagger
-from bert_tf.tasks.token_classification.options import FEATURE_BASED_FILE, TokenClassificationOptions
-from bert_tf.tasks.token_classification.tagger_training import TaggerTraining
+from bert_tf.tasks.run import Run
+from bert_tf.tasks.task import Stage
+from bert_tf.tasks.token_classification.activations import ActivationCache, LayersOf, words_of
+from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
+from bert_tf.tasks.token_classification.feature_inference import TaggerShape, check_tagger
+from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
+from bert_tf.tasks.token_classification.results import Tagged, tag_split
 from bert_tf.tasks.token_classification.task import TokenClassificationTask
-from bert_tf.training.checkpoints import copy_best
+from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices
-from bert_tf.training.reports import printer
-from bert_tf.training.signals import Interrupted, StopSignal
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD
-from modeling.checkpoints.load import load_weights
-from modeling.checkpoints.weights import original_names
-from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
-from modeling.feature_tagger import FeatureTagger
-
-# Name, layers, way of combining them, and F1 on the development set of CoNLL-2003 in table 7 of the paper.
-TABLE_7 = (
-    ("embeddings", ("0",), "concat", 91.0), ("second to last", ("-2",), "concat", 95.6),
-    ("last", ("-1",), "concat", 94.9),
-    ("weighted sum of the last four", ("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
-    ("concatenation of the last four", ("-4", "-3", "-2", "-1"), "concat", 96.1),
-    ("weighted sum of all layers", ("1:",), "weighted_sum", 95.5))
-_RESULT_FILE = "result.json"
-# Where the best tagger is put together before it takes its place.
-_UNFINISHED = "unfinished"
-
-
-@dataclasses.dataclass(frozen=True)
-class Choice:
-  """A row of the table: which layers, 0 the embeddings, and how they become one vector."""
-
-  name: str
-  layers: tuple[int, ...]
-  combine: str
-  paper_f1: float | None = None
-
-  @property
-  def folder(self) -> str:
-    """The name of its directory."""
-    return f"{self.combine}_{'_'.join(map(str, self.layers))}"
+from bert_tf.training.examples import Examples, lengths_for, padded_lengths
+from bert_tf.training.prediction import Prediction
+from modeling import memory
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FIELDS, TASK_FILE
+from modeling.checkpoints.load import config_for, read_checkpoint
+from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
+from modeling.feature_tagger import BertForFeatureTagging, encoder_states
 
 
 def run(options: TokenClassificationOptions) -> int:
   """What `run_ner.py --feature_based` does; returns the exit status."""
   options.check()
-  task = TokenClassificationTask(options)
-  if task.data.dev is None:
-    raise UserError("--feature_based chooses by the development set: give --dev_file")
-  files.make_output_directory(options.output_dir, "output_dir")
-  devices = driver.set_up_devices(options, options.paths())
-  log, stop = printer(devices.is_chief), StopSignal()
-  for note in task.notes:
-    log(note)
-  choices = make_choices(options, task.config)
-  try:
-    with stop.listening(log):
-      _run_all(options, task, choices, devices, log, stop.check)
-  except Interrupted as interruption:
-    log(f"{interruption}; run the same command again to resume")
-  return 0
+  return driver.run(FeatureTaggerTask, with_rows_of_table_7(options.effective))
 
 
-def make_choices(options: TokenClassificationOptions, config: BertConfig) -> list[Choice]:
-  """The rows that the options ask for.
+def with_rows_of_table_7(options: TokenClassificationOptions) -> TokenClassificationOptions:
+  """The rows that the model has the layers for as a selection, where --layers=all asks for them."""
+  if options.layers != (ALL,) or not options.do_train:
+    return options
+  config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
+  rows = [(row.layers, row.combine) for row in TABLE_7.values()
+          if config is None or not row.layers[0].startswith("-") or int(row.layers[0]) >= -config.num_hidden_layers]
+  layers, combine = zip(*rows, strict=True)
+  return options.replace(sweep={**options.sweep, "layers": layers, "combine": combine})
+
+
+def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
+  """Numbers from 0, the embeddings, to `count` of what --layers names.
 
   Raises:
     UserError: a layer that the model does not have.
   """
-  count = config.num_hidden_layers
-  if options.layers == ("all",):
-    rows = [Choice(name, _numbers(layers, count), combine, paper) for name, layers, combine, paper in TABLE_7
-            if not (layers[0].startswith("-") and int(layers[0]) < -count)]
-    return rows
-  layers = _numbers(options.layers, count)
-  return [Choice(f"{options.combine} of {','.join(map(str, layers))}", layers, options.combine)]
-
-
-def table(rows: Sequence[tuple[Choice, list[dict]]], metric: str, count: int) -> str:
-  """One line a row: mean ± sample standard deviation over the seeds, seconds of an epoch, the paper's score.
-
-  Args:
-    rows: choice and the results of its seeds.
-    metric: of the results.
-    count: layers of the model.
-  """
-  lines = [f"{'layers':34} {metric + ' dev':>17} {metric + ' test':>17} {'s/epoch':>8} {'s in all':>9}  paper (dev)"]
-  for choice, found in rows:
-    dev, test = (_mean([one[split][metric] for one in found if split in one]) for split in ("dev", "test"))
-    paper = "" if choice.paper_f1 is None else f"{choice.paper_f1:.1f}"
-    lines.append(f"{choice.name:34} {dev:>17} {test:>17} {np.mean([one['epoch_seconds'] for one in found]):8.1f} "
-                 f"{np.mean([one['seconds'] for one in found]):9.0f}  {paper}")
-  if count != 12 and any(choice.paper_f1 is not None for choice, _ in rows):
-    lines.append(f"(the paper's model has 12 layers and is scored on CoNLL-2003; this one has {count})")
-  return "\n".join(lines)
-
-
-def _numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
-  """Numbers of layers from 0, the embeddings, to `count`."""
   if tuple(layers) == ("1:",):
     return tuple(range(1, count + 1))
   numbers = []
   for layer in layers:
     if not layer.removeprefix("-").isdecimal() or not -count <= int(layer) <= count:
       raise UserError(f"--layers={','.join(layers)}: there is no layer {layer}: the model has 1 to {count}, or "
-                      f"-{count} to -1 from the end, and 0, the embeddings; all stands alone")
+                      f"-{count} to -1 from the end, and 0, the embeddings; {ALL} stands alone")
     numbers.append(int(layer) % (count + 1) if int(layer) < 0 else int(layer))
   return tuple(numbers)
 
 
-def _run_all(options: TokenClassificationOptions, task: TokenClassificationTask, choices: list[Choice],
-             devices: Devices, log: Callable[[str], None], check_stop: Callable[[], None]) -> None:
-  splits = {name: split for name in ("train", "dev", "test") if (split := getattr(task.data, name)) is not None}
-  layers = tuple(sorted({layer for choice in choices for layer in choice.layers}))
-  started = time.monotonic()
-  encoder = _load_encoder(task, devices, log)
-  activations = _activations(options, encoder, splits, layers, devices, log, check_stop)
-  log(f"activations took {time.monotonic() - started:.0f} s")
-  metric, rows = "accuracy" if task.data.chunk_names is None else "f1", []
+class FeatureTaggerTask(TokenClassificationTask):
+  """Tags of words from fixed activations.
 
-  def directory_of(choice: Choice, seed: int) -> str:
-    return os.path.join(options.output_dir, f"{choice.folder}_seed{seed}")
+  The activations are those of the encoder that the run has in its checkpoints.
 
-  def training(choice: Choice, seed: int) -> TaggerTraining:
-    return TaggerTraining(options, task.data, choice.combine, [layers.index(layer) for layer in choice.layers],
-                          activations, splits, seed, directory_of(choice, seed), metric)
+  Raises:
+    UserError: see `TokenClassificationTask`; the output directory is that of the checkpoint.
+  """
 
-  for choice in choices:
-    found = []
-    for seed in options.sweep.get("seed", (options.seed,)):
-      directory = directory_of(choice, seed)
-      path = os.path.join(directory, _RESULT_FILE)
-      if not files.exists(path):
-        log(f"\n{choice.name}, seed {seed}: {directory}")
-        files.make_output_directory(directory, "output_dir")
-        json_files.write(path, training(choice, seed).run(log, check_stop))
-      found.append(json_files.read(path))
-    rows.append((choice, found))
-  log(f"\n{table(rows, metric, task.config.num_hidden_layers)}")
-  best_choice, best = max(((choice, one) for choice, found in rows for one in found),
-                          key=lambda pair: pair[1]["dev"][metric])
-  log(f"best: {best_choice.name}, seed {best['seed']}")
-  _keep_best(options.output_dir, task, encoder, training(best_choice, best["seed"]).best_tagger(), best_choice, {
-      "step": best["epoch"], "metric": metric, "metrics": best["dev"]})
-  json_files.write(os.path.join(options.output_dir, FEATURE_BASED_FILE), {
-      "metric": metric, "rows": [{"name": choice.name, "layers": list(choice.layers), "combine": choice.combine,
-                                  "paper_f1": choice.paper_f1, "runs": found} for choice, found in rows]})
+  def __init__(self, options: TokenClassificationOptions):
+    if options.do_train:
+      _check_not_the_checkpoint(options)
+    super().__init__(options)
+    self.config = dataclasses.replace(self.config, bilstm_units=0)
+    self._cache = ActivationCache(options.output_dir)
+    self._examples: tuple[Callable[[], Run | None], dict[str, Examples]] = (lambda: None, {})
+    self._splits = {name: split for name in ("train", "dev", "test") if (split := getattr(self.data, name)) is not None}
+    self._splits |= {f"eval_{name}": split for name, split in self.data.others.items()}
+    rows = options.sweep.get("layers", (options.layers,)) if options.do_train else ()
+    self._all_layers = tuple(sorted({one for row in rows for one in layer_numbers(row, self.config.num_hidden_layers)}))
+    if self.data.train is not None:
+      self.train_examples = Examples({}, _row_lengths(self.data.train))
+    has_tagger = any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.tensors)
+    is_new = options.do_train and not self.is_own_checkpoint
+    self.head_mismatch = "a tagger is trained from random weights" if is_new and has_tagger else None
+    if "layers" in options.sweep:
+      self.notes += ["rows of table 7 of the paper, with its F1 (12 layers, CoNLL-2003):", *(
+          f"  {','.join(row.layers):12} {row.combine:13} {row.paper_f1:.1f}  {name}" for name, row in TABLE_7.items())]
+    self._set_shape()
+
+  def with_options(self, options: TokenClassificationOptions) -> "FeatureTaggerTask":
+    other = super().with_options(options)
+    other._set_shape()
+    return other
+
+  def _set_shape(self) -> None:
+    options, count = self.options, self.config.num_hidden_layers
+    # That of a selection is never made.
+    layers = (0,) if options.layers == (ALL,) else layer_numbers(options.layers, count)
+    self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers) if (
+        options.do_train) else TaggerShape.of_checkpoint(self.checkpoint)
+    self.description = {**self.data.description, **self.shape.description}
+
+  def check_devices(self, devices: Devices) -> None:
+    super().check_devices(devices)
+    if devices.num_workers > 1:
+      raise UserError("--feature_based keeps its activations on one machine: run it there, without TF_CONFIG")
+    if self.options.do_train:
+      _check_best_is_ours(self.options.output_dir)
+
+  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
+    """The encoder is not trained: of its weights there is one copy, and nothing is kept for gradients."""
+    config, shape = self.config, self.shape
+    inputs = len(shape.layers) * config.hidden_size
+    width = inputs if shape.combine == "concat" else config.hidden_size
+    parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
+    needed = memory.encoder_parameters(config) + 4 * parameters + batch_size * tokens_per_example * inputs
+    memory.check_memory(memory.BYTES_PER_FLOAT * needed, f"a BiLSTM with --lstm_units={shape.units}",
+                        "take a smaller one, or a smaller --train_batch_size")
+
+  def make_model(self, dtype: str) -> BertForFeatureTagging:
+    options = self.options
+    model = self.shape.make_model(
+        self.config, len(self.data.labels), dropout=options.classifier_dropout, seed=options.seed, dtype=dtype,
+        use_cudnn=False if options.jit_compile == "true" else "auto")
+    if not options.do_train:
+      check_tagger(model, self.checkpoint)
+    return model
+
+  def padded_lengths(self, devices: Devices) -> np.ndarray:
+    longest = max(int(split.sentences.row_lengths.max()) for split in self._splits.values())
+    if self.options.pad_to_max_length or devices.kind == "TPU":
+      return padded_lengths(longest, 1)
+    # Nothing is compiled for each length: a batch is as long as its longest sentence.
+    return lengths_for(longest, jit_compile=True) if devices.jit_compile else np.arange(1, longest + 1)
+
+  def describe_examples(self) -> str:
+    lengths = self.train_examples.row_lengths
+    return f"{len(lengths):,} sentences of {lengths.mean():.1f} words, the longest {lengths.max()}"
+
+  def stage(self, run: Run) -> Stage:
+    stage = super().stage(run)
+
+    def make_dataset():
+      self.train_examples = self._word_examples(run, self.data.train)
+      return stage.make_dataset()
+
+    # The encoder, of which a step's arithmetic is counted, is not run in it.
+    return dataclasses.replace(stage, make_dataset=make_dataset, flops_per_example=0.0)
+
+  def answer(self, run: Run, split: Split) -> Tagged:
+    return tag_split(self.data, split, run.predict(self._word_examples(run, split))["probabilities"])
+
+  def _word_examples(self, run: Run, split: Split) -> Examples:
+    """Sentences with the activations of their words; in training with their labels."""
+    name = next(name for name, one in self._splits.items() if one is split)
+    # Made once for a run; a selection has many.
+    of_run, found = self._examples
+    if of_run() is not run:
+      found = {}
+      self._examples = weakref.ref(run), found
+    if name not in found:
+      tokens = {"states": self._states(run, name, split)}
+      if name == "train":
+        tokens["label_ids"] = split.labels
+      found[name] = Examples(tokens, _row_lengths(split))
+    return found[name]
+
+  def _states(self, run: Run, name: str, split: Split) -> LayersOf:
+    layers, precision = self._all_layers or self.shape.layers, self.options.activation_precision
+    windows, whole = split.windows, window_examples(split.windows)
+    predict = Prediction(
+        lambda features: {"states": tf.cast(encoder_states(run.model.encoder, features, layers), precision)},
+        self.options.predict_batch_size, lengths_for(self.max_seq_length, run.devices.jit_compile),
+        run.devices.strategy, run.devices.jit_compile, ("states",), run.check_stop)
+
+    def compute(first: int, end: int) -> np.ndarray:
+      tokens = slice(whole.row_starts[first], whole.row_starts[end - 1] + whole.row_lengths[end - 1])
+      part = Examples({key: values[tokens] for key, values in whole.tokens.items()}, windows.row_lengths[first:end])
+      words = words_of(windows, first, end)
+      return predict(part)["states"][windows.positions[words.start:words.stop] - tokens.start]
+
+    return self._cache.states(
+        name, windows, self.shape.layers, layers, self.config.hidden_size, self._made_from(run, split), precision,
+        compute, run.log)
+
+  def _made_from(self, run: Run, split: Split) -> dict[str, object]:
+    """All that the activations of a split depend on."""
+    options, tokenizer, windows = self.options, self.checkpoint.tokenizer, split.windows
+    config = {key: value for key, value in dataclasses.asdict(self.config).items() if key != "extra"}
+    return {
+        "encoder": _digest(*(part for name, variable in original_names(run.model).items()
+                             if name.startswith(ENCODER_PREFIX) for part in (name.encode(), np.asarray(variable)))),
+        "config": config, "computed_in": run.devices.dtype,
+        "text": _digest(json.dumps(list(split.sentences.words)).encode(), split.sentences.row_lengths),
+        "windows": _digest(windows.input_ids, windows.row_lengths, windows.positions, windows.words),
+        "vocabulary": tokenizer.vocabulary.fingerprint, "do_lower_case": tokenizer.do_lower_case,
+        "context": options.context, "max_seq_length": options.max_seq_length, "min_context": options.min_context,
+        "sentences_per_window": options.sentences_per_window}
 
 
-def _keep_best(output_dir: str, task: TokenClassificationTask, encoder: BertEncoder, tagger: FeatureTagger,
-               choice: Choice, record: dict) -> None:
-  """Makes encoder and tagger the best weights of the run, whole or not at all."""
-  unfinished = os.path.join(output_dir, _UNFINISHED)
-  files.remove_tree(unfinished)
-  directory = os.path.join(unfinished, BEST_DIRECTORY)
-  write_tagger(directory, encoder, tagger, choice.layers, task.data.description, task.checkpoint)
-  json_files.write(os.path.join(directory, BEST_RECORD), record)
-  copy_best(unfinished, output_dir)
-  files.remove_tree(unfinished)
+def _row_lengths(split: Split) -> np.ndarray:
+  """Words of the sentences that have any."""
+  lengths = split.sentences.row_lengths
+  return lengths[lengths > 0]
 
 
-def _load_encoder(task: TokenClassificationTask, devices: Devices, log: Callable[[str], None]) -> BertEncoder:
-  with devices.strategy.scope():
-    encoder = BertEncoder(task.config, dtype=devices.dtype)
-    encoder.build_weights()
-    log(load_weights(encoder, task.start).describe())
-  return encoder
-
-
-def _activations(options: TokenClassificationOptions, encoder: BertEncoder, splits: dict[str, Split],
-                 layers: tuple[int, ...], devices: Devices, log: Callable[[str], None], check_stop: Callable[[], None]
-                 ) -> dict[str, np.ndarray]:
+def _digest(*parts: bytes | np.ndarray) -> str:
   digest = hashlib.sha256()
-  for name, variable in original_names(encoder).items():
-    digest.update(name.encode() + np.asarray(variable.value).tobytes())
-  return {name: stored_activations(
-      os.path.join(options.output_dir, "activations"), name, split.windows, encoder, layers,
-      options.activation_precision, digest.hexdigest(), options.predict_batch_size, options.max_seq_length, devices,
-      log, check_stop) for name, split in splits.items()}
+  for part in parts:
+    digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+  return digest.hexdigest()
 
 
-def _mean(values: list[float]) -> str:
-  """In percent."""
-  if not values:
-    return "-"
-  deviation = f" ± {100 * np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
-  return f"{100 * np.mean(values):.2f}{deviation}"
+def _check_not_the_checkpoint(options: TokenClassificationOptions) -> None:
+  """Refuses to write where the encoder is read."""
+  path = options.init_checkpoint
+  places = [path, os.path.join(path, BEST_DIRECTORY)] if files.is_directory(path) else [files.parent_directory(path)]
+  if any(files.same_file(options.output_dir, place) for place in places):
+    raise UserError(f"--output_dir={options.output_dir} is the directory of --init_checkpoint: choose another one")
+
+
+def _check_best_is_ours(directory: str) -> None:
+  """Refuses a run whose best weights would take the place of something else.
+
+  Raises:
+    UserError: there is a best/ that is not of a run with --feature_based in this directory.
+  """
+  best = os.path.join(directory, BEST_DIRECTORY)
+  if not files.is_directory(best) or not files.list_directory(best):
+    return
+  kind = json_files.read_object(os.path.join(best, TASK_FILE), TASK_FIELDS).get("kind")
+  is_complete = files.exists(os.path.join(best, BEST_RECORD))
+  if not run_directory.read_flags(directory).get("feature_based") or is_complete and kind != FEATURES_KIND:
+    raise UserError(f"--output_dir={directory}: {best} is not of a run with --feature_based that can be resumed: move "
+                    "it away, or choose another directory")

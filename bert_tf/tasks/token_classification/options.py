@@ -1,6 +1,7 @@
 """The options of `run_ner.py`."""
 
 import dataclasses
+from typing import NamedTuple, Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
@@ -11,8 +12,31 @@ from data_gen.labelled.tagged_files import FORMATS
 AUTO, SENTENCE, DOCUMENT, VOTE = "auto", "sentence", "document", "vote"
 CONTEXTS = (AUTO, SENTENCE, DOCUMENT, VOTE)
 COMBINATIONS = ("concat", "sum", "weighted_sum")
-# What --feature_based found, in --output_dir.
-FEATURE_BASED_FILE = "feature_based.json"
+# --layers: the rows of table 7.
+ALL = "all"
+
+
+class TableRow(NamedTuple):
+  """A row of table 7 of the paper: values of --layers and --combine, and F1 on the development set of CoNLL-2003."""
+
+  layers: tuple[str, ...]
+  combine: str
+  paper_f1: float
+
+
+TABLE_7 = {
+    "embeddings": TableRow(("0",), "concat", 91.0),
+    "second to last": TableRow(("-2",), "concat", 95.6),
+    "last": TableRow(("-1",), "concat", 94.9),
+    "weighted sum of the last four": TableRow(("-4", "-3", "-2", "-1"), "weighted_sum", 95.9),
+    "concatenation of the last four": TableRow(("-4", "-3", "-2", "-1"), "concat", 96.1),
+    "weighted sum of all layers": TableRow(("1:",), "weighted_sum", 95.5)}
+# Defaults with --feature_based, of flags that are not given: Adam as in its paper.
+_FEATURE_DEFAULTS = {
+    "learning_rate": 1e-3, "num_train_epochs": 15.0, "max_grad_norm": 5.0, "weight_decay": 0.0,
+    "optimizer_bias_correction": True, "lr_schedule": "constant", "warmup_proportion": 0.0,
+    # XLA can't compile cuDNN's LSTM.
+    "jit_compile": "false"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,17 +67,18 @@ class TaggedFileOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureOptions(Options):
-  """A BiLSTM on fixed activations, with --feature_based; learning rate and epochs are then 1e-3 and 15 if not given."""
+  """A BiLSTM on fixed activations, with --feature_based."""
 
   feature_based: bool = option(
       False, "Leave the encoder as it is and train a BiLSTM on its activations, which are computed once and kept in "
-      "--output_dir.")
+      "--output_dir. If not given, --learning_rate is then 1e-3, --num_train_epochs 15, --max_grad_norm 5, "
+      "--weight_decay 0, the schedule constant without warm-up, and Adam has its bias correction.")
   layers: tuple[str, ...] = option(
       ("-4", "-3", "-2", "-1"), "Whose activations: numbers of layers from 1, -1 is the last one, 0 the embeddings. "
-      "all: the six rows of table 7 of the paper, one after the other.")
+      "all: the six rows of table 7 of the paper, one after the other; the best on the development set predicts.")
   combine: str = option("concat", "How several layers become one vector.", choices=COMBINATIONS)
-  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1)
-  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1)
+  lstm_units: int = option(768, "Units of each direction of the BiLSTM.", minimum=1, maximum=10_000)
+  lstm_layers: int = option(2, "Layers of the BiLSTM.", minimum=1, maximum=100)
   activation_precision: str = option("float16", "Of the activations that are kept.", choices=("float16", "float32"))
 
 
@@ -85,15 +110,37 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
     if not (self.do_train or self.do_eval or self.do_predict):
       raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     if self.feature_based:
-      if not self.do_train:
-        raise UserError("--feature_based trains a BiLSTM: give --do_train; a finished run is not trained again")
-      if self.context == VOTE:
-        raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
-      if others := [f"--{name}" for name in self.sweep if name != "seed"]:
-        raise UserError(f"{', '.join(others)}: with --feature_based only --seed takes several values")
-      if self.bilstm_units is not None:
-        raise UserError("--bilstm_units is for fine-tuning: --feature_based has --lstm_units and --lstm_layers")
-      if not self.init_checkpoint:
-        raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
+      self._check_feature_based()
     if self.label_names and len(set(self.label_names)) < len(self.label_names):
       raise UserError(f"--label_names={','.join(self.label_names)}: a name is there twice")
+
+  @property
+  def effective(self) -> Self:
+    """With the defaults of --feature_based where it is given."""
+    if not self.feature_based:
+      return self
+    return self.replace(**{name: value for name, value in _FEATURE_DEFAULTS.items() if name not in self.given})
+
+  def combinations(self) -> list[Self]:
+    """As in every selection; of --layers and --combine the first values belong together, the second ones and so on."""
+    if "layers" not in self.sweep:
+      return super().combinations()
+    rows = list(zip(self.sweep["layers"], self.sweep["combine"], strict=True))
+    others = {name: values for name, values in self.sweep.items() if name not in ("layers", "combine")}
+    return [one.replace(layers=layers, combine=combine, output_dir=f"{one.output_dir}_{_folder(layers, combine)}")
+            for layers, combine in rows
+            for one in self.replace(sweep=others or {"seed": (self.seed,)}).combinations()]
+
+  def _check_feature_based(self) -> None:
+    if self.context == VOTE:
+      raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
+    if self.bilstm_units is not None:
+      raise UserError("--bilstm_units is for fine-tuning: --feature_based has --lstm_units and --lstm_layers")
+    if self.lora_rank or "lora_rank" in self.sweep:
+      raise UserError("--lora_rank is for fine-tuning: --feature_based leaves the encoder as it is")
+    if self.do_train and not self.init_checkpoint:
+      raise UserError("--feature_based takes the activations of a trained encoder: give --init_checkpoint")
+
+
+def _folder(layers: tuple[str, ...], combine: str) -> str:
+  return f"{combine}_{'_'.join(layers).replace(':', '_to_last')}"

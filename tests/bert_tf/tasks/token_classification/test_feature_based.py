@@ -1,5 +1,6 @@
-"""A BiLSTM on fixed activations: all rows of table 7, resuming, and what is kept."""
+"""A BiLSTM on fixed activations: an ordinary run, its cache, the rows of table 7, predictions."""
 
+import os
 import shutil
 
 import numpy as np
@@ -11,24 +12,31 @@ from bert_tf.common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks.token_classification.feature_based import make_choices
+from bert_tf.tasks.token_classification.feature_based import layer_numbers
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.tasks.token_classification.task import run
+from bert_tf.training import run_directory
 from modeling.checkpoints.load import load_weights, open_checkpoint
+from modeling.checkpoints.native import SUFFIX, checkpoint_of
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
-from modeling.feature_tagger import FeatureTagger
 from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, TOKENS, make_documents, write_conll
+from tests.full_disk import full_disk
+from tests.processes import curve, tensors
+
+CACHE = ".activation_cache"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("features")
   (folder / "words.txt").write_text("\n".join(TOKENS) + "\n")
-  (folder / "model").mkdir()
-  weights = {name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}
-  write_checkpoint("native", str(folder / "model"), weights, CONFIG, str(folder / "words.txt"), True)
+  for name, seed in (("model", 3), ("other_model", 4)):
+    (folder / name).mkdir()
+    weights = {name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=seed)).items()}
+    write_checkpoint("native", str(folder / name), weights, CONFIG, str(folder / "words.txt"), True)
   for name, count, seed in (("train", 60, 1), ("dev", 15, 2), ("test", 15, 3)):
     write_conll(folder / f"{name}.conll", make_documents(count, seed))
   return folder
@@ -36,8 +44,8 @@ def folder(tmp_path_factory):
 
 def options(folder, output_dir, **changes) -> TokenClassificationOptions:
   given = dict(data_dir=str(folder), output_dir=str(output_dir), init_checkpoint=f"{folder}/model", do_train=True,
-               do_predict=True, feature_based=True, lstm_units=12, lstm_layers=1, max_seq_length=40,
-               num_train_epochs=10, learning_rate=0.02, train_batch_size=16, seed=1)
+               do_eval=True, feature_based=True, lstm_units=12, lstm_layers=1, max_seq_length=40, num_train_epochs=10,
+               learning_rate=0.02, train_batch_size=16, layers=("1", "-1"), combine="weighted_sum", seed=1)
   given |= changes
   return TokenClassificationOptions(**given, given=frozenset(given))
 
@@ -45,18 +53,37 @@ def options(folder, output_dir, **changes) -> TokenClassificationOptions:
 @pytest.fixture(scope="module")
 def trained(folder, tmp_path_factory):
   directory = tmp_path_factory.mktemp("run")
-  assert run(options(folder, directory, layers=("1", "-1"), combine="weighted_sum")) == 0
+  assert run(options(folder, directory)) == 0
   return directory
 
 
+@pytest.fixture
+def finished(trained, tmp_path):
+  """A copy, to be changed."""
+  return shutil.copytree(trained, tmp_path / "run")
+
+
+def contents(directory) -> dict[str, bytes]:
+  return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def cached(directory, name: str) -> np.ndarray:
+  made_from = json_files.read(str(directory / CACHE / f"{name}.json"))["made_from"]
+  return np.fromfile(directory / CACHE / f"{name}.bin", made_from["precision"]).reshape(
+      made_from["words"], len(made_from["layers"]), made_from["hidden_size"])
+
+
 def test_it_learns_from_activations_that_are_kept(folder, trained):
-  (row,) = json_files.read(str(trained / "feature_based.json"))["rows"]
-  assert row["layers"] == [1, 2]
-  assert row["runs"][0]["dev"]["f1"] > 0.5
-  assert (trained / "weighted_sum_1_2_seed1" / "test_predictions.txt").exists()
-  stored = np.load(trained / "activations" / "dev.npy", mmap_mode="r")
-  assert (stored.dtype, stored.shape[1:]) == (np.float16, (2, CONFIG.hidden_size))
+  results = json_files.read(str(trained / "eval_results.json"))
+  assert results["eval_f1"] > 0.5
+  assert json_files.read(str(trained / "best/best.json"))["metrics"]["f1"] == results["eval_f1"]
+  assert (trained / "dev_predictions.txt").exists() and (trained / "train").is_dir()
+  flags = run_directory.read_flags(str(trained))
+  # What is given, and what is not: the defaults of this kind of run.
+  assert (flags["learning_rate"], flags["max_grad_norm"], flags["weight_decay"]) == (0.02, 5.0, 0.0)
+  assert (flags["optimizer_bias_correction"], flags["lr_schedule"], flags["warmup_proportion"]) == (True, "constant", 0)
   # The first sentence's words, all of one sub-token, as the encoder sees them in the window of their document.
+  stored = cached(trained, "dev")
   opened = open_checkpoint(f"{folder}/model")
   encoder = BertEncoder(opened.config)
   load_weights(encoder, opened.source)
@@ -64,22 +91,162 @@ def test_it_learns_from_activations_that_are_kept(folder, trained):
   words = [line.split()[0] for line in document.splitlines()[1:] if line]
   ids = tf.constant([[TOKENS.index(word) for word in ["[CLS]", *words, "[SEP]"]]])
   outputs = encoder(ids)
+  assert stored.dtype == np.float16
   for column in (0, 1):
     np.testing.assert_allclose(stored[:len(words), column], outputs[f"encoder_layer_{column}"][0, 1:-1], atol=2e-3)
 
 
 def test_a_run_that_was_stopped_gives_the_same(folder, trained, tmp_path):
-  changes = dict(layers=("1", "-1"), combine="weighted_sum")
-  run(options(folder, tmp_path, num_train_epochs=1, **changes))
-  (tmp_path / "weighted_sum_1_2_seed1" / "result.json").unlink()
-  record = tmp_path / "activations" / "train.json"
-  state = json_files.read(str(record))
-  json_files.write(str(record), {**state, "windows": state["windows"] // 2})
-  run(options(folder, tmp_path, **changes))
-  results = [json_files.read(str(path / "weighted_sum_1_2_seed1" / "result.json")) for path in (trained, tmp_path)]
-  assert results[0]["dev"] == results[1]["dev"] and results[0]["epoch"] == results[1]["epoch"]
-  np.testing.assert_array_equal(np.load(trained / "activations" / "train.npy"),
-                                np.load(tmp_path / "activations" / "train.npy"))
+  """Between two epochs; `tests/fuzz/kill.py --job=features` kills it anywhere."""
+  run(options(folder, tmp_path, num_train_epochs=2))
+  run(options(folder, tmp_path))
+  for part in ("", "best"):
+    found, expected = tensors(tmp_path / part), tensors(trained / part)
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected), part
+  assert [line for line in curve(tmp_path) if line["split"] == "eval"] == [
+      line for line in curve(trained) if line["split"] == "eval"]
+  assert contents(tmp_path / CACHE) == contents(trained / CACHE)
+
+
+def test_checkpoints_hold_encoder_and_tagger_and_train_the_tagger_only(folder, trained):
+  for directory in (trained, trained / "best"):
+    names = tensors(directory)
+    assert f"heads/feature_tagger/lstm_0/forward/kernel{SUFFIX}" in names
+    assert f"encoder/pooler/dense/kernel{SUFFIX}" in names
+  assert {name.split("/")[2] for name in tensors(trained) if name.startswith("optimizer/")} == {"heads"}
+  np.testing.assert_array_equal(*(tensors(one)[f"encoder/embeddings/word_embeddings{SUFFIX}"]
+                                  for one in (trained, folder / "model")))
+
+
+def test_the_cache_knows_what_it_was_made_from(folder, finished, capsys):
+  def computed(**changes) -> bool:
+    capsys.readouterr()
+    run(options(folder, finished, **changes))
+    return "dev: activations of" in capsys.readouterr().out
+
+  # Padding and the other flags of training change nothing; what the encoder reads does.
+  assert not computed(train_batch_size=8, seed=2)
+  assert computed(max_seq_length=30) and not computed(max_seq_length=30)
+  assert computed(max_seq_length=30, activation_precision="float32")
+
+
+def test_nothing_that_was_there_is_touched(folder, tmp_path):
+  for name in ("unfinished", "activations", "weighted_sum_1_2_seed1"):
+    (tmp_path / name).mkdir()
+    for file in ("train.npy", "train.json", "result.json", "state.npz", "notes.txt"):
+      (tmp_path / name / file).write_text("mine")
+  before = contents(tmp_path)
+  assert run(options(folder, tmp_path, num_train_epochs=1)) == 0
+  assert before.items() <= contents(tmp_path).items()
+  # A file of the user's beside the best weights stays, too.
+  (tmp_path / "best/notes.txt").write_text("mine")
+  assert run(options(folder, tmp_path, num_train_epochs=2)) == 0
+  assert (tmp_path / "best/notes.txt").read_text() == "mine"
+
+
+def test_a_best_directory_of_something_else_is_refused(folder, tmp_path):
+  fine_tuned, copied, foreign = (tmp_path / name for name in ("fine_tuned", "copied", "foreign"))
+  assert run(options(folder, fine_tuned, feature_based=False, num_train_epochs=1)) == 0
+  shutil.copytree(fine_tuned / "best", copied / "best")
+  (foreign / "best").mkdir(parents=True)
+  (foreign / "best/vocab.txt").write_text("mine")
+  for directory, message in ((fine_tuned, "not of a run with --feature_based"), (copied, "not of a run with"),
+                             (foreign, "not of a run with --feature_based that can be resumed: move it away")):
+    before = contents(directory)
+    with pytest.raises(UserError, match=message):
+      run(options(folder, directory))
+    assert contents(directory) == before
+  # Nor is a run of this kind fine-tuned further in its directory.
+  assert run(options(folder, tmp_path / "features", num_train_epochs=1)) == 0
+  with pytest.raises(UserError, match="holds a run with --feature_based=True, --feature_based=False is given"):
+    run(options(folder, tmp_path / "features", feature_based=False))
+
+
+def test_the_checkpoints_own_directory_is_refused(folder, tmp_path):
+  model = shutil.copytree(folder / "model", tmp_path / "model")
+  before = contents(model)
+  for path in (model, model / "ckpt-0", model / "ckpt-0.index"):
+    with pytest.raises(UserError, match="is the directory of --init_checkpoint: choose another one"):
+      run(options(folder, model, init_checkpoint=str(path)))
+  assert contents(model) == before
+
+
+def test_the_second_of_two_runs_is_refused(folder, tmp_path):
+  with run_directory.lock(str(tmp_path)), pytest.raises(UserError, match="another run is writing there"):
+    run(options(folder, tmp_path))
+  assert not contents(tmp_path)
+
+
+def test_another_run_in_the_same_directory(folder, finished, capsys):
+  """Scores of other data, of another encoder or another model are never shown as those of this one."""
+  encoder = tensors(finished)[f"encoder/pooler/dense/kernel{SUFFIX}"]
+  for changes, message in (({"lstm_units": 9}, "--lstm_units=12, --lstm_units=9 is given"),
+                           ({"layers": ("2",)}, "--layers=1,-1, --layers=2 is given"),
+                           ({"label_scheme": "iobes"}, "holds checkpoints of another configuration .id2label")):
+    with pytest.raises(UserError, match=message):
+      run(options(folder, finished, **changes))
+  renamed = finished.parent / "renamed"
+  renamed.mkdir()
+  for name in ("train", "dev"):
+    (renamed / f"{name}.conll").write_text((folder / f"{name}.conll").read_text().replace("PER", "HUM"))
+  with pytest.raises(UserError, match="another configuration .id2label"):
+    run(options(folder, finished, data_dir=str(renamed)))
+  results = json_files.read(str(finished / "eval_results.json"))
+  capsys.readouterr()
+  assert run(options(folder, finished, init_checkpoint=f"{folder}/other_model", dev_file=f"{folder}/test.conll")) == 0
+  printed = capsys.readouterr().out
+  assert "changed since the last run" in printed and "other_model" in printed
+  assert json_files.read(str(finished / "eval_results.json")) != results
+  np.testing.assert_array_equal(tensors(finished)[f"encoder/pooler/dense/kernel{SUFFIX}"], encoder)
+
+
+def test_weights_that_are_not_finite_are_refused(folder, finished):
+  prefix = latest_checkpoint(str(finished))
+  values = {name.removesuffix(SUFFIX): value for name, value in tensors(finished).items()}
+  values["heads/feature_tagger/output_bias"][0] = np.nan
+  checkpoint = checkpoint_of({name: tf.Variable(value) for name, value in values.items()})
+  checkpoint.save_counter.assign_add(1)
+  checkpoint.write(prefix)
+  with pytest.raises(UserError, match="feature_tagger/output_bias holds values that are not finite"):
+    run(options(folder, finished))
+
+
+def test_a_disk_that_is_full(folder, tmp_path):
+  with full_disk(40_000), pytest.raises(UserError, match="activations can't be kept in .*train.bin: File too large"):
+    run(options(folder, tmp_path, num_train_epochs=1))
+
+
+@pytest.fixture(scope="module")
+def table(folder, tmp_path_factory):
+  """All rows that the model has the layers for."""
+  directory = tmp_path_factory.mktemp("table")
+  assert run(options(folder, directory, layers=("all",), num_train_epochs=1, do_predict=True)) == 0
+  return directory
+
+
+def test_the_rows_of_table_7_are_a_selection(folder, table, capsys):
+  found = json_files.read(str(table / "selection.json"))
+  # This model has two layers: the rows of the last four are left out.
+  assert [tuple(one["others"].values()) for one in found["runs"]] == [
+      ("0", "concat"), ("-2", "concat"), ("-1", "concat"), ("1:", "weighted_sum")]
+  # One cache for all of them.
+  assert cached(table, "train").shape[1] == 3
+  assert [path for path in table.rglob(CACHE)] == [table / CACHE]
+  assert (table / "lr0.02_bs16_ep1_seed1_weighted_sum_1_to_last/eval_results.json").exists()
+  assert (table / "test_predictions.txt").exists() and (table / "best/task.json").exists()
+  assert run(options(folder, table, layers=("all",), num_train_epochs=1)) == 0
+  printed = capsys.readouterr().out
+  assert "-4,-3,-2,-1  weighted_sum  95.9  weighted sum of the last four" in printed
+  assert printed.count("finished already") == 4 and "activations of" not in printed
+  # The best predicts without being trained again.
+  assert run(options(folder, table, do_train=False, do_predict=True, layers=("all",))) == 0
+
+
+def test_layers():
+  assert layer_numbers(("-1", "1", "0"), 12) == (12, 1, 0) and layer_numbers(("1:",), 3) == (1, 2, 3)
+  with pytest.raises(UserError, match="there is no layer 3"):
+    layer_numbers(("3",), 2)
 
 
 @pytest.fixture(scope="module")
@@ -87,21 +254,43 @@ def of_sentences(folder, tmp_path_factory):
   """A run whose sentences are read alone, as those of predictions are."""
   directory = tmp_path_factory.mktemp("of_sentences")
   run(options(folder, directory, context="sentence", lstm_layers=2, layers=("0", "-1"), combine="concat",
-              activation_precision="float32"))
+              activation_precision="float32", do_predict=True))
   return directory
+
+
+def predictions(path) -> tuple[list[list[str]], list[list[str]]]:
+  """Words and guesses of sentences."""
+  sentences = [[line.split() for line in block.splitlines()] for block in path.read_text().strip().split("\n\n")]
+  return [[word for word, *_ in one] for one in sentences], [[guess for *_, guess in one] for one in sentences]
 
 
 def test_predictions_are_those_of_the_run(folder, of_sentences):
   predictor = Predictor.from_checkpoint(str(of_sentences))
   assert predictor.task == "ner_features"
-  blocks = (of_sentences / "concat_0_2_seed1" / "test_predictions.txt").read_text().strip().split("\n\n")
-  sentences = [[line.split() for line in block.splitlines()] for block in blocks]
-  results = predictor([{"tokens": [word for word, *_ in sentence]} for sentence in sentences])
-  assert [result["tags"] for result in results] == [[guess for *_, guess in sentence] for sentence in sentences]
+  words, tags = predictions(of_sentences / "test_predictions.txt")
+  results = predictor([{"tokens": sentence} for sentence in words])
+  assert [result["tags"] for result in results] == tags
   assert any(result["entities"] for result in results)
   assert predictor([{"tokens": []}]) == [{"entities": [], "tags": []}]
   # The encoder is there, too, for whatever else.
   assert Predictor.from_checkpoint(str(of_sentences), "features").task == "features"
+
+
+def test_a_run_of_an_earlier_version_predicts_as_it_did(project, tmp_path, folder):
+  """The command is in tests/fixtures/README.md."""
+  fixture = project / "tests/fixtures/run_directories/tagging_features"
+  words, tags = predictions(fixture / "run/weighted_sum_2_1_seed1/test_predictions.txt")
+  results = Predictor.from_checkpoint(str(fixture / "run"))([{"tokens": sentence} for sentence in words])
+  assert [result["tags"] for result in results] == tags
+  # It is evaluated, too; its directory is not trained in.
+  copy = shutil.copytree(fixture / "run", tmp_path / "run")
+  before = contents(copy)
+  with pytest.raises(UserError, match="not of a run with --feature_based that can be resumed"):
+    run(options(folder, copy))
+  assert contents(copy) == before
+  assert run(options(folder, tmp_path / "out", init_checkpoint=str(copy), do_train=False, do_eval=False,
+                     do_predict=True, context="sentence", test_file=str(fixture / "test.conll"))) == 0
+  assert predictions(tmp_path / "out/test_predictions.txt")[1] == tags
 
 
 def test_an_export_gives_what_predictions_give(folder, of_sentences, tmp_path):
@@ -134,33 +323,11 @@ def test_files_that_do_not_belong_together(of_sentences, tmp_path, change, messa
     Predictor.from_checkpoint(str(tmp_path / "best"))
 
 
-def test_the_rows_of_table_7(folder):
-  rows = make_choices(options(folder, "x", layers=("all",)), CONFIG)
-  # This model has two layers: the rows of the last four are left out.
-  assert [(row.layers, row.combine, row.paper_f1) for row in rows] == [
-      ((0,), "concat", 91.0), ((1,), "concat", 95.6), ((2,), "concat", 94.9), ((1, 2), "weighted_sum", 95.5)]
-  with pytest.raises(UserError, match="there is no layer 3"):
-    make_choices(options(folder, "x", layers=("3",)), CONFIG)
-
-
-def test_ways_of_combining_layers():
-  vectors = tf.constant(np.random.default_rng(1).normal(size=(2, 3, 4, 5)), tf.float32)
-  mask = tf.constant([[True, True, True], [True, False, False]])
-  for combine, width in (("concat", 20), ("sum", 5), ("weighted_sum", 5)):
-    model = FeatureTagger(3, 4, combine, units=2, seed=1)
-    assert model(vectors, mask).shape == (2, 3, 3)
-    assert model.lstms[0].forward_layer.cell.kernel.shape[0] == width
-    # What stands behind a sentence does not matter.
-    changed = tf.concat([vectors[:, :1], vectors[:, 1:] + 7.0], 1)
-    np.testing.assert_allclose(model(changed, mask)[1, 0], model(vectors, mask)[1, 0], atol=1e-6)
-  with pytest.raises(ValueError, match="none of concat"):
-    FeatureTagger(3, 4, "mean")
-
-
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"do_train": False}, "give --do_train"), ({"context": "vote"}, "--context=vote is for fine-tuned models"),
-    ({"init_checkpoint": None}, "give --init_checkpoint"),
-    ({"sweep": {"learning_rate": (1.0, 2.0)}}, "--learning_rate: with --feature_based only --seed takes several")])
+    ({"do_train": False}, "does not tell the names of its labels"),
+    ({"context": "vote"}, "--context=vote is for fine-tuned models"), ({"lora_rank": 4}, "--lora_rank is for fine-t"),
+    ({"init_checkpoint": None}, "give --init_checkpoint")])
 def test_what_does_not_fit_is_refused(folder, tmp_path, changes, message):
   with pytest.raises(UserError, match=message):
     run(options(folder, tmp_path, **changes))
+  assert not os.listdir(tmp_path)
