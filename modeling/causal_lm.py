@@ -12,106 +12,14 @@ from keras import ops
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import HeadLoss, TokenLoss, example_weights
+from modeling.losses import TokenLoss, example_weights
 from modeling.portions import sums_in_portions
-from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining, fit_batch
+from modeling.pretraining import NEXT_SENTENCE, BertForPreTraining
 from modeling.saving import register
 
 # Logits of a portion of rows, at most so many numbers (64 MiB): a few hundred rows of the usual vocabulary, enough for
 # matrix products at full speed.
 _PORTION_SIZE = 2**24
-
-
-@register
-class BertForCausalLm(BertForPreTraining):
-  """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
-
-  Raises:
-    UserError: the configuration is of a bidirectional model, whose positions would see what they predict.
-  """
-
-  _predicts_next_token = True
-
-  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
-    super().__init__(config, seed=seed, **kwargs)
-    if not self.causal:
-      raise UserError("BertForCausalLm needs a left-to-right model: \"is_decoder\": true in bert_config.json, or "
-                      "BertConfig(causal=True)")
-
-  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
-    """Scores the vocabulary at every position.
-
-    Args:
-      features: as in `BertForClassification.call`.
-      dropout, training: as in `BertEncoder.call`.
-
-    Returns:
-      the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
-      token at i + 1, and "next_sentence_logits" float32 [B, 2].
-    """
-    outputs = self.encode_sequences(features, dropout, training)
-    x = outputs["sequence_output"]
-    batch, length = ops.shape(x)[:2]
-    everywhere = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
-    return {
-        **outputs,
-        "next_token_logits": self.masked_lm(
-            x, everywhere, ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
-        "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
-    }
-
-  @staticmethod
-  def fit_batch(features: dict) -> tuple[dict, dict, dict]:
-    """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
-    return fit_batch(restore_tokens(features), (NEXT_TOKEN, NEXT_SENTENCE))
-
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    return NEXT_TOKEN, NEXT_SENTENCE
-
-  def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
-    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow backend.
-
-    Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
-    are computed at once, so that nothing of it is kept for later.
-
-    Args:
-      features: as for `fit_batch`.
-      dropout: as in `BertEncoder.call`.
-    """
-    features = restore_tokens(features)
-    labels, weights = next_tokens(features)
-    outputs = self.encode_sequences(features, dropout)
-    token_sums = self._next_token_sums(outputs["sequence_output"], labels, weights, with_gradients=dropout is not None)
-    return {**token_sums, **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features)}
-
-  def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
-    """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
-    import tensorflow as tf
-
-    head = self.masked_lm
-    names = [f"next_token_{what}" for what in ("loss_sum", "count", "correct")]
-    labels, weights = tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
-    total = labels.shape[0] or tf.shape(labels)[0]
-    portion = max(1, _PORTION_SIZE // self.config.vocab_size)
-    size = min(total, portion) if isinstance(total, int) else tf.minimum(total, portion)
-    # Positions that predict something come first: nothing is computed for the others. The last portion is filled with
-    # rows of weight 0.
-    order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
-    count = (tf.math.count_nonzero(weights, dtype=tf.int32) + size - 1) // size
-    fill = tf.zeros([-total % size], tf.int32)
-    order = tf.concat([order, fill], 0)
-    weights = tf.concat([tf.gather(weights, order[:total]), tf.cast(fill, tf.float32)], 0)
-    x = head.transform(tf.gather(tf.reshape(sequence_output, [-1, self.config.hidden_size]), order))
-
-    def sums(x, labels, weights, *parameters):
-      found = NEXT_TOKEN.sums_of_rows(head.project(x, *parameters), labels, weights)
-      return tuple(found[name] for name in names)
-
-    parameters = tuple(tf.convert_to_tensor(variable.value) for variable in (
-        self.encoder.embeddings.word_embeddings, head.output_bias))
-    return dict(zip(names, sums_in_portions(sums, len(names), x, (tf.gather(labels, order), weights), parameters, size,
-                                            count, with_gradients), strict=True))
 
 
 def restore_tokens(features: dict) -> dict:
@@ -157,3 +65,92 @@ def next_tokens(features: dict) -> tuple:
 
 NEXT_TOKEN = TokenLoss("next_token", labels=lambda features: next_tokens(restore_tokens(features))[0],
                        weights=lambda features: next_tokens(features)[1])
+
+
+@register
+class BertForCausalLm(BertForPreTraining):
+  """A left-to-right encoder, masked-LM head and next-sentence head; the arguments are those of `BertTaskModel`.
+
+  Raises:
+    UserError: the configuration is of a bidirectional model, whose positions would see what they predict.
+  """
+
+  head_losses = (NEXT_TOKEN, NEXT_SENTENCE)
+  _predicts_next_token = True
+
+  def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
+    super().__init__(config, seed=seed, **kwargs)
+    if not self.causal:
+      raise UserError("BertForCausalLm needs a left-to-right model: \"is_decoder\": true in bert_config.json, or "
+                      "BertConfig(causal=True)")
+
+  def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
+    """Scores the vocabulary at every position.
+
+    Args:
+      features: as in `BertForClassification.call`.
+      dropout, training: as in `BertEncoder.call`.
+
+    Returns:
+      the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
+      token at i + 1, and "next_sentence_logits" float32 [B, 2].
+    """
+    outputs = self.encode_sequences(features, dropout, training)
+    x = outputs["sequence_output"]
+    batch, length = ops.shape(x)[:2]
+    everywhere = ops.broadcast_to(ops.arange(length, dtype="int32"), (batch, length))
+    return {
+        **outputs,
+        "next_token_logits": self.masked_lm(
+            x, everywhere, ops.convert_to_tensor(self.encoder.embeddings.word_embeddings)),
+        "next_sentence_logits": self.next_sentence(outputs["pooled_output"]),
+    }
+
+  @classmethod
+  def fit_batch(cls, features: dict) -> tuple[dict, dict, dict]:
+    """Records as `fit` takes them, see `BertForPreTraining.fit_batch`; the masks are undone."""
+    return super().fit_batch(restore_tokens(features))
+
+  def sums(self, features: dict, dropout: DropoutStream | None = None) -> dict:
+    """Adds up the losses and metrics of a batch, see `HeadLoss.sums`; needs Keras' TensorFlow backend.
+
+    Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
+    are computed at once, so that nothing of it is kept for later.
+
+    Args:
+      features: as for `fit_batch`.
+      dropout: as in `BertEncoder.call`.
+    """
+    features = restore_tokens(features)
+    labels, weights = next_tokens(features)
+    outputs = self.encode_sequences(features, dropout)
+    token_sums = self._next_token_sums(outputs["sequence_output"], labels, weights, with_gradients=dropout is not None)
+    return {**token_sums, **NEXT_SENTENCE.sums(self.next_sentence(outputs["pooled_output"]), features)}
+
+  def _next_token_sums(self, sequence_output, labels, weights, with_gradients: bool) -> dict:
+    """The sums over the positions that predict; [B, S, H], int [B, S] and float32 [B, S]."""
+    import tensorflow as tf
+
+    head = self.masked_lm
+    names = [f"next_token_{what}" for what in ("loss_sum", "count", "correct")]
+    labels, weights = tf.reshape(labels, [-1]), tf.reshape(weights, [-1])
+    total = labels.shape[0] or tf.shape(labels)[0]
+    portion = max(1, _PORTION_SIZE // self.config.vocab_size)
+    size = min(total, portion) if isinstance(total, int) else tf.minimum(total, portion)
+    # Positions that predict something come first: nothing is computed for the others. The last portion is filled with
+    # rows of weight 0.
+    order = tf.argsort(tf.cast(tf.equal(weights, 0.0), tf.int32), stable=True)
+    count = (tf.math.count_nonzero(weights, dtype=tf.int32) + size - 1) // size
+    fill = tf.zeros([-total % size], tf.int32)
+    order = tf.concat([order, fill], 0)
+    weights = tf.concat([tf.gather(weights, order[:total]), tf.cast(fill, tf.float32)], 0)
+    x = head.transform(tf.gather(tf.reshape(sequence_output, [-1, self.config.hidden_size]), order))
+
+    def sums(x, labels, weights, *parameters):
+      found = NEXT_TOKEN.sums_of_rows(head.project(x, *parameters), labels, weights)
+      return tuple(found[name] for name in names)
+
+    parameters = tuple(tf.convert_to_tensor(variable.value) for variable in (
+        self.encoder.embeddings.word_embeddings, head.output_bias))
+    return dict(zip(names, sums_in_portions(sums, len(names), x, (tf.gather(labels, order), weights), parameters, size,
+                                            count, with_gradients), strict=True))

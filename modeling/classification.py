@@ -7,7 +7,7 @@ import keras
 
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import ClassLoss, HeadLoss, MultiLabelLoss, RegressionLoss, loss_weights
+from modeling.losses import ClassLoss, MultiLabelLoss, RegressionLoss, loss_weights
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead, WithClasses
 
@@ -42,6 +42,7 @@ class BertForClassification(WithClasses, BertTaskModel):
     kwargs: as in `BertTaskModel`.
   """
 
+  head_losses = (CLASSES,)
   _head = ClassificationHead
   _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 
@@ -50,6 +51,9 @@ class BertForClassification(WithClasses, BertTaskModel):
     self.classes = classes
     self.head_dropout = head_dropout
     self.classifier = ClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
+    # Of several classes one applies, unless the configuration says otherwise.
+    several = config.extra.get("problem_type") == _MULTI_LABEL
+    self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
     self.build_weights()
 
   @property
@@ -69,15 +73,3 @@ class BertForClassification(WithClasses, BertTaskModel):
     """
     return self.classifier(self.encode(features, dropout, training)["pooled_output"], dropout=dropout,
                            training=training)
-
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    """With one class that of a score; of several classes one applies, unless "problem_type" says otherwise."""
-    if self.classes == 1:
-      return (SCORES,)
-    return (SEVERAL_CLASSES if self.config.extra.get("problem_type") == _MULTI_LABEL else CLASSES,)
-
-  @staticmethod
-  def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids"."""
-    return CLASSES.fit_batch(features)

@@ -13,7 +13,7 @@ from keras import ops
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
-from modeling.losses import ClassLoss, HeadLoss
+from modeling.losses import ClassLoss
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 
@@ -51,6 +51,7 @@ class BertForMultipleChoice(BertTaskModel):
     kwargs: as in `BertTaskModel`.
   """
 
+  head_losses = (CHOICE,)
   _arguments = (*BertTaskModel._arguments, "head_dropout")
 
   def __init__(self, config: BertConfig, *, seed: int = 0, head_dropout: float = HEAD_DROPOUT, **kwargs):
@@ -123,12 +124,3 @@ class BertForMultipleChoice(BertTaskModel):
     scores = self.multiple_choice(pooled, choices=1, dropout=dropout, training=training)[:count, 0]
     logits = tf.tensor_scatter_nd_update(tf.fill([batch, choices], MISSING), places, scores)
     return tf.ensure_shape(logits, inputs["input_ids"].shape[:2])
-
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    return (CHOICE,)
-
-  @staticmethod
-  def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids"."""
-    return CHOICE.fit_batch(features)

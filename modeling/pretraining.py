@@ -26,6 +26,46 @@ from modeling.saving import Configured, register
 from modeling.task_model import BertTaskModel
 
 
+def token_weights(features: dict):
+  """Of the masked positions, float32 [B, P]."""
+  return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
+
+
+def sentence_weights(features: dict):
+  """Of the sequences in the next-sentence loss, float32 [B]; of packed rows [B, K]."""
+  weights = example_weights(features)
+  if "next_sentence_weights" in features:
+    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
+  return weights
+
+
+def sentence_labels(features: dict):
+  """Of the next-sentence task, int [B]; of packed rows [B, K]."""
+  labels = features["next_sentence_labels"]
+  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))
+
+
+def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
+  """The loss of the masked tokens.
+
+  Args:
+    mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
+      paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
+      Features need "input_ids" int [B, S] and "masked_lm_positions" int [B, P] then.
+  """
+  def weights_at_mask(features: dict):
+    positions = ops.cast(features["masked_lm_positions"], "int32")
+    visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
+    return token_weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
+
+  return TokenLoss("masked_lm", labels=lambda features: features["masked_lm_ids"], weights=token_weights,
+                   parts={} if mask_id is None else {"at_mask": weights_at_mask})
+
+
+MASKED_LM = masked_lm_loss()
+NEXT_SENTENCE = ClassLoss("next_sentence", labels=sentence_labels, weights=sentence_weights)
+
+
 @register
 class MaskedLmHead(Configured, keras.layers.Layer):
   """Predicts the tokens at the masked positions.
@@ -108,6 +148,8 @@ class BertForPreTraining(BertTaskModel):
     UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
   """
 
+  # The paper's loss: mean over the predictions plus mean over the examples.
+  head_losses = (MASKED_LM, NEXT_SENTENCE)
   _predicts_next_token = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -158,11 +200,6 @@ class BertForPreTraining(BertTaskModel):
       outputs["pooled_output"] = self.encoder.pool(gather_positions(outputs["sequence_output"], positions))
     return outputs
 
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    """The paper's loss: mean over the predictions plus mean over the examples."""
-    return MASKED_LM, NEXT_SENTENCE
-
   def head_logits(self, outputs: dict) -> dict:
     return {loss.name: outputs[f"{loss.name}_logits"] for loss in self.head_losses}
 
@@ -180,8 +217,8 @@ class BertForPreTraining(BertTaskModel):
     """As in Keras; metrics are given by the names in `head_losses`, for the logits only."""
     return super().compute_metrics(x, y, self.head_logits(y_pred), sample_weight)
 
-  @staticmethod
-  def fit_batch(features: dict) -> tuple[dict, dict, dict]:
+  @classmethod
+  def fit_batch(cls, features: dict) -> tuple[dict, dict, dict]:
     """Records as `fit` takes them: `dataset.map(BertForPreTraining.fit_batch)`.
 
     Args:
@@ -192,53 +229,8 @@ class BertForPreTraining(BertTaskModel):
     Returns:
       inputs, labels and weights; the last two by the names of the heads, "masked_lm" and "next_sentence".
     """
-    return fit_batch(features, (MASKED_LM, NEXT_SENTENCE))
-
-
-def fit_batch(features: dict, losses: Sequence[HeadLoss]) -> tuple[dict, dict, dict]:
-  """Features, and labels and weights by the names of the losses."""
-  return (features, {loss.name: loss.labels(features) for loss in losses},
-          {loss.name: loss.weights(features) for loss in losses})
-
-
-def token_weights(features: dict):
-  """Of the masked positions, float32 [B, P]."""
-  return ops.cast(features["masked_lm_weights"], "float32") * example_weights(features)[:, None]
-
-
-def sentence_weights(features: dict):
-  """Of the sequences in the next-sentence loss, float32 [B]; of packed rows [B, K]."""
-  weights = example_weights(features)
-  if "next_sentence_weights" in features:
-    return ops.cast(features["next_sentence_weights"], "float32") * weights[:, None]
-  return weights
-
-
-def sentence_labels(features: dict):
-  """Of the next-sentence task, int [B]; of packed rows [B, K]."""
-  labels = features["next_sentence_labels"]
-  return labels if "next_sentence_weights" in features else ops.reshape(labels, (-1,))
-
-
-def masked_lm_loss(mask_id: int | None = None) -> TokenLoss:
-  """The loss of the masked tokens.
-
-  Args:
-    mask_id: of [MASK]. A fifth of the tokens to predict are left as they are or replaced by others (section A.1 of the
-      paper), and those that are left can be copied; with it the predictions at [MASK] are counted by themselves, too.
-      Features need "input_ids" int [B, S] and "masked_lm_positions" int [B, P] then.
-  """
-  def weights_at_mask(features: dict):
-    positions = ops.cast(features["masked_lm_positions"], "int32")
-    visible = ops.take_along_axis(ops.convert_to_tensor(features["input_ids"]), positions, axis=1)  # [B, P]
-    return token_weights(features) * ops.cast(ops.equal(visible, mask_id), "float32")
-
-  return TokenLoss("masked_lm", labels=lambda features: features["masked_lm_ids"], weights=token_weights,
-                   parts={} if mask_id is None else {"at_mask": weights_at_mask})
-
-
-MASKED_LM = masked_lm_loss()
-NEXT_SENTENCE = ClassLoss("next_sentence", labels=sentence_labels, weights=sentence_weights)
+    return (features, {loss.name: loss.labels(features) for loss in cls.head_losses},
+            {loss.name: loss.weights(features) for loss in cls.head_losses})
 
 
 def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:

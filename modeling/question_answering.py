@@ -7,7 +7,7 @@ import keras
 
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import HeadLoss, SpanLoss
+from modeling.losses import SpanLoss
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead
 
@@ -34,6 +34,8 @@ class QuestionAnsweringHead(LinearHead):
 class BertForQuestionAnswering(BertTaskModel):
   """Encoder and question-answering head; the arguments are those of `BertTaskModel`."""
 
+  head_losses = (SPAN,)
+
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
     super().__init__(config, seed=seed, **kwargs)
     self.span = QuestionAnsweringHead(config, seed=seed)
@@ -54,12 +56,3 @@ class BertForQuestionAnswering(BertTaskModel):
       float32 logits of the start and of the end, each [B, S].
     """
     return self.span(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)
-
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    return (SPAN,)
-
-  @staticmethod
-  def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features with int "start_positions" and "end_positions" [B]."""
-    return SPAN.fit_batch(features)

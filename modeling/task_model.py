@@ -62,10 +62,17 @@ class BertTaskModel(Checkpointed, keras.Model):
     """The heads by the names they have in our checkpoints."""
     raise NotImplementedError
 
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    """The declarations of the loss and the metrics of each head that is trained: the loss of the model is their sum."""
-    raise NotImplementedError
+  # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is their sum.
+  head_losses: tuple[HeadLoss, ...]
+
+  @classmethod
+  def fit_batch(cls, features: dict) -> tuple:
+    """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`.
+
+    Args:
+      features: the inputs of the model and the labels that `head_losses` read.
+    """
+    return cls.head_losses[0].fit_batch(features)
 
   def compile_defaults(self) -> dict:
     """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""

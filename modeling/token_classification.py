@@ -8,7 +8,7 @@ from keras import ops
 
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import ClassLoss, HeadLoss, example_weights
+from modeling.losses import ClassLoss, example_weights
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead, WithClasses
 
@@ -41,6 +41,7 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     kwargs: as in `BertTaskModel`.
   """
 
+  head_losses = (TOKENS,)
   _head = TokenClassificationHead
   _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 
@@ -63,12 +64,3 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     """
     return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
                         training=training)
-
-  @property
-  def head_losses(self) -> tuple[HeadLoss, ...]:
-    return (TOKENS,)
-
-  @staticmethod
-  def fit_batch(features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them, of features with "label_ids"."""
-    return TOKENS.fit_batch(features)

@@ -1,7 +1,9 @@
-"""The files and the table of a final evaluation, the same for every task."""
+"""The files and the table of a final evaluation, and predictions as numbers, the same for every task."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.tasks.evaluation import Evaluation
@@ -33,3 +35,20 @@ def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int
   json_files.write(os.path.join(directory, EVAL_RESULTS), {**results, **warning})
   return "\n".join([f"evaluation on {num_examples:,} examples ({path})",
                     *(f"  {name:24} {value:.4f}" for name, value in sorted(named.items()))])
+
+
+def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
+  """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
+
+  Args:
+    path: of the file.
+    rows: the probabilities of each example, which are separated by tabs; or one score each.
+  """
+  with files.atomic_write(path) as file:
+    # str of a numpy number has the digits that its type holds: those of float32 are not padded to float64.
+    file.writelines("\t".join(map(str, np.atleast_1d(row))) + "\n" for row in rows)
+
+
+def shortest(number: np.floating) -> float:
+  """The float with the fewest digits that is the same number in the type of `number`."""
+  return float(str(number))

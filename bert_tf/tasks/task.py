@@ -43,35 +43,23 @@ class RunningModel(Protocol):
     examples: training examples seen: the place in their stream.
     weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
     description: `task.json` of these weights; None for pre-training.
+    evaluation: () → that of the weights as they are, the last one where it was of the same weights.
+    predict: (examples, advance) → the task's outputs for examples in memory, see `Prediction`.
+    check_stop: () → raises `Interrupted` if a signal has come.
+    describe_model: () → sizes and parameters.
   """
 
   model: BertTaskModel
   devices: Devices
   log: Callable[[str], None]
-
-  @property
-  def step(self) -> int: ...
-
-  @property
-  def examples(self) -> int: ...
-
-  @property
-  def weights_step(self) -> int: ...
-
-  @property
-  def description(self) -> dict | None: ...
-
-  def evaluation(self) -> Evaluation:
-    """Of the weights as they are: the last one where it was of the same weights."""
-
-  def predict(self, examples: Examples, advance: Callable[[int], None] = ...) -> dict[str, np.ndarray]:
-    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
-
-  def check_stop(self) -> None:
-    """Raises `Interrupted` if a signal has come."""
-
-  def describe_model(self) -> str:
-    """Sizes and parameters."""
+  step: int
+  examples: int
+  weights_step: int
+  description: dict | None
+  evaluation: Callable[[], Evaluation]
+  predict: Callable[..., dict[str, np.ndarray]]
+  check_stop: Callable[[], None]
+  describe_model: Callable[[], str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,6 +270,9 @@ class FineTuningTask(Task):
   @abc.abstractmethod
   def data_files(self) -> dict[str, str]:
     """Split → path, of what is trained and evaluated on."""
+
+  def objective(self, model: BertTaskModel) -> Objective:
+    return Objective.of(model)
 
   @property
   def num_train_examples(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from bert_tf.common import files, json_files
 from bert_tf.evaluation import glue_submission
 from bert_tf.tasks.classification.data import ClassificationData, Split
+from bert_tf.tasks.eval_results import shortest, write_test_results
 
 # Of development sets; begins the files' names.
 EVAL_PREDICTIONS = "eval_predictions"
@@ -66,20 +67,6 @@ def write_evaluated_split(directory: str, data: ClassificationData, name: str, s
   return path
 
 
-def write_test_results(path: str, values: np.ndarray) -> None:
-  """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
-
-  Args:
-    path: of the file.
-    values: [E, C] probabilities, separated by tabs; or [E] scores of a regression.
-  """
-  values = np.asarray(values)
-  rows = values[:, None] if values.ndim == 1 else values
-  with files.atomic_write(path) as file:
-    # str of a numpy number has the digits that its type holds: those of float32 are not padded to float64.
-    file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
-
-
 def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
                       labels: Sequence[str] | None, values: np.ndarray,
                       truth: Sequence[str | float | Sequence[str]] | None = None, multi_label: bool = False) -> None:
@@ -108,10 +95,10 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
     for number, (identifier, value, *pair) in enumerate(zip(ids, values, *texts.values(), strict=True)):
       record = {"id": identifier, **dict(zip(texts, pair, strict=True))}
       if labels is None:
-        record["score"] = _shortest(value)
+        record["score"] = shortest(value)
       else:
         record |= predicted_labels(labels, value, multi_label)
-        record["probabilities"] = dict(zip(labels, map(_shortest, value), strict=True))
+        record["probabilities"] = dict(zip(labels, map(shortest, value), strict=True))
       if truth is not None:
         record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
       file.write(json_files.line_of(record))
@@ -122,8 +109,3 @@ def predicted_labels(labels: Sequence[str], probabilities: np.ndarray, multi_lab
   if multi_label:
     return {"labels": [label for label, value in zip(labels, probabilities, strict=True) if value >= 0.5]}
   return {"label": labels[int(probabilities.argmax())]}
-
-
-def _shortest(number: np.floating) -> float:
-  """The float with the fewest digits that is the same number in the type of `number`."""
-  return float(str(number))

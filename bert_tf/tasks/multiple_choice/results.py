@@ -10,6 +10,7 @@ import os
 import numpy as np
 
 from bert_tf.common import files, json_files, markdown
+from bert_tf.tasks.eval_results import shortest, write_test_results
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 
 HARDEST_FILE = "hardest_questions.jsonl"
@@ -34,8 +35,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
   """
   paths = [os.path.join(directory, name) for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")]
   rows = [row[:count] for row, count in zip(np.asarray(probabilities, np.float32), questions.num_choices, strict=True)]
-  with files.atomic_write(paths[0]) as file:
-    file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+  write_test_results(paths[0], rows)
   with files.atomic_write(paths[1]) as file:
     table = csv.writer(file, lineterminator="\n")
     table.writerow(["", "pred"])
@@ -82,7 +82,6 @@ def hardest_table(questions: ChoiceQuestions, probabilities: np.ndarray, number:
 
 def _record(questions: ChoiceQuestions, row: int, probabilities: np.ndarray) -> dict:
   texts = {"context": questions.contexts[row], "question": questions.questions[row]}
-  # str of a numpy number has the digits that its type holds.
   return {"id": questions.ids[row], **{name: text for name, text in texts.items() if text},
-          "choices": list(questions.choices[row]), "probabilities": [float(str(value)) for value in probabilities],
+          "choices": list(questions.choices[row]), "probabilities": list(map(shortest, probabilities)),
           "prediction": int(probabilities.argmax())}

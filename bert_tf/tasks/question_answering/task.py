@@ -21,7 +21,6 @@ from bert_tf.tasks.question_answering.results import Answered, answer_questions,
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from bert_tf.tasks.task import FineTuningTask, RunningModel
 from bert_tf.training.devices import Devices
-from bert_tf.training.step import Objective
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
 from modeling.checkpoints.load import LoadedCheckpoint
@@ -42,11 +41,6 @@ def run(options: SquadOptions) -> int:
 
     return driver.run(EnsembleTask, options)
   return driver.run(SquadTask, options)
-
-
-def make_objective(model: BertForQuestionAnswering) -> Objective:
-  """The two cross-entropies as the training step sees them."""
-  return Objective.of(model)
 
 
 class SquadTask(FineTuningTask):
@@ -116,9 +110,6 @@ class SquadTask(FineTuningTask):
 
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
     return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
-
-  def objective(self, model: BertForQuestionAnswering) -> Objective:
-    return make_objective(model)
 
   def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
     return dict(zip(OUTPUTS, model(features), strict=True))

@@ -21,6 +21,7 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.question_answering import task as question_answering
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.training.run_directory import read_metrics
+from bert_tf.training.step import Objective
 from modeling import (
   BertForClassification,
   BertForPreTraining,
@@ -253,7 +254,7 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
   if task == "pretraining":
     model, objective = BertForPreTraining(ONE_LAYER), pretraining.make_objective
   elif task == "question_answering":
-    model, objective = BertForQuestionAnswering(ONE_LAYER), question_answering.make_objective
+    model, objective = BertForQuestionAnswering(ONE_LAYER), Objective.of
     features = _with_labels(features, start_positions=number, end_positions=number + 1)
   else:
     regression = task == "regression"

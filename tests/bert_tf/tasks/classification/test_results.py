@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.tasks.classification.results import write_predictions, write_test_results
-from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.classification.results import write_predictions
+from bert_tf.tasks.eval_results import write_eval_results, write_test_results
 from bert_tf.tasks.evaluation import Evaluation
 
 PROBABILITIES = np.array([[0.9, 0.1], [1 / 3, 2 / 3]], np.float32)
