@@ -1,7 +1,7 @@
 """The scripts as commands of an installation: `bert-run-squad` is `python run_squad.py`, in any directory.
 
-A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, and in `data_gen`; a checkout has
-them at its root.
+A wheel has the scripts in a folder beside this module, where pyproject.toml puts them, and in `data_gen`; a checkout
+has them at its root.
 """
 
 import os

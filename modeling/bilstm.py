@@ -4,6 +4,8 @@ paper), and on fixed activations (`feature_tagger.py`).
 Input: [B, S, H]; output: [B, S, 2 U], the two directions side by side.
 """
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
@@ -12,7 +14,7 @@ from modeling.layers import at_last_token, derived_seed
 from modeling.saving import Configured, register
 
 
-def bidirectional_lstm(units: int, forward_seeds: tuple[int, int], backward_seeds: tuple[int, int],
+def bidirectional_lstm(units: int, forward_seeds: Sequence[int], backward_seeds: Sequence[int],
                        dtype: str | None = None, **kwargs) -> keras.layers.Bidirectional:
   """One layer, Keras' own.
 
@@ -49,7 +51,7 @@ class BiLstm(Configured, keras.layers.Layer):
                          for direction in ("forward", "backward"))
     # XLA, which compiles the step on GPUs, can't compile cuDNN's.
     self.lstm = bidirectional_lstm(
-        config.bilstm_units, tuple(forward), tuple(backward), dtype="float32", use_cudnn=False)
+        config.bilstm_units, forward, backward, dtype="float32", use_cudnn=False)
 
   def build(self, input_shape=None):
     self.lstm.build((None, None, self.config.hidden_size))

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
@@ -116,7 +117,7 @@ class BertConfig:
                       f"max_position_embeddings is {self.max_position_embeddings}")
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, object], source: str = "the configuration") -> "BertConfig":
+  def from_dict(cls, values: Mapping[str, Any], source: str = "the configuration") -> "BertConfig":
     """A configuration from the keys of `bert_config.json`.
 
     Args:
@@ -170,7 +171,7 @@ class BertConfig:
     json_files.write(path, self.to_dict())
 
 
-def _check_value(field: dataclasses.Field, value: object) -> None:
+def _check_value(field: dataclasses.Field, value: Any) -> None:
   key = _JSON_KEYS.get(field.name, field.name)
   # bool is an int in Python, but `true` is never meant as a size.
   number = isinstance(value, (int, float)) and not isinstance(value, bool)

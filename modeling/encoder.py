@@ -4,6 +4,7 @@ Input: ids [B, S], or a dict or list of them; output: a dict of what every layer
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 from keras import ops
@@ -122,7 +123,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     check_model(config)
     self.config = config = config.as_causal() if causal else config
     self.seed = seed
-    self.lora = None
+    self.lora: dict[str, Any] | None = None
     dtype = {"dtype": self.dtype_policy}
     self.embeddings = Embeddings(config, seed, name="embeddings", **dtype)
     self.layers = [EncoderLayer(config, index, seed, name=f"layer_{index}", **dtype)
@@ -190,9 +191,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
     attentions = []
-    is_recomputed = self.recompute and dropout is not None and not return_attention_probabilities
+    is_recomputed = self.recompute and not return_attention_probabilities
     for index, layer in enumerate(self.layers):
-      if is_recomputed:
+      if is_recomputed and dropout is not None:
         x = recomputed(layer, x, bias, dropout)
       else:
         x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
@@ -245,7 +246,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
 
   def get_config(self) -> dict:
-    parts = (self.embeddings, *self.layers, self.pooler)
+    parts: tuple[keras.layers.Layer, ...] = (self.embeddings, *self.layers, self.pooler)
     frozen = [layer.name for layer in parts if not layer.trainable] if self.trainable else []
     return {**super().get_config(), "frozen": frozen}
 

@@ -56,7 +56,7 @@ def weighted_sums(name: str, logits, labels, weights, parts: Mapping | None = No
   """
   losses, predictions = softmax_cross_entropy(logits, labels)
   correct = ops.cast(ops.equal(predictions, ops.cast(labels, "int32")), "float32")
-  sums = {}
+  sums: dict = {}
   for part, part_weights in (parts or {}).items():
     sums |= {f"{part}_count": ops.sum(part_weights), f"{part}_correct": ops.sum(part_weights * correct)}
   return {

@@ -145,7 +145,7 @@ class LinearHead(Configured, keras.layers.Layer):
   """
 
   key: str
-  _arguments = ("classes", "seed", "dropout_rate")
+  _arguments: tuple[str, ...] = ("classes", "seed", "dropout_rate")
 
   def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT, **kwargs):
     super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})

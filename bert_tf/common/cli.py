@@ -19,6 +19,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from absl import app, flags, logging
 
@@ -146,8 +147,10 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
     if isinstance(target, str):
       module, _, function = target.partition(":")
-      target = getattr(_imported(module), function)
-    return target(parsed) or 0
+      work = getattr(_imported(module), function)
+    else:
+      work = target
+    return work(parsed) or 0
   except UserError as error:
     return fail(error)
   except KeyboardInterrupt:
@@ -162,7 +165,8 @@ def _imported(name: str):
   """The module, imported without what Keras can do without, and without collecting garbage."""
   absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
   # Python's own way to say that there is no such package.
-  sys.modules.update(dict.fromkeys(absent))
+  modules: dict[str, Any] = sys.modules
+  modules.update(dict.fromkeys(absent))
   # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
   gc.disable()
   try:

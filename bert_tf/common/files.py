@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO
+from typing import IO, Any
 
 from bert_tf.common import locks
 from bert_tf.common.errors import UserError
@@ -38,7 +38,7 @@ def user_error(what: str) -> Iterator[None]:
     raise UserError(f"{what}: {error.strerror}") from None
 
 
-def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> IO:
+def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
   """`open` for any file system.
 
   Args:
@@ -287,7 +287,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     UserError: the disk is full or the directory can't be written.
   """
   temporary = None
-  text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+  text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
   try:
     if is_remote(path):
       temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")

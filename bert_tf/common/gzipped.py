@@ -4,7 +4,7 @@ import contextlib
 import gzip
 import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import Any
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
@@ -20,7 +20,7 @@ def is_gzip(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
   """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
   with files.open_file(path, "rb") as raw:
     if raw.peek(len(_MAGIC))[:len(_MAGIC)] != _MAGIC:

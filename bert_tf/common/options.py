@@ -63,7 +63,7 @@ class Declaration:
   aliases: tuple[str, ...] = ()
 
 
-def option(default: object, help: str, **declaration: object):
+def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
   """A field of an `Options` class; the keyword arguments are the attributes of `Declaration`."""
   return dataclasses.field(default=default, metadata={_KEY: Declaration(help, **declaration)})
 
@@ -105,7 +105,7 @@ class DeclaredOption:
       raise UserError(f"--{self.name}={text}: a value is there twice")
     return values
 
-  def check(self, value: object) -> None:
+  def check(self, value: typing.Any) -> None:
     """Raises `UserError` for a value out of range; None passes."""
     for one in value if self.is_list and value is not None else (value,):
       if one is None or isinstance(one, bool):
@@ -189,14 +189,19 @@ class Options:
     values = {one.name: self.sweep.get(one.name, getattr(self, one.name)) for one in declared_options(type(self))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(values.items())}
 
-  def replace(self, **changes: object) -> "typing.Self":
+  def replace(self, **changes: typing.Any) -> "typing.Self":
     """A copy with other values."""
     return dataclasses.replace(self, **changes)
 
 
-@functools.cache
 def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   """The options of a class and its bases, in the order of their declaration, the class's own first."""
+  # The checker takes the class for one of its instances, and these for not hashable.
+  return _declared_options(cls)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   hints = typing.get_type_hints(cls)
   found = {}
   for field in dataclasses.fields(cls):
@@ -215,7 +220,8 @@ def flags_table(values: Mapping[str, object]) -> str:
   return table(("flag", "value"), values.items())
 
 
-def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], /, **fields: object) -> Options:
+def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Sequence[str], /, **fields: typing.Any
+               ) -> Options:
   """An instance from what the flags hold: lists are still text.
 
   Args:

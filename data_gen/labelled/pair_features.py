@@ -103,7 +103,8 @@ def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.nd
           np.minimum(b_length, np.maximum(longest - a_length, longest // 2)))
 
 
-def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[tuple[list[str], list[str] | None]]:
+def _portions(text_a: Sequence[str], text_b: Sequence[str] | None
+              ) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
   for start in range(0, len(text_a), _PORTION):
     end = start + _PORTION
     yield text_a[start:end], None if text_b is None else text_b[start:end]

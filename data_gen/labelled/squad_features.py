@@ -218,7 +218,7 @@ def _tokenize_contexts(contexts: list[str], tokenizer: Tokenizer) -> ContextToke
   """The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
   looks beyond white space, so the tokens are the same."""
   ids, row_lengths, offsets = tokenizer.encode_batch(contexts, offsets=True)
-  return ContextTokens(ids, offsets, np.concatenate([[0], np.cumsum(row_lengths)]))
+  return ContextTokens(ids, np.asarray(offsets), np.concatenate([[0], np.cumsum(row_lengths)]))
 
 
 def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_lengths: np.ndarray, context_ids: np.ndarray,

@@ -11,6 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
@@ -152,8 +153,8 @@ def shown(value: object) -> str:
   return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def _picker(keys: Sequence) -> Callable[[object], tuple]:
-  get = itemgetter(*keys)
+def _picker(keys: Sequence) -> Callable[[Any], tuple]:
+  get: Callable[[Any], Any] = itemgetter(*keys)
   return get if len(keys) > 1 else lambda row: (get(row),)
 
 

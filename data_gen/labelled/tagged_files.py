@@ -14,6 +14,7 @@ import dataclasses
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class TaggedSentences:
     if count is None or count >= len(self):
       return self
     words = int(self.row_lengths[:count].sum())
-    cut = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
+    cut: dict[str, Any] = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
         "words", "lines", "tags", "offsets")}
     cut |= {name: None if (value := getattr(self, name)) is None else value[:count] for name in (
         "row_lengths", "documents", "texts")}

@@ -9,6 +9,7 @@ file for `squad.read_squad`.
 import dataclasses
 import os
 import re
+from typing import Any
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
@@ -164,7 +165,7 @@ def _plain(text: str, flags: int) -> str:
   return text.lower() if flags & re.IGNORECASE else text
 
 
-def _read_names(entry: object, path: str, where: str) -> tuple[list[str], list[str]]:
+def _read_names(entry: Any, path: str, where: str) -> tuple[list[str], list[str]]:
   """(the names of the answer, their normalised spellings)."""
   answer = read_field(entry, "Answer", dict, path, where)
   where = f"{where}.Answer"
@@ -180,9 +181,9 @@ def _read_texts(parent: dict, key: str, path: str, where: str) -> list[str]:
   return texts
 
 
-def _read_pages(entry: dict, path: str, where: str) -> dict[str, str]:
+def _read_pages(entry: Any, path: str, where: str) -> dict[str, str]:
   """File name → title of the articles of a question, each once."""
-  pages = {}
+  pages: dict[str, str] = {}
   for number, page in enumerate(read_field(entry, "EntityPages", list, path, where)):
     place = f"{where}.EntityPages[{number}]"
     filename = read_field(page, "Filename", str, path, place)

@@ -135,11 +135,11 @@ def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
   """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
   ends = np.cumsum(counts)
   total = int(ends[-1])
-  plan = []
+  plan: list[list[ShardPart]] = []
   begin = 0
   for shard in range(shards):
     end = begin + total // shards + (shard < total % shards)
-    parts = []
+    parts: list[ShardPart] = []
     for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
       bucket_begin = int(ends[bucket] - counts[bucket])
       if bucket_begin >= end:

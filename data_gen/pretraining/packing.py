@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from data_gen.pretraining.schema import Schema
 
@@ -142,8 +143,8 @@ def put_in_rows(sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: 
   at = (packs.row * width + packs.offset)[:, None] + np.arange(real.shape[1])  # [B, S], in all rows laid end to end
   at = at[real]
 
-  def spread(values: np.ndarray, where: np.ndarray, size: int, dtype: type = np.int64) -> np.ndarray:
-    out = np.zeros(packs.rows * size, dtype)
+  def spread(values: np.ndarray, where: np.ndarray, size: int, dtype: DTypeLike = np.int64) -> np.ndarray:
+    out: np.ndarray = np.zeros(packs.rows * size, dtype)
     out[where] = values
     return out.reshape(packs.rows, size)
 

@@ -5,6 +5,7 @@ without TensorFlow: a record costs a few microseconds, where building a `tf.trai
 The bytes are ordinary ones, any TFRecord reader takes them.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 
 import google_crc32c
@@ -61,8 +62,7 @@ class RecordWriter:
     for name, (length, dtype) in self._features.items():
       # Other integers than those below 128 have space for four bytes, floats are four.
       payload = length * (1 if name in _SMALL_VALUES else 4)
-      self._heads[name] = _Heads(lambda size, name=name, field=2 if dtype == np.float32 else 3:
-                                 _feature_head(name, field, size), payload)
+      self._heads[name] = _Heads(functools.partial(_feature_head, name, 2 if dtype == np.float32 else 3), payload)
       self._begins[name] = width
       width += self._heads[name].width + payload
       body += len(_feature_head(name, 3, payload)) + payload

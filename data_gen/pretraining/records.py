@@ -41,7 +41,7 @@ def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]
   """
   no_masks = {name: np.zeros(0, FEATURES[name]) for name in MASK_FEATURES}
   if "next_sentence_positions" not in features:
-    return [no_masks | features]
+    return [{**no_masks, **features}]
   sequences = []
   for number, begin in enumerate(features["next_sentence_positions"], 1):
     mine = features["input_mask"] == number

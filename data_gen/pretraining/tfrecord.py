@@ -149,6 +149,7 @@ def _truncated(path: str, number: int) -> UserError:
 def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
   """Fields of a protocol buffer message: (number, bytes or varint)."""
   position = 0
+  value: bytes | int
   while position < len(data):
     tag, position = _read_varint(data, position)
     kind = tag & 7

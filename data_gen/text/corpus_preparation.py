@@ -9,7 +9,7 @@ import dataclasses
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO
+from typing import IO, Any
 
 from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
@@ -165,7 +165,7 @@ class CorpusWriter:
 
 
 @contextlib.contextmanager
-def open_output(path: str) -> Iterator[IO[bytes]]:
+def open_output(path: str) -> Iterator[Any]:
   """A file for bytes that appears when it is complete; gzipped, always in the same way, if its name ends in .gz."""
   with files.atomic_write(path, "wb") as file:
     if path.endswith(".gz"):

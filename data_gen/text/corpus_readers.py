@@ -205,7 +205,7 @@ def _strings_in(sample: list[str], text_field: str) -> list[str]:
   found = []
   for line in sample:
     with contextlib.suppress(UserError):
-      found += [*_json_record(line, text_field, "").get(text_field).splitlines(), ""]
+      found += [*_json_record(line, text_field, "")[text_field].splitlines(), ""]
   return found
 
 

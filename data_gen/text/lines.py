@@ -6,6 +6,7 @@ Input: an open file. Output: (line number, text), for `corpus_readers.py`; or te
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import IO
 
 from bert_tf.common import gzipped
@@ -72,7 +73,7 @@ class Lines:
   """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
 
   def __init__(
-      self, path: str, raw: IO[bytes], file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
+      self, path: str, raw: BufferedReader, file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
       progress: Callable[[int], None]):
     self.path = path
     self._raw = raw

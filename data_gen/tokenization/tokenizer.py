@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from data_gen.tokenization.basic import (
   basic_tokenize,
@@ -140,7 +141,8 @@ class Tokenizer:
     if sum(map(len, texts)) <= _SMALLEST_BATCH:
       return self._encode_chunks(texts, special_tokens, offsets)
     outputs = [self._encode_part(part, special_tokens, offsets) for part in _batches(texts)]
-    return tuple(np.concatenate(parts) for parts in zip(*outputs, strict=True))
+    pieces, row_lengths = zip(*outputs, strict=True)
+    return np.concatenate(pieces), np.concatenate(row_lengths)
 
   def _encode_part(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     blob = "\n".join(texts)
@@ -219,7 +221,7 @@ class Tokenizer:
 
   def _pieces_with_offsets_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
     """Offsets are relative to the chunk, plus `offset`."""
-    pieces = []
+    pieces: list[bytes] = []
     for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
       first = 0
       for id, length in self._wordpiece.pieces(word):
@@ -296,6 +298,6 @@ def _merge(is_first: np.ndarray, first: tuple[np.ndarray, np.ndarray], second: t
   return pieces, row_lengths
 
 
-def _array(values: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
+def _array(values: Iterable[bytes], dtype: DTypeLike) -> np.ndarray:
   # bytearray: the caller may write into the array.
   return np.frombuffer(bytearray().join(values), dtype)

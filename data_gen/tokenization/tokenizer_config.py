@@ -72,7 +72,7 @@ def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
   Raises:
     UserError: the directory of the file tells another casing or another fingerprint.
   """
-  directory = files.parent_directory(vocabulary.path)
+  directory = files.parent_directory(vocabulary.path or "")
   casing = read_casing(directory)
   casing = casing_of_release(directory) if casing is None else casing
   if casing is not None and casing != do_lower_case:

@@ -103,8 +103,9 @@ def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
     config = BertConfig.from_file(config_file)
   tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
   tokenizer = _json_object(tokenizer_file)
-  vocab_file = os.path.join(directory, VOCAB_FILE)
-  if not files.exists(vocab_file):
+  beside = os.path.join(directory, VOCAB_FILE)
+  vocab_file: str | None = beside
+  if not files.exists(beside):
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
       checkpoint, read=lambda name: _finite(name, checkpoint.read(name), checkpoint.description), config=config,

@@ -89,7 +89,7 @@ def read_huggingface(path: str) -> Checkpoint:
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in = open_h5(path) if path.endswith(".h5") else open_files(path)
+  stored_in: Mapping[str, _File] = open_h5(path) if path.endswith(".h5") else open_files(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
@@ -203,7 +203,7 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
   return plain
 
 
-def _unique_keys(path: str, stored_in: dict[str, _File]) -> dict[str, str]:
+def _unique_keys(path: str, stored_in: Mapping[str, _File]) -> dict[str, str]:
   """Plain name → key in the file."""
   keys = _plain_keys(stored_in)
   for name, meaning_it in keys.items():
@@ -212,7 +212,7 @@ def _unique_keys(path: str, stored_in: dict[str, _File]) -> dict[str, str]:
   return {name: meaning_it[0] for name, meaning_it in keys.items()}
 
 
-def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, _File]) -> None:
+def _check_copies(path: str, keys: dict[str, str], stored_in: Mapping[str, _File]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:

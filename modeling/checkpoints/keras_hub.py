@@ -11,6 +11,7 @@
 import os
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -147,7 +148,7 @@ def _read_config(path: str) -> BertConfig | None:
   record = json_files.read_object(path)
   if record.get("class_name") != "BertBackbone":
     raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
-  values = record.get("config")
+  values: Any = record.get("config")
   missing = sorted({*_SIZES} - {*values}) if isinstance(values, dict) else sorted(_SIZES)
   if missing:
     raise UserError(f"{path}: there is no {', '.join(missing)} in its config")

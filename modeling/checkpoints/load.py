@@ -95,7 +95,7 @@ class LoadedCheckpoint:
   notes: tuple[str, ...] = ()
 
   @property
-  def vocab_file(self) -> str:
+  def vocab_file(self) -> str | None:
     return self.tokenizer.vocabulary.path
 
   @property
@@ -193,7 +193,7 @@ def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> B
   if not bert_config_file:
     return beside
   config = read_either_config(bert_config_file)
-  if beside is not None and beside.causal and not config.causal:
+  if checkpoint and beside and beside.causal and not config.causal:
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
                     "one that says so")
@@ -247,6 +247,8 @@ def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
   Raises:
     UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
   """
+  if opened.source is None:
+    raise ValueError("a checkpoint is needed")
   report = load_weights(model, opened.source)
   between = BILSTM if opened.config.bilstm_units else POOLER if HEADS[head].reads == "pooled_output" else []
   needed = HEADS[head].weights + between

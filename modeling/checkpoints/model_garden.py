@@ -163,7 +163,7 @@ class _Nodes:
   def keys_of(self, node: int, paths: Mapping[str, str]) -> dict[str, str]:
     """Name → key of the variables that are there, from name → attribute path."""
     found = {name: self.node(node, path) for name, path in paths.items()}
-    return {name: self.keys[place] for name, place in found.items() if place is not None and self.keys[place]}
+    return {name: key for name, place in found.items() if place is not None and (key := self.keys[place])}
 
   def named(self, path: str) -> list[int]:
     """Nodes at this path from some other node, each once, in the order of the file."""

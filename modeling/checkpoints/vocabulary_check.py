@@ -30,12 +30,14 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
   Raises:
     UserError: names both vocabularies and the first difference.
   """
-  if checkpoint is None or (checkpoint.vocab_file is None and checkpoint.vocab_sha256 is None):
+  if checkpoint is None:
     return None
   fingerprint = checkpoint.vocab_sha256
   if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
     return None
   if checkpoint.vocab_file is None:
+    if fingerprint is None:
+      return None
     raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
                     f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it")
   is_its_own = vocabulary.path is not None and files.same_file(vocabulary.path, checkpoint.vocab_file)

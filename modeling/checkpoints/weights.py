@@ -8,6 +8,7 @@ name of a weight. A further head is one more row of `HEADS`.
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class Weight:
              for field in _NAMES}
     return dataclasses.replace(self, **names)
 
-  def sizes(self, config: BertConfig, classes: int | None = None) -> tuple[int, ...]:
+  def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
     return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_BEHIND_IT)[letter])
                  for letter in self.shape)
@@ -337,7 +338,7 @@ def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> d
   for head in HEADS.values():
     there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:
-      classes = tensors[there[0]][0] if head.has_free_classes else head.classes
+      classes = tensors[there[0]][0] if head.has_free_classes else head.classes or 0
       shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
   return shapes
 
@@ -407,7 +408,7 @@ def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[s
     None where they do not tell all of it.
   """
   sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
-  known = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
+  known: dict[str, Any] = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
   head_size = known.pop("head_size", None)
   layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
   if head_size is None or len(known) < len(_SIZES) - 1:
