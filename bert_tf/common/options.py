@@ -49,6 +49,7 @@ class Declaration:
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
     aliases: other names of the flag.
+    path: the value is a path of something that is read or written, or several with commas and patterns.
   """
 
   help: str
@@ -61,6 +62,7 @@ class Declaration:
   default_text: str | None = None
   sweep: bool = False
   aliases: tuple[str, ...] = ()
+  path: bool = False
 
 
 def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
@@ -188,6 +190,20 @@ class Options:
     """Name → value of every option, as `flags.json` keeps them."""
     values = {one.name: self.sweep.get(one.name, getattr(self, one.name)) for one in declared_options(type(self))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(values.items())}
+
+  def path_options(self) -> dict[str, typing.Any]:
+    """Name → value of the options that are paths and have a value."""
+    return {one.name: value for one in declared_options(type(self))
+            if one.declaration.path and (value := getattr(self, one.name))}
+
+  @classmethod
+  def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
+    """The options that `--help` shows, in order; all of them unless a subclass chooses.
+
+    Args:
+      given: values of the other flags of the command line.
+    """
+    return declared_options(cls)
 
   def replace(self, **changes: typing.Any) -> "typing.Self":
     """A copy with other values."""

@@ -60,8 +60,8 @@ class SubmissionOptions(Options):
   """Options of the submission."""
 
   input_dir: tuple[str, ...] = option(
-      None, "Directories to look in, with everything below them; a task may be found once.", required=True)
-  output_file: str = option(None, "The zip file; replaced if it exists.", required=True)
+      None, "Directories to look in, with everything below them; a task may be found once.", required=True, path=True)
+  output_file: str = option(None, "The zip file; replaced if it exists.", required=True, path=True)
   fill_missing: bool = option(
       False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
       "server takes only complete submissions. Their scores mean nothing.")

@@ -86,7 +86,9 @@ def export(options: ExportOptions) -> Export:
   loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                            vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
   name = choose_task(loaded, options.task)
-  task = load_task(loaded, name, options.settings())
+  settings = options.settings()
+  settings.check_read_by(name)
+  task = load_task(loaded, name, settings)
   sample = read_sample()
   agreements = [compare("built-in sample", sample, task.tokenizer, task.graph_tokenizer, task.special_tokens)]
   if check_lines:

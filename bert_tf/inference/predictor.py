@@ -43,7 +43,9 @@ class Predictor:
 
   def __init__(self, loaded: LoadedCheckpoint, task: str | None = None, settings: InferenceSettings | None = None):
     self.task = choose_task(loaded, task)
-    self.inference = load_task(loaded, self.task, settings or InferenceSettings())
+    settings = settings or InferenceSettings()
+    settings.check_read_by(self.task)
+    self.inference = load_task(loaded, self.task, settings)
     self.inference.prepare()
 
   @classmethod

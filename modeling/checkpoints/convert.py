@@ -29,12 +29,13 @@ from modeling.config import BertConfig
 class ConvertOptions(Options):
   """Conversion of a checkpoint"""
 
-  input: str = option(None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True)
+  input: str = option(
+      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True, path=True)
   output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
-  output: str = option(None, "Directory of the output; it must not exist.", required=True)
+  output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json or config.json; usually found beside the input.")
-  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.")
+      None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=True)
+  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=True)
   do_lower_case: bool | None = option(None, "Casing of the vocabulary; usually found beside the input.")
 
   def check(self) -> None:
