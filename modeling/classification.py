@@ -35,6 +35,14 @@ class BertForClassification(WithClasses, BertTaskModel):
     classes: C; 1 for regression.
     head_dropout: of what the head reads.
     kwargs: as in `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForClassification(config, classes=3)
+      features = {"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}
+      model(features).shape                                             # (2, 3): logits
+      model.compile(optimizer=BertAdamW(1e-4), loss=CrossEntropy(), metrics=[Accuracy()])
+      model.fit(features, np.array([0, 2]), verbose=0)
   """
 
   _head = ClassificationHead

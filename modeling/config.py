@@ -55,6 +55,12 @@ class BertConfig:
   Raises:
     UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside [0, 0.99], an unknown
       activation, or heads that do not divide the hidden size.
+
+  Examples:
+      config = BertConfig(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2)
+      config.head_size                                                  # 64
+      BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
+      config.to_dict()["max_position_embeddings"]                       # 512
   """
 
   vocab_size: int

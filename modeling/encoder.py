@@ -109,6 +109,14 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   Raises:
     UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or weights that do not
       fit into this machine's memory.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      encoder = BertEncoder(config)
+      outputs = encoder({"input_ids": np.array([[2, 7, 3, 0]]), "input_mask": np.array([[1, 1, 1, 0]])})
+      outputs["sequence_output"].shape                                  # (1, 4, 32)
+      outputs["pooled_output"].shape                                    # (1, 32)
+      encoder.enable_lora(rank=4)                                       # trains low-rank updates only
   """
 
   _arguments = ("seed", "lora")

@@ -47,6 +47,13 @@ class BertForMultipleChoice(BertTaskModel):
     config: sizes, rates, activation.
     head_dropout: of what the head reads.
     kwargs: as in `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForMultipleChoice(config)
+      features = {"input_ids": np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])}  # 1 example, 2 choices, 5 tokens
+      model(features).shape                                             # (1, 2): logits
+      float(CrossEntropy()(np.array([1]), model(features)))
   """
 
   _arguments = (*BertTaskModel._arguments, "head_dropout")

@@ -110,6 +110,13 @@ class BertForPreTraining(BertTaskModel):
 
   Raises:
     UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForPreTraining(config)
+      features = {"input_ids": np.array([[2, 4, 8, 3, 9, 3]]), "masked_lm_positions": np.array([[1]])}
+      outputs = model(features)
+      {name: value.shape for name, value in outputs.items()}            # logits of the masked tokens and of the pair
   """
 
   # Names of the parts of the loss, for the two heads.

@@ -1,5 +1,6 @@
 """The paths that documentation and docstrings name exist."""
 
+import ast
 import pathlib
 import re
 
@@ -48,6 +49,17 @@ def test_pages_name_files_that_exist(page):
 def test_docstrings_and_comments_name_files_that_exist():
   assert len(_MODULES) > 100
   assert not {_name(path): missing for path in _MODULES if (missing := _missing(path))}
+
+
+@pytest.mark.parametrize("package", sorted(path for root in ("modeling", "data_gen", "bert_tf")
+                                           for path in (_PROJECT / root).rglob("__init__.py")), ids=_name)
+def test_docstrings_of_packages_list_their_modules(package):
+  """One row per module: its name, then a phrase."""
+  docstring = ast.get_docstring(ast.parse(package.read_text("utf-8")), clean=False)
+  rows = re.findall(r"^ {4}(\w+)(?:\.py|/) {2,}\S", docstring, re.M)
+  modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}
+  packages = {path.parent.name for path in package.parent.glob("*/__init__.py")}
+  assert sorted(rows) == sorted(modules | packages)
 
 
 def _missing(path: pathlib.Path) -> list[str]:

@@ -69,6 +69,12 @@ class Tokenizer:
 
   Can be pickled (the caches stay behind) and used by several threads. What it remembers is bounded: about 120 MB if
   only ids are asked for, 300 MB if everything is.
+
+  Examples:
+      tokenizer = Tokenizer(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able"]))
+      tokenizer.tokenize("Unaffable!")                                  # ["un", "##aff", "##able", "[UNK]"]
+      ids, row_lengths, offsets = tokenizer.encode_batch(["unaffable", "un"], offsets=True)
+      offsets.tolist()                                                  # [[0, 2], [2, 5], [5, 9], [0, 2]]
   """
 
   def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):

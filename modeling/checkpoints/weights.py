@@ -37,10 +37,12 @@ class Weight:
     attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the variable.
     huggingface: name in Hugging Face's files.
     garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the object of the head; a |
-      : the original's, a letter for each axis.
-    huggingface_transposed: a matrix that lies the other way round there; everything else has the original's shape.
-    garden_shape: the shape there, where attention heads are an axis of their own.
-    garden_transposed: a matrix that lies the other way round there.
+      stands for a slash in an attribute's name.
+    keras_hub: path of the data set in KerasHub's HDF5 files, below the layers of the backbone or of the model.
+    shape: the original's, a letter for each axis.
+    garden_shape: the shape in the Model Garden, where attention heads are an axis of their own.
+    huggingface_transposed: whether a matrix is transposed in Hugging Face's files; all else has the original's shape.
+    garden_transposed: whether a matrix is transposed in the Model Garden's checkpoints.
   """
 
   original: str

@@ -35,6 +35,11 @@ class BertPreprocessor(keras.layers.Layer):
 
   Raises:
     UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token.
+
+  Examples:
+      tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world"]
+      preprocessor = BertPreprocessor(tokens, max_seq_length=8)
+      preprocessor(["Hello world", "hello"])["input_ids"]               # [[2, 5, 6, 3], [2, 5, 3, 0]], padded to 8
   """
 
   def __init__(self, vocabulary, do_lower_case: bool | None = None, *, max_seq_length: int = 128,
