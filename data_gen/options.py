@@ -41,7 +41,7 @@ class WorkerOptions(Options):
     return self.num_workers or parallel.default_num_workers()
 
   def check(self) -> None:
-    """Also that there are not far more processes than cores."""
+    """Checks also that there are not far more processes than cores."""
     super().check()
     most = max(_MOST_WORKERS, 4 * parallel.default_num_workers())
     if self.workers > most:
@@ -63,7 +63,7 @@ class CorpusOptions(TextOptions):
   input_file: str = option(None, TEXT_FILES, required=True, path=True)
   output_file: str = option(None, "The prepared corpus; gzipped if the name ends in .gz.", required=True, path=True)
   input_format: str = option(
-      "auto", "text: plain text; json: an object a line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
+      "auto", "text: plain text; json: one object per line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
       "line.", choices=("auto", "text", "json", "wiki"))
   text_field: str = option("text", "Name of the field with the text in JSON lines.")
   document_separator: str = option(
@@ -79,7 +79,7 @@ class CorpusOptions(TextOptions):
   seed: int = option(12345, "Chooses the documents that are held out.", maximum=LARGEST_INT64)
 
   def check(self) -> None:
-    """Also that the options of held-out documents are given together."""
+    """Checks also that the options of held-out documents are given together."""
     super().check()
     if bool(self.held_out_fraction) != bool(self.held_out_file):
       raise UserError("--held_out_fraction and --held_out_file belong together: give both or neither")
@@ -107,7 +107,7 @@ class MaskingOptions(Options):
       "length.")
 
   def check(self) -> None:
-    """Also the masking ratios."""
+    """Checks also the masking ratios."""
     super().check()
     MaskingRatios.parse(self.masking)
 
@@ -119,7 +119,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
   input_file: str = option(None, TEXT_FILES, required=True, path=True)
   output_file: str = option(
       None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True, path=True)
-  vocab_file: str = option(None, "Vocabulary, one token a line.", required=True, path=True)
+  vocab_file: str = option(None, "Vocabulary, one token per line.", required=True, path=True)
   # The original's README calls it do_lower; its flag parser took any unique beginning.
   do_lower_case: bool = option(
       True, "Lower-case and strip accents; false for cased models.", aliases=("do_lower",))
@@ -140,7 +140,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
   resume: bool = option(False, "Resume an interrupted run of the same flags.")
 
   def check(self) -> None:
-    """Also what fits into a sequence, and that the records go to a local disk."""
+    """Checks also what fits into a sequence, and that the records go to a local disk."""
     super().check()
     maskable = self.max_seq_length - (3 if self.next_sentence_prediction else 2)
     if self.max_predictions_per_seq > maskable:
@@ -154,7 +154,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
                       "write the records on a local disk, then copy them")
 
   def notes(self) -> list[str]:
-    """What is allowed and looks like a mistake, a line each."""
+    """Notes on settings that are allowed and look like mistakes, one per line."""
     needed = round(self.max_seq_length * self.masked_lm_prob)
     if self.max_predictions_per_seq < needed:
       share = self.max_predictions_per_seq / self.max_seq_length
@@ -167,7 +167,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
 
   @property
   def schema(self) -> Schema:
-    """Of the records."""
+    """Schema of the records."""
     return Schema(self.max_seq_length, 0 if self.dynamic_masking else self.max_predictions_per_seq,
                   (self.max_sequences_per_row or min(max(self.max_seq_length // 16, 2), 12)) if self.packed else 0)
 

@@ -33,7 +33,7 @@ class BertForClassification(WithClasses, BertTaskModel):
   Args:
     config: sizes, rates, activation.
     classes: C; 1 for regression.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
 
   Examples:

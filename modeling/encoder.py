@@ -100,7 +100,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       then there, too.
     dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm and softmax stay
       in float32.
-    lora, frozen: what `get_config` tells of `enable_lora` and of frozen parts; not meant for users.
+    lora, frozen: what `get_config` contains of `enable_lora` and of frozen parts; not meant for users.
 
   Attributes:
     recompute: where a step has a dropout stream, as in our own training loop, keep only the outputs of the layers and
@@ -260,7 +260,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
 
 def encoder_inputs(input_ids, **others) -> dict:
-  """What the encoder reads, by the names in `INPUTS`; None where it is not given.
+  """Inputs of the encoder, by the names in `INPUTS`; None where one is not given.
 
   Args:
     input_ids: as in `BertEncoder.call`.

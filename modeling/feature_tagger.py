@@ -62,7 +62,7 @@ class FeatureTagger(keras.Model):
 
     Args:
       vectors: float32 [B, W, N, H], activations of N layers at the words' first sub-tokens.
-      mask: bool [B, W], whether there is a word; padding is behind the words.
+      mask: bool [B, W], whether there is a word; padding follows the words.
       training: whether to drop.
 
     Returns:

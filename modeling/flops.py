@@ -1,4 +1,4 @@
-"""How much arithmetic a model is: for estimates, plans and benchmarks."""
+"""Floating-point operations of a model: for estimates, plans and benchmarks."""
 
 from modeling.config import BertConfig
 

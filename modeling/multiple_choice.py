@@ -45,7 +45,7 @@ class BertForMultipleChoice(BertTaskModel):
 
   Args:
     config: sizes, rates, activation.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
 
   Examples:
@@ -75,7 +75,7 @@ class BertForMultipleChoice(BertTaskModel):
     Args:
       features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an example is its text with
         ending k. K must be known while a graph is made. Where examples have different numbers of choices, also
-        "num_choices" int [B], each at least 1: those behind so many do not exist, whatever their ids are. With it
+        "num_choices" int [B], each at least 1: those from that number on do not exist, whatever their ids are. With it
         `dropout` needs "first_choice" int [B], the number of choices of the examples before in the global batch.
       dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
       training: as in `BertEncoder.call`.

@@ -1,4 +1,4 @@
-"""What Keras needs to save layers and models, and the checkpoints of every format as methods of them.
+"""Serialization of layers and models for Keras, and the checkpoints of every format as methods of them.
 
 `.keras` files hold the constructor's arguments and the weights; checkpoints are those of `modeling/checkpoints/`.
 """
@@ -61,7 +61,7 @@ class Checkpointed(Configured):
 
     Raises:
       UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
-        missing, or nothing tells the number of classes.
+        missing, or the number of classes is unknown.
     """
     from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
     from modeling.checkpoints.weights import original_names
@@ -85,7 +85,7 @@ class Checkpointed(Configured):
 
   @classmethod
   def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
-    """The constructor's arguments, with those that only the checkpoint tells."""
+    """The constructor's arguments, with those that only the checkpoint contains."""
     return kwargs
 
   def save_checkpoint(self, directory: str, format: str = "native", *, vocab_file: str | None = None,

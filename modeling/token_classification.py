@@ -33,7 +33,7 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
   Args:
     config: sizes, rates, activation.
     classes: C, number of tags.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
 
   Examples:

@@ -1,4 +1,4 @@
-"""How every script of the project starts and ends.
+"""Start and end of every script of the project.
 
     if __name__ == "__main__":
       cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")

@@ -1,4 +1,4 @@
-"""Files that may be gzipped, which their content tells, not their name; and what goes wrong while they are read."""
+"""Files that may be gzipped, by their content, not their name; and the errors of reading them."""
 
 import contextlib
 import gzip
@@ -32,7 +32,7 @@ def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
 
 @contextlib.contextmanager
 def damage_named(path: str) -> Iterator[None]:
-  """What unpacking raises becomes a `UserError` with the file's name."""
+  """Turns errors of unpacking into a `UserError` with the file's name."""
   try:
     yield
   except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -41,7 +41,7 @@ def damage_named(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def faults_named(path: str) -> Iterator[None]:
-  """What opening, reading and unpacking raise becomes a `UserError` with the file's name."""
+  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name."""
   try:
     with damage_named(path):
       yield

@@ -62,7 +62,7 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 
 
 def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
-  """Reads a file with a JSON object a line; an incomplete last line, as a kill leaves it, is left out.
+  """Reads a file with one JSON object per line; an incomplete last line, as a kill leaves it, is left out.
 
   Args:
     path: of the file; none is the same as an empty one.

@@ -38,7 +38,7 @@ _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "val
 
 @dataclasses.dataclass(frozen=True)
 class Declaration:
-  """What is known of an option besides its name, type and default.
+  """Properties of an option besides its name, type and default.
 
   Attributes:
     help: whole sentences.

@@ -66,7 +66,7 @@ def ordered_map(
     num_workers: with 1 everything happens in this process.
 
   Raises:
-    UserError: a worker was killed from outside, most likely for want of memory.
+    UserError: a worker was killed from outside, most likely because memory ran out.
     Exception: whatever `function` raises, at the place of its item.
   """
   if num_workers <= 1:

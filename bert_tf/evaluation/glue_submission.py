@@ -27,7 +27,7 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class SubmissionFile:
-  """What the server expects of one file.
+  """Layout of one file that the server expects.
 
   Attributes:
     num_examples: of the task's test set.
@@ -123,7 +123,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
 
 
 def run(options: SubmissionOptions) -> None:
-  """What `make_glue_submission.py` does: writes the zip file and prints what is in it.
+  """Writes the zip file and prints what is in it, for `make_glue_submission.py`.
 
   Raises:
     UserError: see `make_submission`; or the zip file can't be written.

@@ -1,4 +1,4 @@
-"""From a checkpoint to a SavedModel that takes strings: what `export_model.py` does.
+"""Exports a checkpoint as a SavedModel that takes strings, for `export_model.py`.
 
 Input: a checkpoint and a task, whose class (`bert_tf/tasks/inference.py`) has the graphs. Output: a directory with
 
@@ -34,7 +34,7 @@ _TOLERANCE = 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-  """What was exported.
+  """Report of an export.
 
   Attributes:
     directory: the SavedModel.

@@ -69,7 +69,7 @@ class FeatureInference(TaskInference):
 
 @dataclasses.dataclass(frozen=True)
 class Extracted:
-  """What was done: numbers of lines, of their tokens, and of lines that lost tokens."""
+  """Counts of lines, of their tokens, and of truncated lines."""
 
   lines: int
   tokens: int
@@ -160,7 +160,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
 
 
 def run(options: ExtractOptions) -> None:
-  """What `extract_features.py` does; see `extract`."""
+  """Runs `extract` for `extract_features.py`."""
   devices = set_up(options.strategy_kind, options.precision, options.jit_compile,
                    TpuOptions(options.tpu_name, options.tpu_zone, options.gcp_project))
   done = extract(options, devices, _log)

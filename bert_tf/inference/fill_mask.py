@@ -20,7 +20,7 @@ from data_gen.text.lines import input_lines
 from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 
-# A mask, and behind it what it hides, as create_pretraining_data.py shows it.
+# A mask, and after it what it hides, as create_pretraining_data.py shows it.
 _HIDDEN = re.compile(rf"{re.escape(MASK)}(?:\{{([^{{}}\s]+)\}})?")
 # Masks whose scores of the whole vocabulary are in memory together.
 _MASKS_AT_ONCE = 128
@@ -151,7 +151,7 @@ def load_mask_filler(options: FillMaskOptions) -> MaskInference:
 
 
 def run(options: FillMaskOptions) -> None:
-  """What `fill_mask.py` does: prints the candidates for every mask, and the texts with the best ones.
+  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
 
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.

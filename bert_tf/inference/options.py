@@ -122,7 +122,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
 
   export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
   check_file: str | None = option(
-      None, "Text, a line at a time, to compare the tokenizer in the graph with the exact one on, besides the built-in "
+      None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
       "sample.", path=True)
 
   def check(self) -> None:
@@ -130,7 +130,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
     files.refuse_existing(self.export_dir, "export_dir")
 
   def settings(self) -> InferenceSettings:
-    """What is passed on to the task."""
+    """The settings of the task."""
     names = {one.name for one in declared_options(InferenceSettings)} & {
         one.name for one in declared_options(ExportOptions)}
     return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
@@ -145,7 +145,7 @@ class ExtractOptions(TrainedModelOptions, DeviceOptions):
       None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True)
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
   pooling: str = option(
-      "none", "none: a vector a token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
+      "none", "none: one vector per token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
       choices=POOLINGS)
   max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
   batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
@@ -168,7 +168,7 @@ class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    sentences: with masks, behind which may stand what is right: `[MASK]{word}`; those of standard input where there are
+    sentences: with masks, after which may stand what is right: `[MASK]{word}`; those of standard input where there are
       none.
   """
 

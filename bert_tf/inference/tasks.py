@@ -44,7 +44,7 @@ def possible_tasks(loaded: "LoadedCheckpoint") -> list[str]:
 
 
 def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
-  """What a checkpoint is used for.
+  """Chooses the task of a checkpoint.
 
   Args:
     loaded: the checkpoint, with its weights.

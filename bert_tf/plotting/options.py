@@ -28,7 +28,7 @@ class PlotOptions(Options):
   predict_file: str | None = option(
       None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run", path=True)
   most_records: int = option(5000, "Records: so many are read, the same number from each file.", minimum=1)
-  sentence: str | None = option(None, "Attention: the sentence; a second one behind ' ||| '.")
+  sentence: str | None = option(None, "Attention: the sentence; a second one after ' ||| '.")
   layer: int = option(-1, "Attention: number of the layer, from 0; -1 is the last one.")
   tokens: tuple[str, ...] = option(
       (), "Embeddings: tokens to show.", default_text="the first 100 whole words of the vocabulary")

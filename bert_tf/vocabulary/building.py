@@ -147,7 +147,7 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
 
 
 def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:
-  """How many characters have no place, and their share of all occurrences of characters."""
+  """The number of characters left out, and their share of all occurrences of characters."""
   characters = wordpiece_learner.character_counts(list(counts.words.items()))
   rare = characters[max_characters:]
   return len(rare), sum(count for _, count in rare) / max(1, sum(count for _, count in characters))
@@ -155,7 +155,7 @@ def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int,
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-  """How well a vocabulary fits a text.
+  """Statistics of a text under a vocabulary.
 
   Attributes:
     words: words and punctuation marks of the text.

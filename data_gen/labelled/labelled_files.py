@@ -1,4 +1,4 @@
-"""Labelled texts: one split of a task as lists of texts and an array of labels, from anyone's own files.
+"""Labelled texts: one split of a task as lists of texts and an array of labels, from custom files.
 
     labels = labels_of_file("train.csv", "train_file", "label")
     train = read_labelled_file("train.csv", "train_file", text_a_column="text", label_column="label", labels=labels)
@@ -56,8 +56,8 @@ class LabelledTexts:
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-  """Which columns hold what: names in the header or, if all are numbers, counted from 0 in a file without a header.
-  In JSON lines they are keys.
+  """Columns of the texts and the label: names in the header or, if all are numbers, counted from 0 in a file without a
+  header. In JSON lines they are keys.
 
   Attributes:
     text_a: the text, or the first of the pair.
@@ -81,9 +81,9 @@ def read_labelled_file(
     file_format: str = "auto") -> LabelledTexts:
   """Reads a file of examples.
 
-  TSV: a row a line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: an object a line. A byte
-  order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of them
-  are given by number, the file has no header.
+  TSV: one row per line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: one object per line. A
+  byte order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of
+  them are given by number, the file has no header.
 
   Args:
     path: the file.

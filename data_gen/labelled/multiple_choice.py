@@ -1,4 +1,4 @@
-"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and anyone's own.
+"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and custom files.
 
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
@@ -71,7 +71,7 @@ class ChoiceQuestions:
 
 
 def pair(context: str, question: str, choice: str) -> tuple[str, str]:
-  """The two segments of a choice: the context, and the question with the choice behind it; without a context the
+  """The two segments of a choice: the context, and the question with the choice after it; without a context the
   question, and the choice."""
   if not context:
     return question, choice

@@ -61,7 +61,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class SquadData:
-  """What a SQuAD file holds.
+  """Contents of a SQuAD file.
 
   Attributes:
     path: the file, for messages.
@@ -264,7 +264,7 @@ def _some(ids: list[str] | tuple[str, ...]) -> str:
 
 
 def kind_of(value: object) -> str:
-  """What a value from JSON is, in words."""
+  """The type of a value from JSON, in words."""
   return _KINDS[type(value)]
 
 

@@ -7,7 +7,7 @@
     jsonl      {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
                {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into documents
 
-Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` says what the tags mean.
+Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` interprets the tags.
 """
 
 import dataclasses
@@ -159,7 +159,7 @@ class _Collected:
   def finish(self) -> TaggedSentences:
     self.end_sentence()
     if not self.words:
-      raise UserError(f"{self.path} holds no word: sentences are expected, a word a line (--format tells how)")
+      raise UserError(f"{self.path} holds no word: sentences are expected, one word per line (--format names others)")
     tags = np.array(self.tags, np.int32) if len(self.tags) else None
     return TaggedSentences(
         self.path, self.words, self.lines, np.array(self.row_lengths, np.int64), tags, tuple(self.numbers),

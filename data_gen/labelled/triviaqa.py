@@ -25,7 +25,7 @@ _MOST_NAMES = 5
 
 @dataclasses.dataclass
 class Counts:
-  """What came of the questions and their articles.
+  """Counts of questions, articles and examples.
 
   Attributes:
     questions: in the file.
@@ -136,7 +136,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Cou
 
 
 def find_answer(context: str, names: list[str], other_spellings: list[str]) -> tuple[int, int] | None:
-  """Where an answer stands first, as (start, end) in characters, or None.
+  """The first occurrence of an answer, as (start, end) in characters, or None.
 
   As whole words, with any white space between them; the longest of the names that begin at the same place. First the
   names as they are written are tried, then these and the other spellings without regard to case.

@@ -23,7 +23,7 @@ _LARGEST_BUCKET = 48 << 20
 
 
 def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
-  """What is kept of an instance between the two halves: its unmasked tokens, two lengths and the label."""
+  """An instance between the two halves of the job: its unmasked tokens, two lengths and the label."""
   token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
   return np.dtype([("input_ids", token, (max_seq_length,)), ("a_length", np.uint16), ("b_length", np.uint16),
                    ("random_next", np.uint8)])
@@ -66,7 +66,7 @@ def write_facts(path: str, facts: dict) -> None:
 
 
 def read_facts(path: str) -> dict | None:
-  """What `write_facts` wrote for this path, or None."""
+  """The facts that `write_facts` wrote for this path, or None."""
   try:
     with open(f"{path}.json", encoding="utf-8") as file:
       facts = json.load(file)

@@ -85,7 +85,7 @@ def generate(options: PretrainingDataOptions) -> dict:
 
   Raises:
     UserError: the input, an output or the disk is at fault, there is nothing to resume or something in the way, or
-      the vocabulary is not what `tokenizer_config.json` beside it tells.
+      the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
   input_files = files.expand_patterns(options.input_file, "input_file")
@@ -153,7 +153,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
 
 @dataclasses.dataclass(frozen=True)
 class Projection:
-  """What a sample of the corpus says about the output.
+  """Estimates of the output from a sample of the corpus.
 
   Attributes:
     instances: number of instances.
@@ -169,7 +169,7 @@ class Projection:
 
 
 def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
-  """What must be the same for `resume`: all that the bytes of the records depend on."""
+  """Options that must be the same for `resume`: all that the bytes of the records depend on."""
   values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
             if one.name not in _NOT_OF_THE_RECORDS}
   fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
@@ -276,7 +276,7 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-  """How the sorted instances of the runs become shards."""
+  """The plan by which the sorted instances of the runs become shards."""
 
   runs: list[str]
   bucket_bits: int

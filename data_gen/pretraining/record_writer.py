@@ -24,7 +24,7 @@ def sequence_features(input_ids: np.ndarray, length: np.ndarray, segment_b_start
   """The features of unpacked records.
 
   Args:
-    input_ids: integers [B, S], 0 behind `length`; without masks.
+    input_ids: integers [B, S], 0 after `length`; without masks.
     length: [B], number of real tokens.
     segment_b_start: [B], first position of segment 1 (equal to `length` where there is none).
     next_sentence_labels: [B], 0 or 1.
@@ -152,7 +152,7 @@ class _Heads:
 
 
 def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
-  """What stands before the packed values of a feature; every length in it counts what follows."""
+  """The bytes before the packed values of a feature; every length in it counts the bytes that follow."""
   values = b"\x0a" + tfrecord.varint(payload_bytes)
   values_list = bytes([list_field << 3 | 2]) + tfrecord.varint(len(values) + payload_bytes) + values
   feature = b"\x12" + tfrecord.varint(len(values_list) + payload_bytes) + values_list
@@ -161,7 +161,7 @@ def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
 
 
 def _record_head(features_bytes: int) -> bytes:
-  """What stands before the features of a record: the framing, and the message around them."""
+  """The bytes before the features of a record: the framing, and the message around them."""
   example = b"\x0a" + tfrecord.varint(features_bytes)
   return tfrecord.record_header(len(example) + features_bytes) + example
 

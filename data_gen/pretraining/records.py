@@ -16,7 +16,7 @@ from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
-  """What the first record of a file tells about all of them; `features` are its own, as `read_examples` yields them."""
+  """Properties of all records of a file, read from the first; `features` are those that `read_examples` yields."""
 
   feature_names: tuple[str, ...]
   schema: Schema

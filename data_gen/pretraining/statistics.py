@@ -68,7 +68,7 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
 
 def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
                   shards: int = 1) -> list[str]:
-  """What will disappoint in this data, one line each, with what to do about it.
+  """Warnings about this data, one per line, each with a remedy.
 
   Args:
     counts: as for `summarize`.
@@ -132,7 +132,7 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
 
 def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128,
                    paint: Callable[[str, str], str] = lambda text, style: text) -> str:
-  """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
+  """A record, readable: what was hidden stands after what is shown, `[MASK]{word}`.
 
   Args:
     example: as `records.read_examples` yields it; of a packed row the first sequence is shown.

@@ -59,7 +59,7 @@ def masked_crc(data: bytes) -> bytes:
 
 
 def record_header(payload_bytes: int) -> bytes:
-  """What stands before a payload of this size, 12 bytes."""
+  """The 12 bytes before a payload of this size."""
   length = LENGTH.pack(payload_bytes)
   return length + masked_crc(length)
 

@@ -131,7 +131,7 @@ def basic_tokenize_with_offsets(
   """`basic_tokenize` with the offsets in `text` of every character of a word.
 
   A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
-  Behind a punctuation mark or an ideograph, which are words of their own, it belongs to none.
+  After a punctuation mark or an ideograph, which are words of their own, it belongs to none.
 
   Returns:
     A (word, starts, ends) for each word: character i of the word comes from text[starts[i]:ends[i]].

@@ -67,7 +67,7 @@ class Encoding(NamedTuple):
 class Tokenizer:
   """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on what was seen before.
 
-  Can be pickled (the caches stay behind) and used by several threads. What it remembers is bounded: about 120 MB if
+  Can be pickled (without the caches) and used by several threads. What it remembers is bounded: about 120 MB if
   only ids are asked for, 300 MB if everything is.
 
   Examples:

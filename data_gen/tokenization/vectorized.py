@@ -95,7 +95,7 @@ class VectorizedTokenizer:
     first, count, long_words, long_pieces = self._look_up(raw, text, starts, sizes)
     at_cut = text[cuts]
     is_mark = _IS_MARK[at_cut]
-    counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word behind it
+    counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word after it
     counts[:, 0] = is_mark
     counts[after, 1] = count
     ends = np.cumsum(counts.ravel())

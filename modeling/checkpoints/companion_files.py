@@ -1,4 +1,4 @@
-"""What a checkpoint holds whatever its format, and what lies beside the weights: configuration, vocabulary, casing.
+"""A checkpoint of any format, and the companion files of its weights: configuration, vocabulary, casing.
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
@@ -59,8 +59,8 @@ class Checkpoint:
     read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
-    do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
-    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where nothing tells.
+    do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
+    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
     directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
   """
 

@@ -45,7 +45,7 @@ class ConvertOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-  """What became of the weights, by the names of the original.
+  """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
     source: description of the input.
@@ -83,7 +83,7 @@ class Conversion:
 
 
 def run(options: ConvertOptions) -> None:
-  """What convert_checkpoint.py does: `convert`, and its report on the standard output."""
+  """Runs `convert` and prints its report, for `convert_checkpoint.py`."""
   print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
                 options.do_lower_case).describe())
 
@@ -97,7 +97,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
-    vocab_file: vocabulary; None where it is found beside the input, or there shall be none.
+    vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
     do_lower_case: its casing; None where it is found beside the input.
 
   Raises:
@@ -140,7 +140,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
 
 def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
-  """Reads the output as anybody would and compares it with what should be in it, bit for bit."""
+  """Reads the output as any user would and compares it with what should be in it, bit for bit."""
   differing = sorted(name for name in {*written.tensors} ^ {*weights})
   differing += [name for name, value in weights.items() if name not in differing
                 and not np.array_equal(written.read(name).view(np.uint32), value.view(np.uint32))]
@@ -162,13 +162,13 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
   if entries < config.vocab_size:
     notes.append(f"{vocab_file} has {entries} entries, fewer than vocab_size {config.vocab_size}")
   if do_lower_case is None:
-    notes.append("nothing tells whether the vocabulary is of lower-cased text: --do_lower_case says so; it will be "
+    notes.append("the casing of the vocabulary is unknown: --do_lower_case sets it; it will be "
                  "taken for lower-cased")
   return notes
 
 
 def _config_notes(config: BertConfig, output_format: str) -> list[str]:
-  """Where the code that the format comes from would not compute what this configuration says."""
+  """Notes where the code that the format comes from would not compute what this configuration says."""
   exact_gelu, epsilon = config.hidden_act == "gelu_erf", config.layer_norm_epsilon
   if output_format == "original":
     return ([f"hidden_act is {config.hidden_act}: the original's code has only the tanh form of GELU and refuses it"]

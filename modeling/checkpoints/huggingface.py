@@ -150,7 +150,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
 
   Args:
     keys: plain names, see `_plain_keys`.
-    architecture: Hugging Face's class, or None where nothing tells.
+    architecture: Hugging Face's class, or None where it is unknown.
   """
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
@@ -164,7 +164,7 @@ def _shares_its_name(head: Head) -> bool:
 
 
 def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> Head:
-  """Which of the heads of one name it is; without an architecture the pooler, which only some of the classes have."""
+  """Chooses among the heads of one name; without an architecture by the pooler, which only some of the classes have."""
   heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
   reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
   told = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
@@ -172,7 +172,7 @@ def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> H
 
 
 def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
-  """What the names of each encoder begin with: one in a BERT, two in a model of two towers."""
+  """Prefixes of the names of each encoder: one in a BERT, two in a model of two towers."""
   return sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in keys
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
 

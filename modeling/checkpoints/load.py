@@ -52,7 +52,7 @@ _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-  """What became of the weights, by the names of the original.
+  """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
     description: of the checkpoint.
@@ -78,7 +78,7 @@ class LoadReport:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedCheckpoint:
-  """What a task needs to know of a model before it is built.
+  """A checkpoint with its configuration, tokenizer and task, before a model is built.
 
   Attributes:
     config: of the model.
@@ -150,7 +150,7 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
       vocabulary is found beside it where not given.
     bert_config_file, vocab_file: None where they are found beside the checkpoint.
-    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where nothing tells.
+    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
 
   Raises:
     UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
@@ -272,12 +272,12 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
 
 
 def trained_step(opened: LoadedCheckpoint) -> int:
-  """Updates that the weights of a checkpoint have seen; 0 where there are none, or nothing tells."""
+  """Updates that the weights of a checkpoint have seen; 0 where there are none, or their number is unknown."""
   return step_of(opened.source) if opened.source else 0
 
 
 def step_of(checkpoint: Checkpoint) -> int:
-  """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
+  """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
   directory = checkpoint.directory
   if directory is None:
     return 0

@@ -152,7 +152,7 @@ class _Nodes:
                  for node in graph.nodes]
 
   def node(self, node: int | None, path: str) -> int | None:
-    """Where an attribute path leads to from a node."""
+    """The node that an attribute path leads to from another."""
     for part in path.split("/"):
       if node is None:
         return None
@@ -180,7 +180,7 @@ class _Nodes:
     return second or [node for node in every if self.node(node, f"{_numbered(_FIRST_LAYER)}/{_ATTENTION}") is not None]
 
   def layers(self, encoder: int) -> int:
-    """How many layers an encoder has."""
+    """The number of layers of an encoder."""
     count = 0
     while self.node(encoder, f"{_LAYERS}/{count}" if _LAYERS in self.children[encoder] else
                     f"{_numbered(_FIRST_LAYER + count)}/{_ATTENTION}") is not None:
@@ -254,7 +254,7 @@ def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
 
 def _config(bundle: Bundle, rows: Mapping[str, Weight], shapes: Mapping[str, tuple[int, ...]],
             tensors: Mapping[str, tuple[int, ...]], description: str) -> BertConfig | None:
-  """What lies beside, or else what the shapes tell; activation and rates are then the Model Garden's defaults."""
+  """The configuration beside the weights, else that of their shapes, with the Model Garden's activation and rates."""
   config = config_from_shapes(shapes, {name: weight.garden_shape for name, weight in rows.items()})
   if config is None:
     return None

@@ -35,7 +35,7 @@ def weight_variables(model) -> dict[str, tf.Variable]:
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-  """What saves variables (also those of `MirroredStrategy`) under fixed names.
+  """A checkpoint object that saves variables (also those of `MirroredStrategy`) under fixed names.
 
   Args:
     variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.

@@ -28,7 +28,7 @@ def read_original(bundle: Bundle) -> Checkpoint | None:
 
 
 def write_original(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-  """What TensorFlow 1's Saver writes: the tensors by their names, no object graph."""
+  """Writes tensors as TensorFlow 1's Saver does: by their names, without an object graph."""
   tf.raw_ops.SaveV2(
       prefix=os.path.join(directory, "bert_model.ckpt"), tensor_names=list(weights),
       shape_and_slices=[""] * len(weights), tensors=[tf.constant(value) for value in weights.values()])

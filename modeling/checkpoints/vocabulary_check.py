@@ -16,7 +16,7 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
                      remedy: str = "use that one") -> str | None:
   """Refuses a vocabulary that the weights do not belong to.
 
-  Allowed is the custom of giving words of one's own to a release's [unused] entries, whose embeddings are untrained.
+  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
 
   Args:
     vocabulary: what is going to be used.
@@ -25,7 +25,7 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
     remedy: what to do about another one, for errors.
 
   Returns:
-    a line that tells how many [unused] entries were replaced, or None.
+    a line with the number of [unused] entries were replaced, or None.
 
   Raises:
     UserError: names both vocabularies and the first difference.

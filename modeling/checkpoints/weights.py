@@ -19,7 +19,7 @@ from modeling.config import BertConfig
 _SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
           "M": "max_position_embeddings", "T": "type_vocab_size"}
 # Of what stands on the encoder: G is 4 U, F what a head reads, H or 2 U.
-_SIZES_BEHIND_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
+_SIZES_AFTER_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
 # Tensors named in an error before it says how many more there are.
 _NAMED_TENSORS = 6
 
@@ -63,7 +63,7 @@ class Weight:
 
   def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
-    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_BEHIND_IT)[letter])
+    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_AFTER_IT)[letter])
                  for letter in self.shape)
 
 
@@ -152,7 +152,7 @@ class Head:
     keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
     reads: the encoder's output that it stands on.
     classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
-    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (behind a
+    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (after a
       BiLSTM: [C, 2 U]).
     is_of_pretraining: always directly on the encoder.
     signature: the weight whose presence means that the head is there.
@@ -174,7 +174,7 @@ class Head:
 
   @property
   def native(self) -> str:
-    """What the paths of its weights begin with in our checkpoints."""
+    """Prefix of the paths of its weights in our checkpoints."""
     return f"heads/{self.name}/"
 
   @property
@@ -400,14 +400,14 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
 
 
 def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str]) -> BertConfig | None:
-  """The configuration that shapes tell: all sizes; activation and rates are the defaults.
+  """The configuration that follows from shapes: all sizes; activation and rates are the defaults.
 
   Args:
     shapes: original name → shape as it is in a file.
     letters: original name → letters of that shape.
 
   Returns:
-    None where they do not tell all of it.
+    None where they do not determine all of it.
   """
   sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
   known: dict[str, Any] = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}

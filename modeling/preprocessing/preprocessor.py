@@ -65,7 +65,7 @@ class BertPreprocessor(keras.layers.Layer):
 
   @classmethod
   def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
-    """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where nothing tells.
+    """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where it is unknown.
 
     Args:
       path: as for `BertEncoder.from_checkpoint`.

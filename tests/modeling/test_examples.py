@@ -35,7 +35,7 @@ def expected_values(code: str) -> list[tuple[ast.stmt, object]]:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_an_example_runs_and_gives_what_it_says(name):
   code = example_of(PUBLIC[name])
-  assert 3 <= len(code.strip().splitlines()) <= 8 or name == "WarmupLinearDecay", code
+  assert 2 <= len(code.strip().splitlines()) <= 8, code
   names = {"np": np, "Vocabulary": Vocabulary, **{name: getattr(modeling, name) for name in modeling.__all__}}
   for statement, expected in expected_values(code):
     if not isinstance(statement, ast.Expr):
