@@ -12,8 +12,7 @@
     cluster.py       the machines of a run, from TF_CONFIG
     charts.py        table of the metrics: group in TensorBoard, description, unit
     markdown.py      tables and texts in Markdown
-    progress.py      the progress bar
-    terminal.py      colours on a terminal
+    progress.py      the progress bar, and colours on a terminal
 """
 
 import os

@@ -83,8 +83,7 @@ def export(options: ExportOptions) -> Export:
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   name = choose_task(loaded, options.task)
   settings = options.settings()
   settings.check_read_by(name)

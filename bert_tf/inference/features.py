@@ -123,8 +123,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
     raise UserError(f"--batch_size={options.batch_size} must be a multiple of the number of devices, {replicas}")
   if not files.is_remote(options.output_file):
     files.prepare_output_file(options.output_file, "output_file", {})
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   config, tokenizer = loaded.config, loaded.tokenizer
   check_layers(options.layers, config)
   config.check_sequence_length(options.max_seq_length, "--max_seq_length")

@@ -25,6 +25,10 @@ class TrainedModelOptions(CheckpointOptions):
 
   init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True, path=True)
 
+  def companions(self) -> dict[str, str | bool | None]:
+    """The other arguments of `open_checkpoint`."""
+    return {name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "do_lower_case")}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InputOptions(Options):
@@ -102,18 +106,30 @@ class TaskOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictOptions(TaskOptions, TrainedModelOptions, InferenceSettings):
-  """Predictions."""
+class FileOptions(TrainedModelOptions):
+  """Files."""
 
   input_file: str = option("-", "One input per line; - is standard input.", path=True)
   output_file: str = option(
       "-", "JSON lines; a file appears when it is complete. - is standard output.", path=True)
 
   def check(self) -> None:
+    """Checks also that no output takes the place of something that is read, or of a part of a checkpoint."""
     super().check()
     if self.input_file != "-":
       files.check_readable(self.input_file, "input_file")
-    _check_output(self)
+    if self.output_file == "-":
+      return
+    files.check_output_file(self.output_file, "output_file", {
+        name: [path] for name, path in self.path_options().items() if name != "output_file" and path != "-"})
+    if is_checkpoint_file(self.output_file) and files.exists(self.output_file):
+      raise UserError(f"--output_file: {self.output_file} is a part of a checkpoint, which would be lost: give it "
+                      "another name")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
+  """Predictions."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,7 +153,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractOptions(TrainedModelOptions, DeviceOptions):
+class ExtractOptions(FileOptions, DeviceOptions):
   """Features."""
 
   input_file: str = option(None, "One example per line; - is standard input.", required=True, path=True)
@@ -155,12 +171,6 @@ class ExtractOptions(TrainedModelOptions, DeviceOptions):
   precision: str = option(
       "float32", "Of the matrix products.", choices=("auto", "float32", "bfloat16", "float16"))
   use_one_hot_embeddings: bool = option(False, "Accepted for old command lines: the result is the same.")
-
-  def check(self) -> None:
-    super().check()
-    if self.input_file != "-":
-      files.check_readable(self.input_file, "input_file")
-    _check_output(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -184,14 +194,3 @@ def check_masks(text: str) -> None:
   """Raises `UserError` for a text without a mask."""
   if MASK not in text:
     raise UserError(f"there is no {MASK} in {text!r}")
-
-
-def _check_output(options: "PredictOptions | ExtractOptions") -> None:
-  """Refuses an output that would take the place of something that is read, or of a part of a checkpoint."""
-  if options.output_file == "-":
-    return
-  files.check_output_file(options.output_file, "output_file", {
-      name: [path] for name, path in options.path_options().items() if name != "output_file" and path != "-"})
-  if is_checkpoint_file(options.output_file) and files.exists(options.output_file):
-    raise UserError(f"--output_file: {options.output_file} is a part of a checkpoint, which would be lost: give it "
-                    "another name")

@@ -209,8 +209,7 @@ def run(options: PredictOptions) -> None:
   Raises:
     UserError: see `Predictor`; a file can't be read or written; or lines could not be used, which is told at the end.
   """
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
   _log(predictor.inference.load_report.describe())
   predictor.inference.log = _log

@@ -31,10 +31,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files, parallel, terminal
+from bert_tf.common import files, json_files, parallel
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
-from bert_tf.common.progress import Progress
+from bert_tf.common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
@@ -60,7 +60,7 @@ def run(options: PretrainingDataOptions) -> None:
     print(f"note: {note}", file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
-  paint = terminal.painter(sys.stdout)
+  paint = painter(sys.stdout)
   print("The first examples; {…} is what was hidden:")
   for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
     print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
