@@ -22,7 +22,7 @@ from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint, load_weights, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
@@ -34,7 +34,7 @@ _BYTES_AT_ONCE = 256 << 20
 class FeatureInference(TaskInference):
   """{"vector": [H numbers]} of a text or a pair; an export gives all vectors of the last layer."""
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     check_layers((settings.layer,), loaded.config)
     self.load(loaded, BertEncoder(loaded.config))

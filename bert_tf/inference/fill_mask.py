@@ -17,7 +17,7 @@ from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, 
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
 from data_gen.text.lines import input_lines
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 
 # A mask, and after it what it hides, as create_pretraining_data.py shows it.
@@ -41,7 +41,7 @@ class MaskInference(TaskInference):
   special_tokens = True
   token_outputs = ("sequence_output",)
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     self._config = loaded.config
     self._top_k = min(settings.top_k, len(self.vocabulary))

@@ -21,7 +21,7 @@ from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.tasks import choose_task, load_task
 from bert_tf.tasks.inference import check_text
 from data_gen.text.lines import looks_like_json
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is given back with the result.
 _ID = "id"
@@ -41,7 +41,7 @@ class Predictor:
     inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
   """
 
-  def __init__(self, loaded: LoadedCheckpoint, task: str | None = None, settings: InferenceSettings | None = None):
+  def __init__(self, loaded: Checkpoint, task: str | None = None, settings: InferenceSettings | None = None):
     self.task = choose_task(loaded, task)
     settings = settings or InferenceSettings()
     settings.check_read_by(self.task)

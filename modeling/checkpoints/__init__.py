@@ -1,10 +1,10 @@
 """Weights in files: TensorFlow, HDF5 and safetensors, of this project and of others.
 
     weights.py             table of the weights and table of the heads: names and shapes in every format
-    load.py                `read_checkpoint`, `open_checkpoint`, `load_weights`: any format in
+    load.py                `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in
     write.py               `write_checkpoint`: any format out
     convert.py             one format to another, checked; `convert_checkpoint.py`
-    companion_files.py     `Checkpoint`, and configuration, vocabulary and task beside the weights
+    companion_files.py     `StoredWeights`, and configuration, vocabulary and task beside them
     vocabulary_check.py    whether a vocabulary belongs to the weights
     releases.py            where released weights are
     native.py              checkpoints of our own runs

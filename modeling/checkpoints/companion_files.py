@@ -4,7 +4,7 @@
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
   tokenizer_config.json   do_lower_case, else the normalizer of tokenizer.json tells; the vocabulary's fingerprint
 
-Input: a directory and what the reader of a format found there. Output: a `Checkpoint`.
+Input: a directory and what the reader of a format found there. Output: a `StoredWeights`.
 """
 
 import atexit
@@ -48,7 +48,7 @@ _TOKENIZER_FILE = "tokenizer.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Checkpoint:
+class StoredWeights:
   """Weights that can be read by the names of the original (see `weights.py`).
 
   Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
@@ -91,7 +91,7 @@ def is_checkpoint_file(path: str) -> bool:
       _CHECKPOINT_FILE.fullmatch(name))
 
 
-def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
+def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:

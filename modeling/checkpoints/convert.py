@@ -11,7 +11,7 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import (
   check_fits,
@@ -139,7 +139,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       unused=sorted(name for name in source.tensors if name not in expected), notes=notes)
 
 
-def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
+def _check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
   """Reads the output as any user would and compares it with what should be in it, bit for bit."""
   differing = sorted(name for name in {*written.tensors} ^ {*weights})
   differing += [name for name, value in weights.items() if name not in differing
@@ -148,7 +148,7 @@ def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
     raise RuntimeError(f"the written checkpoint is not what was read: {some(differing)}")
 
 
-def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: Checkpoint
+def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: StoredWeights
                       ) -> list[str]:
   if vocab_file is None:
     return ["there is no vocab.txt beside the input, so none in the output: --vocab_file names one"]

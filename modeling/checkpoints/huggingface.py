@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
 from modeling.checkpoints.tf_transformers import TransformersH5File, open_h5
@@ -78,7 +78,7 @@ def refuse_pickle(path: str) -> None:
       raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
-def read_huggingface(path: str) -> Checkpoint:
+def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
   Args:
@@ -119,7 +119,7 @@ def read_huggingface(path: str) -> Checkpoint:
     values = stored_in[key].read(key)
     return np.ascontiguousarray(values.T) if name in stored and rows[name].huggingface_transposed else values
 
-  return Checkpoint(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
+  return StoredWeights(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
                     tensors=tensors | unused, read=read, config=config)
 
 

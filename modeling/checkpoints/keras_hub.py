@@ -17,7 +17,7 @@ import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.model_garden import from_garden, original_shape
 from modeling.checkpoints.weights import (
@@ -52,7 +52,7 @@ def find_keras_hub(path: str) -> str | None:
   return path if path.endswith(SUFFIX) and files.exists(path) else None
 
 
-def read_keras_hub(path: str) -> Checkpoint:
+def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
   Args:
@@ -93,7 +93,7 @@ def read_keras_hub(path: str) -> Checkpoint:
     return file.read(key)
 
   vocab_file = os.path.join(directory, _VOCAB_FILE)
-  return Checkpoint(
+  return StoredWeights(
       description=f"{path} (KerasHub)",
       tensors=tensors | {name: file.shapes[name] for file, name in unused.values()}, read=read, config=config,
       vocab_file=vocab_file if files.exists(vocab_file) else None,

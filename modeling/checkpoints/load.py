@@ -1,7 +1,7 @@
 """Opening a checkpoint of any format with all that belongs to it, and loading its weights into a model.
 
-  read_checkpoint(path)               → Checkpoint: weights by name, and what lies beside them
-  open_checkpoint(path, ...)          → LoadedCheckpoint: configuration, tokenizer and task too, all checked
+  read_checkpoint(path)               → StoredWeights: weights by name, and what lies beside them
+  open_checkpoint(path, ...)          → Checkpoint: configuration, tokenizer and task too, all checked
   load_weights(model, checkpoint)     → LoadReport
 """
 
@@ -21,7 +21,7 @@ from modeling.checkpoints.companion_files import (
   TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
-  Checkpoint,
+  StoredWeights,
   with_companion_files,
 )
 from modeling.checkpoints.h5_files import find_h5
@@ -46,7 +46,7 @@ from modeling.checkpoints.weights import (
 )
 from modeling.config import BertConfig
 
-# Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
+# Formats that are kept in TensorFlow's checkpoint files: Bundle → StoredWeights or None.
 _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
 
 
@@ -77,7 +77,7 @@ class LoadReport:
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadedCheckpoint:
+class Checkpoint:
   """A checkpoint with its configuration, tokenizer and task, before a model is built.
 
   Attributes:
@@ -90,7 +90,7 @@ class LoadedCheckpoint:
 
   config: BertConfig
   tokenizer: Tokenizer
-  source: Checkpoint | None
+  source: StoredWeights | None
   task: dict | None
   notes: tuple[str, ...] = ()
 
@@ -104,7 +104,7 @@ class LoadedCheckpoint:
     return self.source.heads if self.source else []
 
 
-def read_checkpoint(path: str) -> Checkpoint:
+def read_checkpoint(path: str) -> StoredWeights:
   """Looks into a checkpoint.
 
   Args:
@@ -143,7 +143,7 @@ def read_checkpoint(path: str) -> Checkpoint:
 
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
-                    do_lower_case: bool | None = None) -> LoadedCheckpoint:
+                    do_lower_case: bool | None = None) -> Checkpoint:
   """Opens a checkpoint with all that belongs to it, or describes a model without weights.
 
   Args:
@@ -177,11 +177,11 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the model's configuration: give the --vocab_file that belongs to the checkpoint")
   note = check_vocabulary(tokenizer.vocabulary, source)
-  return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
+  return Checkpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
                           notes=(note,) if note else ())
 
 
-def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> BertConfig | None:
+def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
   """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
 
   The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
@@ -201,7 +201,7 @@ def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> B
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
 
 
-def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
+def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
   """Reads the weights a model and a checkpoint have in common.
 
   Nothing is changed unless everything fits.
@@ -236,7 +236,7 @@ def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
       unused=sorted(name for name in checkpoint.tensors if name not in variables))
 
 
-def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
+def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
   """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
 
   Args:
@@ -259,7 +259,7 @@ def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
   return report
 
 
-def read_task(checkpoint: Checkpoint | None) -> dict | None:
+def read_task(checkpoint: StoredWeights | None) -> dict | None:
   """`task.json` of the run directory that the weights are in; None where there is none.
 
   Raises:
@@ -271,12 +271,12 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
   return json_files.read_object(path, TASK_FIELDS) if files.exists(path) else None
 
 
-def trained_step(opened: LoadedCheckpoint) -> int:
+def trained_step(opened: Checkpoint) -> int:
   """Updates that the weights of a checkpoint have seen; 0 where there are none, or their number is unknown."""
   return step_of(opened.source) if opened.source else 0
 
 
-def step_of(checkpoint: Checkpoint) -> int:
+def step_of(checkpoint: StoredWeights) -> int:
   """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
   directory = checkpoint.directory
   if directory is None:
@@ -298,7 +298,7 @@ def _whole_heads(names: list[str]) -> list[str]:
   return shown
 
 
-def _read_bundle(prefix: str) -> Checkpoint:
+def _read_bundle(prefix: str) -> StoredWeights:
   bundle = Bundle(prefix)
   for read_format in _BUNDLE_FORMATS:
     checkpoint = read_format(bundle)
@@ -309,7 +309,7 @@ def _read_bundle(prefix: str) -> Checkpoint:
                   "original BERT and of the Model Garden can be read")
 
 
-def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
+def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: StoredWeights) -> None:
   wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
            for name, shape in shapes.items()
            if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]

@@ -18,7 +18,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
+from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -49,7 +49,7 @@ _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_ste
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
-def read_model_garden(bundle: Bundle) -> Checkpoint | None:
+def read_model_garden(bundle: Bundle) -> StoredWeights | None:
   """The weights of a Model Garden checkpoint; None if it is of another kind.
 
   Raises:
@@ -87,7 +87,7 @@ def read_model_garden(bundle: Bundle) -> Checkpoint | None:
     return from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
 
   shapes = {name: bundle.shapes[key] for name, key in keys.items()}
-  return Checkpoint(description=description, tensors=tensors | unused, read=read,
+  return StoredWeights(description=description, tensors=tensors | unused, read=read,
                     config=_config(bundle, rows, shapes, tensors, description))
 
 

@@ -9,10 +9,10 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE, check_fingerprint, short
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 
 
-def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, where: str = "--vocab_file",
+def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
                      remedy: str = "use that one") -> str | None:
   """Refuses a vocabulary that the weights do not belong to.
 

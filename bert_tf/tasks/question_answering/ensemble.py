@@ -23,7 +23,7 @@ from bert_tf.tasks.run import Run, set_up_devices
 from bert_tf.training.devices import Devices
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import Checkpoint, open_checkpoint, trained_step
 
 _MEAN = "the mean of the runs' thresholds"
 # In the output directory of an ensemble: whose threshold was tuned.
@@ -66,7 +66,7 @@ class Ensemble:
   """
 
   directories: tuple[str, ...]
-  members: tuple[LoadedCheckpoint, ...]
+  members: tuple[Checkpoint, ...]
   settings: SquadSettings
 
   @property

@@ -25,7 +25,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.losses import example_weights
 from modeling.question_answering import BertForQuestionAnswering, span_metrics, span_sums
 
@@ -69,7 +69,7 @@ class SquadTask(FineTuningTask):
   token_outputs = OUTPUTS
   evaluation_state = ("_answered",)
 
-  def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
+  def __init__(self, options: SquadOptions, checkpoint: Checkpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
     super().__init__(options, checkpoint)
     self.prints_only = options.asks

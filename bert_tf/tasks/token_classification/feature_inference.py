@@ -17,7 +17,7 @@ from bert_tf.tasks.token_classification.inference import TokenInference, check_l
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
 from modeling.checkpoints.companion_files import TASK_FILE
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX, show_shape, weight_values
 from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
@@ -29,7 +29,7 @@ _LAYERS, _COMBINE = "layers", "combine"
 
 
 def write_tagger(directory: str, encoder: BertEncoder, tagger: FeatureTagger, layers: tuple[int, ...],
-                 description: dict, opened: LoadedCheckpoint) -> None:
+                 description: dict, opened: Checkpoint) -> None:
   """Writes a run directory with an encoder and the tagger that reads its activations.
 
   Args:
@@ -78,14 +78,14 @@ class FeatureTaggerInference(TokenInference):
     scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
 
-  def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
+  def _read_labels(self, loaded: Checkpoint) -> list[str]:
     weights, bias = (loaded.source.tensors.get(f"{FEATURE_TAGGER_PREFIX}output_{name}") for name in ("weights", "bias"))
     if weights is None or bias is None:
       raise UserError(f"{loaded.source.description} has no tagger on fixed activations, which its task.json tells of: "
                       "restore the files that belong together")
     return check_labels(loaded, list(map(str, (loaded.task or {}).get("labels", []))), bias[0])
 
-  def _load_model(self, loaded: LoadedCheckpoint) -> None:
+  def _load_model(self, loaded: Checkpoint) -> None:
     source, config = loaded.source, loaded.config
     self._layers, combine = _described(loaded)
     prefix = FEATURE_TAGGER_PREFIX
@@ -125,7 +125,7 @@ class FeatureTaggerInference(TokenInference):
     return tf.nn.softmax(self._tagger(vectors, mask))
 
 
-def _described(loaded: LoadedCheckpoint) -> tuple[tuple[int, ...], str]:
+def _described(loaded: Checkpoint) -> tuple[tuple[int, ...], str]:
   """Layers, and how they become one vector.
 
   Raises:
