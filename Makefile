@@ -33,6 +33,7 @@ pages: env
 lint: env
 	$(BIN)/python -m ruff check .
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/mypy
 
 clean:
 	rm -rf .venv demo_output

@@ -65,7 +65,7 @@ def main(options: DemoOptions) -> None:
   step("1. Text: the documentation of the installed packages, a document a docstring",
        "data_gen/extract_docstrings.py", f"--output_file={text}/docstrings.jsonl", f"--packages={','.join(PACKAGES)}",
        f"--min_words={MIN_WORDS}")
-  step("2. Corpus: one sentence a line; 2 % of the documents are held out",
+  step("2. Corpus: one sentence per line; 2 % of the documents are held out",
        "data_gen/prepare_corpus.py", f"--input_file={text}/docstrings.jsonl", f"--output_file={text}/corpus.txt",
        "--held_out_fraction=0.02", f"--held_out_file={text}/held_out.txt")
   step("3. Vocabulary of word pieces, and the configuration of a BERT-Tiny that uses it",

@@ -1,4 +1,4 @@
-r"""The docstrings of the installed Python packages → JSON lines, a document a line.
+r"""The docstrings of the installed Python packages → JSON lines, one document per line.
 
   python data_gen/extract_docstrings.py --output_file=docstrings.jsonl
   python data_gen/extract_docstrings.py --output_file=docstrings.jsonl --packages=numpy,scipy,pandas

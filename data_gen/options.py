@@ -31,7 +31,7 @@ _MOST_WORKERS = 64
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkerOptions(Options):
-  """Processes:"""
+  """Processes."""
 
   num_workers: int | None = option(
       None, "Processes; the output does not depend on it.", minimum=1, default_text="all cores")
@@ -42,7 +42,7 @@ class WorkerOptions(Options):
     return self.num_workers or parallel.default_num_workers()
 
   def check(self) -> None:
-    """Also that there are not far more processes than cores."""
+    """Checks also that there are not far more processes than cores."""
     super().check()
     most = max(_MOST_WORKERS, 4 * parallel.default_num_workers())
     if self.workers > most:
@@ -52,19 +52,19 @@ class WorkerOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions(WorkerOptions):
-  """Faults of the text:"""
+  """Faults of the text."""
 
   on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CorpusOptions(TextOptions):
-  """Corpus preparation:"""
+  """Corpus preparation."""
 
-  input_file: str = option(None, TEXT_FILES, required=True)
-  output_file: str = option(None, "The prepared corpus; gzipped if the name ends in .gz.", required=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  output_file: str = option(None, "The prepared corpus; gzipped if the name ends in .gz.", required=True, path=True)
   input_format: str = option(
-      "auto", "text: plain text; json: an object a line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
+      "auto", "text: plain text; json: one object per line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
       "line.", choices=("auto", "text", "json", "wiki"))
   text_field: str = option("text", "Name of the field with the text in JSON lines.")
   document_separator: str = option(
@@ -76,42 +76,60 @@ class CorpusOptions(TextOptions):
       "looks.", choices=("auto", "true", "false"))
   held_out_fraction: float = option(
       0.0, "Share of the documents that is put aside for evaluation, into --held_out_file.", minimum=0, maximum=0.9)
-  held_out_file: str | None = option(None, "The held-out documents, prepared in the same way.")
+  held_out_file: str | None = option(None, "The held-out documents, prepared in the same way.", path=True)
   seed: int = option(12345, "Chooses the documents that are held out.", maximum=LARGEST_INT64)
 
   def check(self) -> None:
-    """Also that the options of held-out documents are given together."""
+    """Checks also that the options of held-out documents are given together."""
     super().check()
     if bool(self.held_out_fraction) != bool(self.held_out_file):
       raise UserError("--held_out_fraction and --held_out_file belong together: give both or neither")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingDataOptions(TextOptions):
-  """Pre-training data:"""
+class MaskingOptions(Options):
+  """Masking and next-sentence prediction.
 
-  input_file: str = option(None, TEXT_FILES, required=True)
-  output_file: str = option(
-      None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True)
-  vocab_file: str = option(None, "Vocabulary, one token a line.", required=True)
-  # The original's README calls it do_lower; its flag parser took any unique beginning.
-  do_lower_case: bool = option(
-      True, "Lower-case and strip accents; false for cased models.", aliases=("do_lower",))
-  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
-  max_seq_length: int = option(
-      128, "Tokens of a sequence, [CLS] and [SEP] included.", minimum=5, maximum=1 << 15)
+  In pre-training the ratios count for records without masks (--dynamic_masking) only.
+  """
+
   max_predictions_per_seq: int = option(
-      20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob.", minimum=1)
-  random_seed: int = option(12345, "All randomness comes from it.", maximum=LARGEST_INT64)
-  dupe_factor: int | None = option(None, "Passes over the text, each cut and masked differently.", minimum=1,
-                                   default_text="10; with --dynamic_masking 1")
-  masked_lm_prob: float = option(0.15, "Share of the tokens to predict.", minimum=0, maximum=1)
-  short_seq_prob: float = option(0.1, "Share of the documents cut into shorter sequences.", minimum=0, maximum=1)
+      20, "Masked tokens of a sequence at most; about max_seq_length * masked_lm_prob. Training must have the number "
+      "of the records.", minimum=1)
+  masked_lm_prob: float = option(
+      0.15, "Share of the tokens to predict. In training, as the next two, for records without masks.", minimum=0,
+      maximum=1)
   masking: str = option(
       DEFAULT_RATIOS, "Masking ratios: of the tokens to predict, the percentages that become [MASK], a random token, "
       "or stay.")
+  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
   next_sentence_prediction: bool = option(
-      True, "Pairs of segments; false: single segments of full length.")
+      True, "Pairs of segments, and the task to tell whether they belong together; false: single segments of full "
+      "length.")
+
+  def check(self) -> None:
+    """Checks also the masking ratios."""
+    super().check()
+    MaskingRatios.parse(self.masking)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingDataOptions(MaskingOptions, TextOptions):
+  """Pre-training data."""
+
+  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  output_file: str = option(
+      None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True, path=True)
+  vocab_file: str = option(None, "Vocabulary, one token per line.", required=True, path=True)
+  # The original's README calls it do_lower; its flag parser took any unique beginning.
+  do_lower_case: bool = option(
+      True, "Lower-case and strip accents; false for cased models.", aliases=("do_lower",))
+  max_seq_length: int = option(
+      128, "Tokens of a sequence, [CLS] and [SEP] included.", minimum=5, maximum=1 << 15)
+  random_seed: int = option(12345, "All randomness comes from it.", maximum=LARGEST_INT64)
+  dupe_factor: int | None = option(None, "Passes over the text, each cut and masked differently.", minimum=1,
+                                   default_text="10; with --dynamic_masking 1")
+  short_seq_prob: float = option(0.1, "Share of the documents cut into shorter sequences.", minimum=0, maximum=1)
   packed: bool = option(False, "Put several sequences into a row of max_seq_length tokens, so that there is next to no "
                         "padding; the model is trained as on the same sequences unpacked.")
   max_sequences_per_row: int | None = option(
@@ -123,13 +141,12 @@ class PretrainingDataOptions(TextOptions):
   resume: bool = option(False, "Resume an interrupted run of the same flags.")
 
   def check(self) -> None:
-    """Also the masking ratios, what fits into a sequence, and that the records go to a local disk."""
+    """Checks also what fits into a sequence, and that the records go to a local disk."""
     super().check()
     maskable = self.max_seq_length - (3 if self.next_sentence_prediction else 2)
     if self.max_predictions_per_seq > maskable:
       raise UserError(f"--max_predictions_per_seq={self.max_predictions_per_seq}: a sequence of {self.max_seq_length} "
                       f"has 1 to {maskable} tokens that can be masked")
-    MaskingRatios.parse(self.masking)
     if self.dynamic_masking and (self.do_whole_word_mask or self.masking != DEFAULT_RATIOS):
       raise UserError(f"--{'do_whole_word_mask' if self.do_whole_word_mask else 'masking'}: with --dynamic_masking "
                       "run_pretraining.py chooses the masks: give it there")
@@ -138,7 +155,7 @@ class PretrainingDataOptions(TextOptions):
                       "write the records on a local disk, then copy them")
 
   def notes(self) -> list[str]:
-    """What is allowed and looks like a mistake, a line each."""
+    """Notes on settings that are allowed and look like mistakes, one per line."""
     needed = round(self.max_seq_length * self.masked_lm_prob)
     if self.max_predictions_per_seq < needed:
       share = self.max_predictions_per_seq / self.max_seq_length
@@ -151,7 +168,7 @@ class PretrainingDataOptions(TextOptions):
 
   @property
   def schema(self) -> Schema:
-    """Of the records."""
+    """Schema of the records."""
     return Schema(self.max_seq_length, 0 if self.dynamic_masking else self.max_predictions_per_seq,
                   (self.max_sequences_per_row or min(max(self.max_seq_length // 16, 2), 12)) if self.packed else 0)
 
@@ -196,9 +213,9 @@ class PretrainingDataOptions(TextOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DocstringOptions(WorkerOptions):
-  """Docstrings of the installed packages:"""
+  """Docstrings of the installed packages."""
 
-  output_file: str = option(None, "JSON lines with the fields package and text.", required=True)
+  output_file: str = option(None, "JSON lines with the fields package and text.", required=True, path=True)
   packages: tuple[str, ...] = option(
       (), "Top-level packages to read; stdlib is the standard library.", default_text="all")
   min_words: int = option(20, "Docstrings with less prose are left out.", minimum=1)
@@ -206,10 +223,10 @@ class DocstringOptions(WorkerOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaOptions(Options):
-  """TriviaQA as SQuAD data:"""
+  """TriviaQA as SQuAD data."""
 
-  qa_file: str = option(None, "Questions and answers, e.g. qa/wikipedia-train.json.", required=True)
-  evidence_dir: str = option(None, "The folder of the articles, e.g. evidence/wikipedia.", required=True)
-  output_file: str = option(None, "SQuAD file to write.", required=True)
+  qa_file: str = option(None, "Questions and answers, e.g. qa/wikipedia-train.json.", required=True, path=True)
+  evidence_dir: str = option(None, "The folder of the articles, e.g. evidence/wikipedia.", required=True, path=True)
+  output_file: str = option(None, "SQuAD file to write.", required=True, path=True)
   max_tokens: int = option(
       400, "Tokens, as white space delimits them, that are used of each article.", minimum=1)

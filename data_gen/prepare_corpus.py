@@ -1,4 +1,4 @@
-r"""Text of any common form → one sentence a line and a blank line between documents.
+r"""Text of any common form → one sentence per line and a blank line between documents.
 
   python data_gen/prepare_corpus.py --input_file='books/*.txt' --output_file=corpus/train.txt
   python data_gen/prepare_corpus.py --input_file='wiki/*/wiki_*.gz' --output_file=corpus/train.txt \

@@ -11,9 +11,33 @@ docs/keras.md shows what can be done with it. Shape letters, used in every docst
   H  hidden units                  L  layers
   V  entries of the vocabulary     C  classes
 
-A batch goes through `embeddings` → `encoder` (→ `attention`, `layers`, `dropout`) → a head, held together by
-`pretraining`, `classification`, `question_answering`, `multiple_choice` or `token_classification`. `config` says how
-large everything is, `checkpoints/` where the weights come from, `preprocessing/` turns strings into ids.
+A batch goes through `embeddings` → `encoder` → a head:
+
+    config.py                `BertConfig`: the sizes of a model
+    presets.py               the published sizes
+    embeddings.py            the input layer
+    encoder.py               `BertEncoder`: embeddings, transformer layers, pooler
+    attention.py             self-attention and its mask
+    layers.py                dense layer, LayerNorm, activations, initial weights
+    dropout.py               dropout, exact and as Keras has it
+    bilstm.py                a BiLSTM between encoder and head
+    task_model.py            base class of the models: encoder, heads, Keras' ways to train
+    saving.py                `.keras` files; checkpoints as methods of models
+    pretraining.py           masked LM and next sentence
+    causal_lm.py             next token: left-to-right models
+    classification.py        classes or a score of a sequence
+    multiple_choice.py       the best of several choices
+    question_answering.py    start and end of an answer
+    token_classification.py  a tag per token
+    feature_tagger.py        tags from fixed activations
+    losses.py                cross-entropy, accuracy and sums over examples
+    portions.py              sums over rows of which a portion is in memory
+    optimizer.py             learning rates; AdamW for `fit`
+    recompute.py             activations computed again for the gradients
+    memory.py                memory a model needs, asked for before it is built
+    flops.py                 arithmetic of a model
+    checkpoints/             weights in files of every format
+    preprocessing/           strings to ids, also in a graph
 
 Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow; `__init__.pyi` lists
 them, for this and for editors and type checkers. Keras is told to run on TensorFlow unless KERAS_BACKEND already names

@@ -83,7 +83,7 @@ class SelfAttention(Configured, keras.layers.Layer):
 
   def call(self, x, bias=None, *, dropout: DropoutStream | None = None, training: bool | None = None,
            return_attention_probabilities: bool = False):
-    """What each position gathers, the heads side by side, before the output projection.
+    """The context of each position, the heads side by side, before the output projection.
 
     Args:
       x: [B, S, H].

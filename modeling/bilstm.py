@@ -4,6 +4,7 @@ paper), and on fixed activations (`feature_tagger.py`).
 Input: [B, S, H]; output: [B, S, 2 U], the two directions side by side.
 """
 
+
 import keras
 from keras import ops
 
@@ -34,7 +35,7 @@ def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.laye
 
 @register
 class BiLstm(Configured, keras.layers.Layer):
-  """What stands between encoder and head where the configuration says `bilstm_units`. Computes in float32.
+  """The layer between encoder and head where the configuration has `bilstm_units`. Computes in float32.
 
   Variables, of each direction: kernel [H, 4 U], recurrent_kernel [U, 4 U], bias [4 U].
 
@@ -54,11 +55,11 @@ class BiLstm(Configured, keras.layers.Layer):
     self.lstm.build((None, None, self.config.hidden_size))
 
   def call(self, sequence_output, input_mask=None) -> dict:
-    """What takes the place of the encoder's outputs.
+    """Outputs that take the place of the encoder's.
 
     Args:
       sequence_output: [B, S, H].
-      input_mask: [B, S], 1 for tokens and 0 for padding, which is behind them; None where there is none.
+      input_mask: [B, S], 1 for tokens and 0 for padding, which follows them; None where there is none.
 
     Returns:
       float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction what it gives when it has

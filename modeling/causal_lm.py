@@ -73,6 +73,12 @@ class BertForCausalLm(BertForPreTraining):
 
   Raises:
     UserError: the configuration is of a bidirectional model, whose positions would see what they predict.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, causal=True)
+      model = BertForCausalLm(config)
+      outputs = model({"input_ids": np.array([[2, 4, 8, 3]])})
+      outputs["next_sentence_logits"].shape                             # (1, 2)
   """
 
   head_losses = (NEXT_TOKEN, NEXT_SENTENCE)

@@ -7,7 +7,7 @@ import keras
 
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import DropoutStream
-from modeling.losses import ClassLoss, MultiLabelLoss, RegressionLoss, loss_weights
+from modeling.losses import ClassLoss, HeadLoss, MultiLabelLoss, RegressionLoss, loss_weights
 from modeling.saving import register
 from modeling.task_model import BertTaskModel, LinearHead, WithClasses
 
@@ -38,11 +38,19 @@ class BertForClassification(WithClasses, BertTaskModel):
   Args:
     config: sizes, rates, activation.
     classes: C; 1 for regression.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForClassification(config, classes=3)
+      features = {"input_ids": np.array([[2, 7, 3], [2, 8, 3]])}
+      model(features).shape                                             # (2, 3): logits
+      model.compile(optimizer=BertAdamW(1e-4), loss=CrossEntropy(), metrics=[Accuracy()])
+      model.fit(features, np.array([0, 2]), verbose=0)
   """
 
-  head_losses = (CLASSES,)
+  head_losses: tuple[HeadLoss, ...] = (CLASSES,)
   _head = ClassificationHead
   _arguments = (*BertTaskModel._arguments, "classes", "head_dropout")
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
@@ -17,7 +18,7 @@ _MOST_LAYERS = 10_000
 LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
 DECAYS = ("linear", "cosine", "constant")
-# Dropout of what a head reads, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+# Dropout rate of a head's input, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
 
 # Keys that the original does not have: written only where they differ from what it does.
@@ -54,6 +55,12 @@ class BertConfig:
   Raises:
     UserError: a value of the wrong type, a size below 1 or of more than 31 bits, a rate outside [0, 0.99], an unknown
       activation, or heads that do not divide the hidden size.
+
+  Examples:
+      config = BertConfig(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2)
+      config.head_size                                                  # 64
+      BertConfig.from_dict({"vocab_size": 100, "hidden_act": "gelu_erf"}).hidden_act
+      config.to_dict()["max_position_embeddings"]                       # 512
   """
 
   vocab_size: int
@@ -116,7 +123,7 @@ class BertConfig:
                       f"max_position_embeddings is {self.max_position_embeddings}")
 
   @classmethod
-  def from_dict(cls, values: Mapping[str, object], source: str = "the configuration") -> "BertConfig":
+  def from_dict(cls, values: Mapping[str, Any], source: str = "the configuration") -> "BertConfig":
     """A configuration from the keys of `bert_config.json`.
 
     Args:
@@ -170,7 +177,7 @@ class BertConfig:
     json_files.write(path, self.to_dict())
 
 
-def _check_value(field: dataclasses.Field, value: object) -> None:
+def _check_value(field: dataclasses.Field, value: Any) -> None:
   key = _JSON_KEYS.get(field.name, field.name)
   # bool is an int in Python, but `true` is never meant as a size.
   number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -20,7 +20,7 @@ _DECISIONS_PER_BLOCK = 8  # One Philox block is 128 bits, one decision takes 16.
 
 @dataclasses.dataclass(frozen=True)
 class DropoutStream:
-  """What a training step needs to know to draw its dropout masks.
+  """State from which a training step draws its dropout masks.
 
   Attributes:
     key: uint64 [1], seed and step.

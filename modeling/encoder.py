@@ -5,6 +5,7 @@ Input: ids [B, S], or a dict or list of them; output: a dict of what every layer
 
 import difflib
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 from keras import ops
@@ -105,7 +106,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       then there, too.
     dtype: Keras dtype or policy; under "mixed_bfloat16" and "mixed_float16" variables, LayerNorm and softmax stay
       in float32.
-    lora, frozen: what `get_config` tells of `enable_lora` and of frozen parts; not meant for users.
+    lora, frozen: what `get_config` contains of `enable_lora` and of frozen parts; not meant for users.
 
   Attributes:
     recompute: where a step has a dropout stream, as in our own training loop, keep only the outputs of the layers and
@@ -114,6 +115,14 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   Raises:
     UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or weights that do not
       fit into this machine's memory.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      encoder = BertEncoder(config)
+      outputs = encoder({"input_ids": np.array([[2, 7, 3, 0]]), "input_mask": np.array([[1, 1, 1, 0]])})
+      outputs["sequence_output"].shape                                  # (1, 4, 32)
+      outputs["pooled_output"].shape                                    # (1, 32)
+      encoder.enable_lora(rank=4)                                       # trains low-rank updates only
   """
 
   _arguments = ("seed", "lora")
@@ -128,7 +137,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     check_model(config)
     self.config = config = config.as_causal() if causal else config
     self.seed = seed
-    self.lora = None
+    self.lora: dict[str, Any] | None = None
     dtype = {"dtype": self.dtype_policy}
     self.embeddings = Embeddings(config, seed, name="embeddings", **dtype)
     self.layers = [EncoderLayer(config, index, seed, name=f"layer_{index}", **dtype)
@@ -202,9 +211,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
     attentions = []
-    is_recomputed = self.recompute and dropout is not None and not return_attention_probabilities
+    is_recomputed = self.recompute and not return_attention_probabilities
     for index, layer in enumerate(self.layers):
-      if is_recomputed:
+      if is_recomputed and dropout is not None:
         x = recomputed(layer, x, bias, dropout)
       else:
         x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
@@ -257,13 +266,13 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     self.lora = {"rank": rank, "lora_alpha": lora_alpha, "layers": list(chosen)}
 
   def get_config(self) -> dict:
-    parts = (self.embeddings, *self.layers, self.pooler)
+    parts: tuple[keras.layers.Layer, ...] = (self.embeddings, *self.layers, self.pooler)
     frozen = [layer.name for layer in parts if not layer.trainable] if self.trainable else []
     return {**super().get_config(), "frozen": frozen}
 
 
 def encoder_inputs(input_ids, **others) -> dict:
-  """What the encoder reads, by the names in `INPUTS`; None where it is not given.
+  """Inputs of the encoder, by the names in `INPUTS`; None where one is not given.
 
   Args:
     input_ids: as in `BertEncoder.call`.

@@ -1,4 +1,4 @@
-"""What all layers of the model are made of: dense layer, LayerNorm, activations, initial weights.
+"""Parts of all layers of the model: dense layer, LayerNorm, activations, initial weights.
 
 Input: tensors of any shape; output: tensors of the same shape, or with another last axis.
 

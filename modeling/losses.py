@@ -117,7 +117,7 @@ class HeadLoss:
     """The same of labels and weights in place of features."""
     losses, measured = self.measure(logits, labels)
     weights = ops.reshape(weights, (-1,))
-    sums = {}
+    sums: dict = {}
     for part, values in (parts or {}).items():
       values = ops.reshape(values, (-1,))
       sums |= {f"{part}_count": ops.sum(values)}
@@ -283,6 +283,11 @@ class CrossEntropy(keras.losses.Loss):
 
   y_true int [...], y_pred float [..., C] (logits). With weights the mean is over the sum of the weights, as in the
   paper and in our own loop, not over the number of labels, as in Keras.
+
+  Examples:
+      loss = CrossEntropy()
+      logits = np.array([[2.0, 0.0], [0.0, 1.0], [5.0, 0.0]])
+      float(loss(np.array([0, 1, -1]), logits))                         # 0.22: the third one has no label
   """
 
   def __init__(self, name: str = "cross_entropy", **kwargs):
@@ -307,6 +312,11 @@ class Accuracy(keras.metrics.Mean):
   """Fraction of the labels that are not negative for which the highest score is that of the label.
 
   y_true int [...], y_pred float [..., C].
+
+  Examples:
+      accuracy = Accuracy()
+      accuracy.update_state(np.array([0, 0, -1]), np.array([[2.0, 0.0], [0.0, 1.0], [5.0, 0.0]]))
+      float(accuracy.result())                                          # 0.5
   """
 
   def __init__(self, name: str = "accuracy", **kwargs):

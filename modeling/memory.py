@@ -1,4 +1,4 @@
-"""How much memory a model needs at least, and whether this machine has it: asked before anything is built.
+"""The least memory that a model needs, and whether this machine has it, checked before anything is built.
 
 The estimates are lower bounds, so nothing that fits is refused. They are for sizes that can't be meant, such as a batch
 of 10^10 examples, where the process would otherwise be killed without a word.
@@ -40,7 +40,7 @@ def encoder_parameters(config: BertConfig) -> int:
 
 def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, frozen_embeddings: bool = False,
                    half_precision: bool = False) -> float:
-  """What a training step needs at least: weights, gradients and Adam's moments, and what it keeps of a micro-batch (the
+  """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps of a micro-batch (the
   output of every layer that gradients go through, and the inside of one).
 
   Args:
@@ -57,7 +57,7 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
 
 
 def batch_bytes(tokens: float) -> float:
-  """Of a batch itself: ids, mask and segments, int32."""
+  """Bytes of a batch itself: ids, mask and segments, int32."""
   return tokens * 3 * 4
 
 

@@ -47,8 +47,15 @@ class BertForMultipleChoice(BertTaskModel):
 
   Args:
     config: sizes, rates, activation.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForMultipleChoice(config)
+      features = {"input_ids": np.array([[[2, 7, 3, 8, 3], [2, 7, 3, 9, 3]]])}  # 1 example, 2 choices, 5 tokens
+      model(features).shape                                             # (1, 2): logits
+      float(CrossEntropy()(np.array([1]), model(features)))
   """
 
   head_losses = (CHOICE,)
@@ -71,7 +78,7 @@ class BertForMultipleChoice(BertTaskModel):
     Args:
       features: as for `BertForClassification`, but each input [B, K, S]: sequence k of an example is its text with
         ending k. K must be known while a graph is made. Where examples have different numbers of choices, also
-        "num_choices" int [B], each at least 1: those behind so many do not exist, whatever their ids are. With it
+        "num_choices" int [B], each at least 1: those from that number on do not exist, whatever their ids are. With it
         `dropout` needs "first_choice" int [B], the number of choices of the examples before in the global batch.
       dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
       training: as in `BertEncoder.call`.

@@ -30,6 +30,11 @@ class BertAdamW(keras.optimizers.AdamW):
     exclude_from_weight_decay: regular expressions, searched for in the names of variables ("kernel", "bias", ...).
     global_clipnorm: largest norm of all gradients together.
     kwargs: other arguments of `keras.optimizers.AdamW`.
+
+  Examples:
+      rate = WarmupDecay(2e-5, steps=1000, warmup_steps=100)
+      optimizer = BertAdamW(rate, weight_decay=0.01)
+      optimizer.get_config()["exclude_from_weight_decay"]
   """
 
   def __init__(self, learning_rate=5e-5, weight_decay: float = 0.01, beta_1: float = 0.9, beta_2: float = 0.999,
@@ -60,6 +65,10 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     steps: of the whole training.
     warmup_steps: of them, usually a tenth.
     decay: one of `DECAYS`.
+
+  Examples:
+      rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")
+      [float(rate(step)) for step in (0, 50, 100, 1000)]                # 0, 5e-5, 1e-4, 0
   """
 
   def __init__(self, learning_rate: float, steps: int, warmup_steps: int = 0, decay: str = "linear"):
@@ -93,4 +102,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @register
 class WarmupLinearDecay(WarmupDecay):
-  """`WarmupDecay` with the linear decay, under the name that saved models know."""
+  """`WarmupDecay` with the linear decay, under the name that saved models know.
+
+  Examples:
+      rate = WarmupLinearDecay(1e-4, steps=1000, warmup_steps=100)
+      float(rate(500))                                                  # 5e-5
+  """

@@ -118,7 +118,7 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
 @register
 class NextSentenceHead(Configured, keras.layers.Layer):
-  """Tells whether segment B follows segment A in the text. Computes in float32 whatever the policy says.
+  """Predicts whether segment B follows segment A in the text. Computes in float32 whatever the policy says.
 
   Variables: output_weights [2, H], output_bias [2].
   """
@@ -146,6 +146,13 @@ class BertForPreTraining(BertTaskModel):
 
   Raises:
     UserError: the configuration is of a left-to-right model, which `BertForCausalLm` trains.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForPreTraining(config)
+      features = {"input_ids": np.array([[2, 4, 8, 3, 9, 3]]), "masked_lm_positions": np.array([[1]])}
+      outputs = model(features)
+      {name: value.shape for name, value in outputs.items()}            # logits of the masked tokens and of the pair
   """
 
   # The paper's loss: mean over the predictions plus mean over the examples.

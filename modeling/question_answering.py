@@ -32,7 +32,15 @@ class QuestionAnsweringHead(LinearHead):
 
 @register
 class BertForQuestionAnswering(BertTaskModel):
-  """Encoder and question-answering head; the arguments are those of `BertTaskModel`."""
+  """Encoder and question-answering head; the arguments are those of `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForQuestionAnswering(config)
+      features = {"input_ids": np.array([[2, 7, 3, 8, 9, 3]]), "segment_ids": np.array([[0, 0, 0, 1, 1, 1]])}
+      start_logits, end_logits = model(features)
+      start_logits.shape, end_logits.shape                              # (1, 6), (1, 6)
+  """
 
   head_losses = (SPAN,)
 

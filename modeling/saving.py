@@ -1,10 +1,11 @@
-"""What Keras needs to save layers and models, and the checkpoints of every format as methods of them.
+"""Serialization of layers and models for Keras, and the checkpoints of every format as methods of them.
 
 `.keras` files hold the constructor's arguments and the weights; checkpoints are those of `modeling/checkpoints/`.
 """
 
 import dataclasses
 import warnings
+from typing import Any, Self
 
 import keras
 
@@ -21,17 +22,20 @@ class Configured:
   A subclass names the other arguments of its constructor in `_arguments`; each is also an attribute.
   """
 
+  config: BertConfig
   _arguments: tuple[str, ...] = ("seed",)
 
   def get_config(self) -> dict:
     """The arguments of the constructor, the `BertConfig` as a plain dict."""
     arguments = {name: getattr(self, name) for name in self._arguments}
-    return {**super().get_config(), "config": self.config.to_dict(), **arguments}
+    layer: Any = super()
+    return {**layer.get_config(), "config": self.config.to_dict(), **arguments}
 
   @classmethod
-  def from_config(cls, config: dict):
+  def from_config(cls, config: dict) -> Self:
     """The inverse of `get_config`."""
-    return cls(**{**config, "config": BertConfig.from_dict(config["config"])})
+    make: Any = cls
+    return make(**{**config, "config": BertConfig.from_dict(config["config"])})
 
 
 class Checkpointed(Configured):
@@ -42,7 +46,7 @@ class Checkpointed(Configured):
   do_lower_case: bool | None = None
 
   @classmethod
-  def from_checkpoint(cls, path: str, *, bert_config_file: str | None = None, **kwargs):
+  def from_checkpoint(cls, path: str, *, bert_config_file: str | None = None, **kwargs) -> Self:
     """A model with the weights of a checkpoint of any format, its head included where the checkpoint has it.
 
     A head that is not in the checkpoint, or has another number of classes than asked for, is newly initialised, and a
@@ -57,7 +61,7 @@ class Checkpointed(Configured):
 
     Raises:
       UserError: nothing can be read there, the configuration is missing or does not fit, a weight of the encoder is
-        missing, or nothing tells the number of classes.
+        missing, or the number of classes is unknown.
     """
     from modeling.checkpoints.load import config_for, load_weights, read_checkpoint
     from modeling.checkpoints.weights import original_names
@@ -66,7 +70,8 @@ class Checkpointed(Configured):
     config = config_for(checkpoint, bert_config_file)
     if config is None:
       raise UserError(f"{path}: there is no bert_config.json beside the checkpoint: give bert_config_file")
-    model = cls(config, **cls._head_arguments(checkpoint, kwargs))
+    make: Any = cls
+    model = make(config, **cls._head_arguments(checkpoint, kwargs))
     shapes = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     mismatched = [name for name, shape in checkpoint.tensors.items()
                   if not name.startswith("bert/") and tuple(shape) != shapes.get(name, tuple(shape))]
@@ -80,7 +85,7 @@ class Checkpointed(Configured):
 
   @classmethod
   def _head_arguments(cls, checkpoint, kwargs: dict) -> dict:
-    """The constructor's arguments, with those that only the checkpoint tells."""
+    """The constructor's arguments, with those that only the checkpoint contains."""
     return kwargs
 
   def save_checkpoint(self, directory: str, format: str = "native", *, vocab_file: str | None = None,

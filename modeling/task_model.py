@@ -24,7 +24,7 @@ from modeling.saving import Checkpointed, Configured
 class BertTaskModel(Checkpointed, keras.Model):
   """A `BertEncoder` as `encoder`; subclasses add layers and name them in `heads`.
 
-  Where the configuration says `bilstm_units` there is also a `bilstm`, whose outputs take the place of the encoder's.
+  Where the configuration has `bilstm_units` there is also a `bilstm`, whose outputs take the place of the encoder's.
 
   The weights exist as soon as the model is made.
 
@@ -46,7 +46,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     self.seed = seed
     self.encoder = encoder or BertEncoder(config, seed=seed, causal=causal, name="encoder", dtype=self.dtype_policy)
     if (causal or config.causal) and not self.encoder.causal:
-      raise UserError("the encoder attends to both sides and the model shall attend to the left only: make the encoder "
+      raise UserError("the encoder attends to both sides and the model is causal: make the encoder "
                       "of a configuration with causal=True")
     # A checkpoint must say what the encoder is.
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
@@ -146,7 +146,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 class LinearHead(Configured, keras.layers.Layer):
   """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
 
-  Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U behind a BiLSTM. Computes in
+  Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U after a BiLSTM. Computes in
   float32 whatever the policy of the encoder. A subclass gives the key it has in `model.heads`, which is also its place
   in checkpoints.
 
@@ -158,7 +158,7 @@ class LinearHead(Configured, keras.layers.Layer):
   """
 
   key: str
-  _arguments = ("classes", "seed", "dropout_rate")
+  _arguments: tuple[str, ...] = ("classes", "seed", "dropout_rate")
 
   def __init__(self, config: BertConfig, classes: int, *, seed: int = 0, dropout_rate: float = HEAD_DROPOUT, **kwargs):
     super().__init__(**{"name": self.key, **kwargs, "dtype": "float32"})
@@ -183,7 +183,7 @@ class LinearHead(Configured, keras.layers.Layer):
 
 
 class WithClasses:
-  """The number of classes of a model, which a checkpoint with its head tells."""
+  """The number of classes of a model, read from a checkpoint with its head where it is not given."""
 
   _head: type[LinearHead]
 

@@ -37,8 +37,15 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
   Args:
     config: sizes, rates, activation.
     classes: C, number of tags.
-    head_dropout: of what the head reads.
+    head_dropout: dropout rate of the head's input.
     kwargs: as in `BertTaskModel`.
+
+  Examples:
+      config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
+      model = BertForTokenClassification(config, classes=9)
+      features = {"input_ids": np.array([[2, 7, 8, 3]])}
+      model(features).shape                                             # (1, 4, 9): logits
+      float(CrossEntropy()(np.array([[-1, 0, 4, -1]]), model(features)))  # negative: no label
   """
 
   head_losses = (TOKENS,)

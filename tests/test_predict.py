@@ -47,6 +47,16 @@ def test_from_file_to_file(project, checkpoint, tmp_path):
   assert len(answers) == 300 and [len(answer["masks"][0]) for answer in answers] == [2] * 300
 
 
+def test_flags_of_another_task(project, checkpoint):
+  shown = start(project, "--task", "features", "--help").communicate()[0].decode()
+  assert "--layer" in shown and "--doc_stride" not in shown
+  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classifier", "--doc_stride=8")
+  _, errors = process.communicate()
+  assert process.returncode == 2
+  assert errors.decode().splitlines()[-1] == (
+      "error: --doc_stride is not read with --task=classifier, only with --task=squad: leave it out")
+
+
 @pytest.mark.parametrize("flags, message", [
     ((), "--init_checkpoint must be given"), (("--init_checkpoint=x", "--task=clasifier"), "should be one of"),
     (("--init_checkpoint=x", "--input_file=missing.txt"), "--input_file: missing.txt does not exist"),

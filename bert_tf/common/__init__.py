@@ -1,6 +1,18 @@
-"""What every package may use: options and command lines, user errors, files on any file system, progress.
+"""Modules that every package may use; none of them imports TensorFlow, so the text tools start at once.
 
-Nothing here imports TensorFlow, so the text tools start in a fraction of a second.
+    options.py       options, each declared once
+    cli.py           the start and the end of every script
+    errors.py        `UserError`
+    files.py         files on any file system, written whole or not at all
+    remote_files.py  files that only TensorFlow can reach
+    gzipped.py       gzipped files
+    json_files.py    JSON files and their fields
+    locks.py         locks on directories and files
+    parallel.py      work on several processes, results in order
+    cluster.py       the machines of a run, from TF_CONFIG
+    charts.py        table of the metrics: group in TensorBoard, description, unit
+    markdown.py      tables and texts in Markdown
+    progress.py      the progress bar, and colours on a terminal
 """
 
 import os

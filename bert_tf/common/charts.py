@@ -1,4 +1,4 @@
-"""What the metrics of `metrics.jsonl` mean, and where TensorBoard and `plot.py` show them: one table for all tasks.
+"""Meaning of the metrics of `metrics.jsonl`, and their groups in TensorBoard and `plot.py`: one table for all tasks.
 
 TensorBoard's tags are `<group>/<name of the metric>`. Its pages sort groups and tags by name; the order of this module
 is that of the page Custom Scalars.
@@ -15,7 +15,7 @@ GROUPS = LOSS, QUALITY, OPTIMIZER, SPEED = "loss", "quality", "optimizer", "spee
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-  """How a metric is shown.
+  """Description of a metric for charts.
 
   Attributes:
     group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.

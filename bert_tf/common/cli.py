@@ -1,4 +1,4 @@
-"""How every script of the project starts and ends.
+"""Start and end of every script of the project.
 
     if __name__ == "__main__":
       cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
@@ -18,7 +18,8 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from absl import app, flags, logging
 
@@ -51,7 +52,7 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
     _define(one, flags.FLAGS)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
     try:
-      print(help_text(options), flush=True)
+      print(help_text(options, _given_flags()), flush=True)
     except BrokenPipeError:
       _drop_output()
     raise SystemExit(0)
@@ -75,14 +76,23 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
   return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
 
 
-def help_text(options: type[Options]) -> str:
-  """What `--help` prints: the script's docstring, then its options with defaults and ranges, class by class."""
+def _given_flags() -> dict[str, object]:
+  """Values of the flags beside `--help`; none where one of them is wrong."""
+  try:
+    flags.FLAGS(sys.argv, known_only=True)
+  except flags.Error:
+    return {}
+  return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
+
+
+def help_text(options: type[Options], given: Mapping[str, object]) -> str:
+  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them."""
   script = sys.modules["__main__"]
   # Where the script runs as a command of another name.
   translate = getattr(script, "translate_help", str)
   lines = [translate((script.__doc__ or "").strip())]
   group = None
-  for one in declared_options(options):
+  for one in options.options_in_help(given):
     if one.group != group:
       group = one.group
       lines += ["", group]
@@ -146,8 +156,10 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
     parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
     if isinstance(target, str):
       module, _, function = target.partition(":")
-      target = getattr(_imported(module), function)
-    return target(parsed) or 0
+      work = getattr(_imported(module), function)
+    else:
+      work = target
+    return work(parsed) or 0
   except UserError as error:
     return fail(error)
   except KeyboardInterrupt:
@@ -162,7 +174,8 @@ def _imported(name: str):
   """The module, imported without what Keras can do without, and without collecting garbage."""
   absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
   # Python's own way to say that there is no such package.
-  sys.modules.update(dict.fromkeys(absent))
+  modules: dict[str, Any] = sys.modules
+  modules.update(dict.fromkeys(absent))
   # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
   gc.disable()
   try:

@@ -115,7 +115,7 @@ def told_who_is_missing() -> Iterator[None]:
 
 
 def watch(cluster: Cluster, ends: IO, first: float = _SECONDS_BEFORE_FIRST, between: float = _SECONDS_BETWEEN) -> None:
-  """What the watching process does until `ends`, a pipe, is closed: also by the death of the process that waits."""
+  """Watches until `ends`, a pipe, is closed: also by the death of the process that waits."""
   seconds = first
   while not select.select([ends], [], [], seconds)[0]:
     seconds = between

@@ -12,8 +12,8 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, Any
 
 from bert_tf.common import locks
 from bert_tf.common.errors import UserError
@@ -38,7 +38,7 @@ def user_error(what: str) -> Iterator[None]:
     raise UserError(f"{what}: {error.strerror}") from None
 
 
-def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> IO:
+def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
   """`open` for any file system.
 
   Args:
@@ -53,20 +53,22 @@ def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", new
   return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
 
 
+def _on_its_file_system(path: str, local: Callable[[str], Any], remote: Callable[[Any], Any]) -> Any:
+  """`local(path)`, or `remote` of TensorFlow's `tf.io.gfile`."""
+  if not is_remote(path):
+    return local(path)
+  with gfile_of(path) as gfile:
+    return remote(gfile)
+
+
 def exists(path: str) -> bool:
   """`os.path.exists`."""
-  if not is_remote(path):
-    return os.path.exists(path)
-  with gfile_of(path) as gfile:
-    return gfile.exists(path)
+  return _on_its_file_system(path, os.path.exists, lambda gfile: gfile.exists(path))
 
 
 def is_directory(path: str) -> bool:
   """`os.path.isdir`."""
-  if not is_remote(path):
-    return os.path.isdir(path)
-  with gfile_of(path) as gfile:
-    return gfile.isdir(path)
+  return _on_its_file_system(path, os.path.isdir, lambda gfile: gfile.isdir(path))
 
 
 def is_file(path: str) -> bool:
@@ -76,10 +78,7 @@ def is_file(path: str) -> bool:
 
 def list_directory(path: str) -> list[str]:
   """`os.listdir`, sorted."""
-  if not is_remote(path):
-    return sorted(os.listdir(path))
-  with gfile_of(path) as gfile:
-    return sorted({name.rstrip("/") for name in gfile.listdir(path)})
+  return sorted({name.rstrip("/") for name in _on_its_file_system(path, os.listdir, lambda gfile: gfile.listdir(path))})
 
 
 def glob_files(pattern: str) -> list[str]:
@@ -108,29 +107,18 @@ def parent_directory(path: str) -> str:
 
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
-  if not is_remote(path):
-    os.makedirs(path, exist_ok=True)
-    return
-  with gfile_of(path) as gfile:
-    gfile.makedirs(path)
+  _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
 
 
 def remove(path: str) -> None:
   """`os.remove`."""
-  if not is_remote(path):
-    os.remove(path)
-    return
-  with gfile_of(path) as gfile:
-    gfile.remove(path)
+  _on_its_file_system(path, os.remove, lambda gfile: gfile.remove(path))
 
 
 def remove_tree(path: str) -> None:
   """`shutil.rmtree`; nothing happens where nothing is."""
-  if not is_remote(path):
-    shutil.rmtree(path, ignore_errors=True)
-    return
-  with contextlib.suppress(FileNotFoundError), gfile_of(path) as gfile:
-    gfile.rmtree(path)
+  with contextlib.suppress(FileNotFoundError):
+    _on_its_file_system(path, lambda path: shutil.rmtree(path, ignore_errors=True), lambda gfile: gfile.rmtree(path))
 
 
 def rename(source: str, target: str) -> None:
@@ -144,10 +132,7 @@ def rename(source: str, target: str) -> None:
 
 def file_size(path: str) -> int:
   """`os.path.getsize`, bytes."""
-  if not is_remote(path):
-    return os.path.getsize(path)
-  with gfile_of(path) as gfile:
-    return gfile.stat(path).length
+  return _on_its_file_system(path, os.path.getsize, lambda gfile: gfile.stat(path).length)
 
 
 def copy(source: str, target: str) -> None:
@@ -287,7 +272,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     UserError: the disk is full or the directory can't be written.
   """
   temporary = None
-  text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+  text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
   try:
     if is_remote(path):
       temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")

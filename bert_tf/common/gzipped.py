@@ -1,10 +1,10 @@
-"""Files that may be gzipped, which their content tells, not their name; and what goes wrong while they are read."""
+"""Files that may be gzipped, by their content, not their name; and the errors of reading them."""
 
 import contextlib
 import gzip
 import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import Any
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
@@ -20,7 +20,7 @@ def is_gzip(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def open_unzipped(path: str) -> Iterator[tuple[Any, Any]]:
   """The file as it is stored, and the file to read from, which is another one where the content is gzip."""
   with files.open_file(path, "rb") as raw:
     if raw.peek(len(_MAGIC))[:len(_MAGIC)] != _MAGIC:
@@ -32,7 +32,7 @@ def open_unzipped(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 @contextlib.contextmanager
 def damage_named(path: str) -> Iterator[None]:
-  """What unpacking raises becomes a `UserError` with the file's name."""
+  """Turns errors of unpacking into a `UserError` with the file's name."""
   try:
     yield
   except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -41,7 +41,7 @@ def damage_named(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def faults_named(path: str) -> Iterator[None]:
-  """What opening, reading and unpacking raise becomes a `UserError` with the file's name."""
+  """Turns errors of opening, reading and unpacking into a `UserError` with the file's name."""
   try:
     with damage_named(path):
       yield

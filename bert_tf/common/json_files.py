@@ -7,6 +7,7 @@ import json
 import types
 import typing
 from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
@@ -22,7 +23,7 @@ def write(path: str, value: object) -> None:
     file.write("\n")
 
 
-def read(path: str) -> object:
+def read(path: str) -> Any:
   """Reads a JSON file, gzipped or not.
 
   Raises:
@@ -60,7 +61,7 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 
 
 def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
-  """Reads a file with a JSON object a line; an incomplete last line, as a kill leaves it, is left out.
+  """Reads a file with one JSON object per line; an incomplete last line, as a kill leaves it, is left out.
 
   Args:
     path: of the file; none is the same as an empty one.
@@ -134,7 +135,7 @@ def line_of(record: dict) -> str:
   return line + "\n"
 
 
-def _is_of_type(value: object, kind: object) -> bool:
+def _is_of_type(value: Any, kind: Any) -> bool:
   if isinstance(kind, types.UnionType):
     return any(_is_of_type(value, one) for one in typing.get_args(kind))
   origin, parts = typing.get_origin(kind), typing.get_args(kind)
@@ -146,7 +147,7 @@ def _is_of_type(value: object, kind: object) -> bool:
   return isinstance(value, kind)
 
 
-def _name(kind: object) -> str:
+def _name(kind: Any) -> str:
   if isinstance(kind, types.UnionType):
     return " or ".join(_name(one) for one in typing.get_args(kind) if one is not types.NoneType)
   parts = typing.get_args(kind)

@@ -38,7 +38,7 @@ _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "val
 
 @dataclasses.dataclass(frozen=True)
 class Declaration:
-  """What is known of an option besides its name, type and default.
+  """Properties of an option besides its name, type and default.
 
   Attributes:
     help: whole sentences.
@@ -49,6 +49,7 @@ class Declaration:
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
     aliases: other names of the flag.
+    path: the value is a path of something that is read or written, or several with commas and patterns.
   """
 
   help: str
@@ -61,9 +62,10 @@ class Declaration:
   default_text: str | None = None
   sweep: bool = False
   aliases: tuple[str, ...] = ()
+  path: bool = False
 
 
-def option(default: object, help: str, **declaration: object):
+def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
   """A field of an `Options` class; the keyword arguments are the attributes of `Declaration`."""
   return dataclasses.field(default=default, metadata={_KEY: Declaration(help, **declaration)})
 
@@ -105,7 +107,7 @@ class DeclaredOption:
       raise UserError(f"--{self.name}={text}: a value is there twice")
     return values
 
-  def check(self, value: object) -> None:
+  def check(self, value: typing.Any) -> None:
     """Raises `UserError` for a value out of range; None passes."""
     for one in value if self.is_list and value is not None else (value,):
       if one is None or isinstance(one, bool):
@@ -189,14 +191,33 @@ class Options:
     values = {one.name: self.sweep.get(one.name, getattr(self, one.name)) for one in declared_options(type(self))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(values.items())}
 
-  def replace(self, **changes: object) -> "typing.Self":
+  def path_options(self) -> dict[str, typing.Any]:
+    """Name → value of the options that are paths and have a value."""
+    return {one.name: value for one in declared_options(type(self))
+            if one.declaration.path and (value := getattr(self, one.name))}
+
+  @classmethod
+  def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
+    """The options that `--help` shows, in order; all of them unless a subclass chooses.
+
+    Args:
+      given: values of the other flags of the command line.
+    """
+    return declared_options(cls)
+
+  def replace(self, **changes: typing.Any) -> "typing.Self":
     """A copy with other values."""
     return dataclasses.replace(self, **changes)
 
 
-@functools.cache
 def declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   """The options of a class and its bases, in the order of their declaration, the class's own first."""
+  # The checker takes the class for one of its instances, and these for not hashable.
+  return _declared_options(cls)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   hints = typing.get_type_hints(cls)
   found = {}
   for field in dataclasses.fields(cls):
@@ -215,7 +236,8 @@ def flags_table(values: Mapping[str, object]) -> str:
   return table(("flag", "value"), values.items())
 
 
-def from_texts(cls: type[Options], texts: Mapping[str, object], given: Sequence[str], /, **fields: object) -> Options:
+def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Sequence[str], /, **fields: typing.Any
+               ) -> Options:
   """An instance from what the flags hold: lists are still text.
 
   Args:

@@ -12,8 +12,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar
 
 from bert_tf.common.errors import UserError
 
@@ -51,7 +51,7 @@ def portions(items: Iterable[Item], size: Callable[[Item], int], enough: int) ->
 
 
 def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int) -> Iterator[Result]:
+    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int) -> Generator[Result, None, None]:
   """`map(function, items)` on several processes: the same results in the same order for any number of workers.
 
   `items` is read only a few items ahead of the results, so neither side piles up in memory. When the caller stops
@@ -66,7 +66,7 @@ def ordered_map(
     num_workers: with 1 everything happens in this process.
 
   Raises:
-    UserError: a worker was killed from outside, most likely for want of memory.
+    UserError: a worker was killed from outside, most likely because memory ran out.
     Exception: whatever `function` raises, at the place of its item.
   """
   if num_workers <= 1:
@@ -83,8 +83,8 @@ def ordered_map(
 
 
 def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Iterator[Result]:
-  by_connection = {worker.connection: worker for worker in workers}
-  outcomes: dict[int, tuple[bool, Result | Exception]] = {}
+  by_connection: dict[Any, _Worker] = {worker.connection: worker for worker in workers}
+  outcomes: dict[int, tuple[bool, Any]] = {}
   started = finished = 0
   exhausted = False
   while True:
@@ -107,9 +107,9 @@ def _collect(workers: "list[_Worker]", items: Iterator[tuple[int, Item]]) -> Ite
     elif finished == started:
       return
     else:
-      for connection in multiprocessing.connection.wait(by_connection):
-        number, *outcome = by_connection[connection].receive()
-        outcomes[number] = tuple(outcome)
+      for connection in multiprocessing.connection.wait(list(by_connection)):
+        number, succeeded, outcome = by_connection[connection].receive()
+        outcomes[number] = succeeded, outcome
 
 
 class _Worker:

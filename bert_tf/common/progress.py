@@ -1,12 +1,17 @@
-"""Progress: a bar on a terminal, a plain line now and then in a log file."""
+"""Output on a terminal: a progress bar, which in a log file is a plain line now and then, and colours."""
 
+import os
 import sys
 import time
+from collections.abc import Callable
+from typing import IO
 
 from tqdm import tqdm
 
 # Seconds between the lines that are printed where there is no terminal.
 _LINE_EVERY_SECONDS = 15.0
+# Styles of what is right, wrong, hidden, put there at random, or only needs to be found.
+RIGHT, WRONG, HIDDEN, RANDOM, MARKED = "32", "31", "1;33", "35", "1"
 
 
 class Progress:
@@ -89,3 +94,14 @@ class _Nowhere:
 
   def flush(self) -> None:
     pass
+
+
+def painter(stream: IO[str]) -> Callable[[str, str], str]:
+  """A function that colours a text for a stream: (text, one of the styles above) → text.
+
+  It gives the text back as it is where the stream is no terminal, where NO_COLOR is set to anything (no-color.org), and
+  on a terminal that knows no colours.
+  """
+  if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
+    return lambda text, style: text
+  return lambda text, style: f"\033[{style}m{text}\033[0m"

@@ -1,1 +1,13 @@
-"""Scores and graders' files, in numpy, scipy and scikit-learn. Nothing here imports a model or TensorFlow."""
+"""Scores and graders' files, in numpy, scipy and scikit-learn. Nothing here imports a model or TensorFlow.
+
+    classification.py   metrics of classification and regression
+    glue_submission.py  files for the GLUE server; `make_glue_submission.py`
+    confusion.py        confusion matrices
+    calibration.py      reliability of probabilities
+    drawing.py          figures of matplotlib in files
+    squad_answers.py    logits of windows → n best answers
+    squad_scores.py     exact match, F1 and the threshold of "no answer"
+    squad_files.py      files of answers
+    conlleval.py        the official scorer of CoNLL-2003
+    entities.py         further scores of entities
+"""

@@ -1,4 +1,4 @@
-"""The metrics of classification and regression on sentences: GLUE's own, and those for anybody's own task.
+"""The metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
 
 Input: predictions and labels. Output: name → score. `confusion.py` shows where a classifier is wrong.
 """

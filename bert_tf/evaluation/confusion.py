@@ -1,4 +1,4 @@
-"""Where a classifier is wrong: a table of its classes, and the confusion matrix as text and as a picture."""
+"""Confusion matrices of classifiers, as text and as a figure, and a table of scores by class."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -12,7 +12,7 @@
 Input: columns, of which the last two are the right tag and the guess; a line without columns, or whose first is -X-,
 ends a sentence. Output: the report.
 
-A chunk starts at B, at I behind O, and where the type changes. Tags that begin with S are no part of the script's
+A chunk starts at B, at I after O, and where the type changes. Tags that begin with S are no part of the script's
 rules: convert IOBES first (`data_gen/labelled/tag_schemes.py`).
 """
 
@@ -36,7 +36,7 @@ _OUTSIDE = ("O", ".")
 
 @dataclasses.dataclass
 class ChunkCounts:
-  """What the scores are made of.
+  """Counts that the scores are made of.
 
   Attributes:
     tokens: all tokens.
@@ -105,7 +105,7 @@ def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
 
 
 def report(counts: ChunkCounts, latex: bool = False) -> str:
-  """What the script prints."""
+  """The report that the script prints."""
   types = counts.types()
   if "" in counts.gold and "" in counts.guessed:
     # The script's removal of duplicates takes "" for "none yet".

@@ -35,11 +35,11 @@ def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[f
 
 
 def seqeval_report(counts: ChunkCounts, digits: int = _DIGITS) -> str:
-  """What `seqeval.metrics.classification_report` prints in its default mode.
+  """The report of `seqeval.metrics.classification_report` in its default mode.
 
   Args:
     counts: of chunks.
-    digits: behind the decimal point.
+    digits: after the decimal point.
   """
   names = [*counts.types()]
   rows = [(name, *counts.of_type(name), counts.gold[name]) for name in names]
@@ -60,7 +60,7 @@ def seqeval_report(counts: ChunkCounts, digits: int = _DIGITS) -> str:
 
 
 def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
-  """Which types are taken for which.
+  """Confusions of types.
 
   Returns:
     matrix: int64 [C, C], rows the right type, columns the guess, of entities with the same borders; an entity that only
@@ -104,7 +104,7 @@ def worst_sentences(words: Sequence[str], row_lengths: np.ndarray, gold: Chunks,
     row_lengths: int64 [sentences].
     gold, guess: chunks of the words.
     most: sentences at most.
-    where: sentence → what is put behind the number of its errors, e.g. `file:line`.
+    where: sentence → what is put after the number of its errors, e.g. `file:line`.
   """
   errors = sentence_errors(row_lengths, gold, guess)
   ends = np.cumsum(row_lengths)

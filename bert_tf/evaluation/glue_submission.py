@@ -27,7 +27,7 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclasses.dataclass(frozen=True)
 class SubmissionFile:
-  """What the server expects of one file.
+  """Layout of one file that the server expects.
 
   Attributes:
     num_examples: of the task's test set.
@@ -60,8 +60,8 @@ class SubmissionOptions(Options):
   """Options of the submission."""
 
   input_dir: tuple[str, ...] = option(
-      None, "Directories to look in, with everything below them; a task may be found once.", required=True)
-  output_file: str = option(None, "The zip file; replaced if it exists.", required=True)
+      None, "Directories to look in, with everything below them; a task may be found once.", required=True, path=True)
+  output_file: str = option(None, "The zip file; replaced if it exists.", required=True, path=True)
   fill_missing: bool = option(
       False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
       "server takes only complete submissions. Their scores mean nothing.")
@@ -123,7 +123,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
 
 
 def run(options: SubmissionOptions) -> None:
-  """What `make_glue_submission.py` does: writes the zip file and prints what is in it.
+  """Writes the zip file and prints what is in it, for `make_glue_submission.py`.
 
   Raises:
     UserError: see `make_submission`; or the zip file can't be written.

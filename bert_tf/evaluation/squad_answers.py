@@ -5,7 +5,7 @@
 
 The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score of [CLS] (paper,
 sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
-j, never put together again from tokens. docs/squad_answers.md tells where this differs from the original's text.
+j, never put together again from tokens. docs/squad_answers.md lists where this differs from the original's text.
 
 Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output: `QuestionAnswers`,
 for `squad_scores.py` and `squad_files.py`.
@@ -66,12 +66,12 @@ class Candidate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnswers:
-  """What was found for a question.
+  """Answers to a question.
 
   Attributes:
     id: the question's.
     nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
-      always among them, behind `n_best_size` others if need be.
+      always among them, after `n_best_size` others if need be.
     null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
       without `version_2_with_negative`.
   """
@@ -192,7 +192,7 @@ def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-  """[sum of `lengths`] → [W, S], with what is worse than any logit behind the windows' ends."""
+  """[sum of `lengths`] → [W, S], with what is worse than any logit after the windows' ends."""
   padded = np.full((len(lengths), lengths.max(initial=1)), -np.inf, np.float32)
   padded[np.arange(padded.shape[1]) < lengths[:, None]] = logits
   return padded
@@ -238,7 +238,7 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
 
 
 def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Where answers begin and end in their contexts; [C] each. `first`, `last`: rows of `offsets`."""
+  """Starts and ends of answers in their contexts; [C] each. `first`, `last`: rows of `offsets`."""
   # Not simply the start of the first: two tokens of one letter's marks may stand in the order of NFD, not of the text.
   return np.minimum(offsets[first, 0], offsets[last, 0]), np.maximum(offsets[first, 1], offsets[last, 1])
 

@@ -126,7 +126,7 @@ def _score_version_1(data: SquadData, answers: dict[str, str]) -> dict[str, floa
 
 
 def _official_layout(data: SquadData) -> list[dict]:
-  """What the official scripts read of a file's "data"; an article for each question."""
+  """The part of a file's "data" that the official scripts read; an article for each question."""
   return [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": answer.text} for answer in question.answers]
                                     }]}]} for question in data.questions]
 

@@ -1,3 +1,13 @@
-"""Predictions, exports, features and filled masks: what is the same for all tasks, and the table of the tasks."""
+"""Predictions, exports, features and filled masks: what is the same for all tasks, and the table of the tasks.
+
+    options.py        options of the scripts
+    tasks.py          table of the tasks; the task of a checkpoint
+    predictor.py      `Predictor`; `predict.py`
+    export.py         a checkpoint → a SavedModel; `export_model.py`
+    agreement.py      the tokenizer in the graph against the exact one
+    features.py       hidden states as features; `extract_features.py`
+    feature_files.py  the files of features
+    fill_mask.py      candidates for masks; `fill_mask.py`
+"""
 
 import bert_tf.common  # noqa: F401  (tells TensorFlow to be quiet)

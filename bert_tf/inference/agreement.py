@@ -1,4 +1,4 @@
-"""How often the tokenizer in the graph gives the tokens of the exact one."""
+"""Agreement of the tokenizer in the graph with the exact one."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """How many lines of a text have the same tokens.
+  """The lines of a text that have the same tokens under both.
 
   Attributes:
     name: where the lines are from.

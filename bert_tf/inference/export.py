@@ -1,4 +1,4 @@
-"""From a checkpoint to a SavedModel that takes strings: what `export_model.py` does.
+"""Exports a checkpoint as a SavedModel that takes strings, for `export_model.py`.
 
 Input: a checkpoint and a task, whose class (`bert_tf/tasks/inference.py`) has the graphs. Output: a directory with
 
@@ -34,7 +34,7 @@ _TOLERANCE = 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-  """What was exported.
+  """Report of an export.
 
   Attributes:
     directory: the SavedModel.
@@ -83,10 +83,11 @@ def export(options: ExportOptions) -> Export:
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   name = choose_task(loaded, options.task)
-  task = load_task(loaded, name, options.settings())
+  settings = options.settings()
+  settings.check_read_by(name)
+  task = load_task(loaded, name, settings)
   sample = read_sample()
   agreements = [compare("built-in sample", sample, task.tokenizer, task.graph_tokenizer, task.special_tokens)]
   if check_lines:

@@ -22,7 +22,7 @@ from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint, load_weights, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
@@ -34,7 +34,7 @@ _BYTES_AT_ONCE = 256 << 20
 class FeatureInference(TaskInference):
   """{"vector": [H numbers]} of a text or a pair; an export gives all vectors of the last layer."""
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     check_layers((settings.layer,), loaded.config)
     self.load(loaded, BertEncoder(loaded.config))
@@ -69,7 +69,7 @@ class FeatureInference(TaskInference):
 
 @dataclasses.dataclass(frozen=True)
 class Extracted:
-  """What was done: numbers of lines, of their tokens, and of lines that lost tokens."""
+  """Counts of lines, of their tokens, and of truncated lines."""
 
   lines: int
   tokens: int
@@ -123,8 +123,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
     raise UserError(f"--batch_size={options.batch_size} must be a multiple of the number of devices, {replicas}")
   if not files.is_remote(options.output_file):
     files.prepare_output_file(options.output_file, "output_file", {})
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   config, tokenizer = loaded.config, loaded.tokenizer
   check_layers(options.layers, config)
   config.check_sequence_length(options.max_seq_length, "--max_seq_length")
@@ -160,7 +159,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
 
 
 def run(options: ExtractOptions) -> None:
-  """What `extract_features.py` does; see `extract`."""
+  """Runs `extract` for `extract_features.py`."""
   devices = set_up(options.strategy_kind, options.precision, options.jit_compile,
                    TpuOptions(options.tpu_name, options.tpu_zone, options.gcp_project))
   done = extract(options, devices, _log)

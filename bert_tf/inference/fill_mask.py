@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import terminal
+from bert_tf.common import progress
 from bert_tf.common.errors import UserError
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
 from data_gen.text.lines import input_lines
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from modeling.pretraining import BertForPreTraining
 
-# A mask, and behind it what it hides, as create_pretraining_data.py shows it.
+# A mask, and after it what it hides, as create_pretraining_data.py shows it.
 _HIDDEN = re.compile(rf"{re.escape(MASK)}(?:\{{([^{{}}\s]+)\}})?")
 # Masks whose scores of the whole vocabulary are in memory together.
 _MASKS_AT_ONCE = 128
@@ -41,7 +41,7 @@ class MaskInference(TaskInference):
   special_tokens = True
   token_outputs = ("sequence_output",)
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     self._config = loaded.config
     self._top_k = min(settings.top_k, len(self.vocabulary))
@@ -144,14 +144,13 @@ def load_mask_filler(options: FillMaskOptions) -> MaskInference:
   Raises:
     UserError: the checkpoint has no such head, or can't be read.
   """
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   return MaskInference(loaded, InferenceSettings(
       top_k=options.top_k, max_seq_length=loaded.config.max_position_embeddings))
 
 
 def run(options: FillMaskOptions) -> None:
-  """What `fill_mask.py` does: prints the candidates for every mask, and the texts with the best ones.
+  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
 
   Raises:
     UserError: there is no text, or one without a mask; see `load_mask_filler`.
@@ -181,7 +180,7 @@ def _describe(filler: MaskInference, text: str, hidden: Sequence[str | None]) ->
   Args:
     hidden: of each mask, what is right; None where that is not known.
   """
-  paint = terminal.painter(sys.stdout)
+  paint = progress.painter(sys.stdout)
   masks = filler.fill(text)
   styles = []
   yield text
@@ -191,15 +190,15 @@ def _describe(filler: MaskInference, text: str, hidden: Sequence[str | None]) ->
     right = None if word is None else filler.token_of(word)
     for candidate in candidates:
       line = f"  {candidate.probability:7.1%}  {candidate.token}"
-      yield paint(f"{line}  ✓", terminal.RIGHT) if candidate.token == right else line
+      yield paint(f"{line}  ✓", progress.RIGHT) if candidate.token == right else line
     if word is None:
-      styles.append(terminal.MARKED)
+      styles.append(progress.MARKED)
     else:
-      styles.append(terminal.RIGHT if candidates[0].token == right else terminal.WRONG)
+      styles.append(progress.RIGHT if candidates[0].token == right else progress.WRONG)
       if right is None:
-        yield paint(f"  ✗ {word} is no single token of the vocabulary", terminal.WRONG)
+        yield paint(f"  ✗ {word} is no single token of the vocabulary", progress.WRONG)
       elif right not in [candidate.token for candidate in candidates]:
-        yield paint(f"  ✗ {right} is not among the first {len(candidates)}", terminal.WRONG)
+        yield paint(f"  ✗ {right} is not among the first {len(candidates)}", progress.WRONG)
   yield f"  → {filled(text, [candidates[0].token for candidates in masks], styles, paint)}"
 
 
@@ -209,10 +208,10 @@ def filled(text: str, tokens: Sequence[str], styles: Sequence[str] | None = None
 
   Args:
     tokens: for each mask.
-    styles: of each token, for `paint` (`bert_tf/common/terminal.py`).
+    styles: of each token, for `paint` (`bert_tf/common/progress.py`).
   """
   for number, token in enumerate(tokens):
-    style = styles[number] if styles else terminal.MARKED
+    style = styles[number] if styles else progress.MARKED
     if token.startswith("##") and f" {MASK}" in text:
       text = text.replace(f" {MASK}", paint(token.removeprefix("##"), style), 1)
     else:

@@ -5,10 +5,11 @@ No TensorFlow here: `--help` and wrong flags answer at once. The class of a task
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, declared_options, option
+from bert_tf.common.options import DeclaredOption, Options, declared_options, option
 from bert_tf.inference.tasks import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
@@ -22,7 +23,11 @@ MASK = "[MASK]"
 class TrainedModelOptions(CheckpointOptions):
   """Checkpoint."""
 
-  init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True)
+  init_checkpoint: str = option(None, "The checkpoint, of any format.", required=True, path=True)
+
+  def companions(self) -> dict[str, str | bool | None]:
+    """The other arguments of `open_checkpoint`."""
+    return {name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "do_lower_case")}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,11 +49,24 @@ class CandidateOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VectorOptions(Options):
-  """Vectors, of --task=features."""
+  """Vectors."""
 
   layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
   pooling: str = option(
       "mean", "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS[1:])
+
+
+# Task → the options that not every task reads.
+_OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
+    "squad": (SquadSettings, CandidateOptions), "fill_mask": (CandidateOptions,), "features": (VectorOptions,)}
+
+
+def tasks_reading(name: str) -> list[str]:
+  """The tasks that alone read an option; empty where all read it."""
+  if name in {one.name for one in declared_options(InputOptions)}:
+    return []
+  return [task for task, classes in _OPTIONS_OF_TASK.items()
+          if any(name == one.name for cls in classes for one in declared_options(cls))]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,54 +75,93 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
   batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
 
+  def check_read_by(self, task: str) -> None:
+    """Raises `UserError` for an option that was given and that the task does not read."""
+    for name in sorted(self.given):
+      readers = tasks_reading(name)
+      if readers and task not in readers:
+        raise UserError(f"--{name} is not read with --task={task}, only with --task={' or --task='.join(readers)}: "
+                        "leave it out")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictOptions(TrainedModelOptions, InferenceSettings):
-  """Predictions."""
+class TaskOptions(Options):
+  """Task."""
 
   task: str | None = option(
-      None, "What the model is used for; needed only where it has heads for several.", choices=tuple(TASKS))
-  input_file: str = option("-", "A line an input; - is standard input.")
-  output_file: str = option("-", "JSON lines; a file appears when it is complete. - is standard output.")
+      None, "What the model is used for; needed only where it has heads for several. --help beside it lists the flags "
+      "of this task.", choices=tuple(TASKS))
+
+  @classmethod
+  def options_in_help(cls, given: Mapping[str, object]) -> list[DeclaredOption]:
+    """Those of all tasks, then those that only some read; of a task that is given, those that it reads."""
+    common, special = [], []
+    for one in declared_options(cls):
+      readers = tasks_reading(one.name)
+      if not readers:
+        common.append(one)
+      elif given.get("task") in (None, *readers):
+        special.append(dataclasses.replace(one, group=f"With --task={' or --task='.join(readers)}."))
+    return common + sorted(special, key=lambda one: one.group)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FileOptions(TrainedModelOptions):
+  """Files."""
+
+  input_file: str = option("-", "One input per line; - is standard input.", path=True)
+  output_file: str = option(
+      "-", "JSON lines; a file appears when it is complete. - is standard output.", path=True)
 
   def check(self) -> None:
+    """Checks also that no output takes the place of something that is read, or of a part of a checkpoint."""
     super().check()
     if self.input_file != "-":
       files.check_readable(self.input_file, "input_file")
-    _check_output(self)
+    if self.output_file == "-":
+      return
+    files.check_output_file(self.output_file, "output_file", {
+        name: [path] for name, path in self.path_options().items() if name != "output_file" and path != "-"})
+    if is_checkpoint_file(self.output_file) and files.exists(self.output_file):
+      raise UserError(f"--output_file: {self.output_file} is a part of a checkpoint, which would be lost: give it "
+                      "another name")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportOptions(TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
+class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
+  """Predictions."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
   """Export."""
 
-  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True)
-  task: str | None = option(
-      None, "What the model answers; needed only where it has heads for several.", choices=tuple(TASKS))
+  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
   check_file: str | None = option(
-      None, "Text, a line at a time, to compare the tokenizer in the graph with the exact one on, besides the built-in "
-      "sample.")
+      None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
+      "sample.", path=True)
 
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.export_dir, "export_dir")
 
   def settings(self) -> InferenceSettings:
-    """What is passed on to the task."""
+    """The settings of the task."""
     names = {one.name for one in declared_options(InferenceSettings)} & {
         one.name for one in declared_options(ExportOptions)}
     return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractOptions(TrainedModelOptions, DeviceOptions):
+class ExtractOptions(FileOptions, DeviceOptions):
   """Features."""
 
-  input_file: str = option(None, "A line an example; - is standard input.", required=True)
-  output_file: str = option(None, "JSON lines, or arrays where the name ends with .npz.", required=True)
+  input_file: str = option(None, "One example per line; - is standard input.", required=True, path=True)
+  output_file: str = option(
+      None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True)
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
   pooling: str = option(
-      "none", "none: a vector a token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
+      "none", "none: one vector per token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
       choices=POOLINGS)
   max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
   batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
@@ -115,19 +172,13 @@ class ExtractOptions(TrainedModelOptions, DeviceOptions):
       "float32", "Of the matrix products.", choices=("auto", "float32", "bfloat16", "float16"))
   use_one_hot_embeddings: bool = option(False, "Accepted for old command lines: the result is the same.")
 
-  def check(self) -> None:
-    super().check()
-    if self.input_file != "-":
-      files.check_readable(self.input_file, "input_file")
-    _check_output(self)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FillMaskOptions(TrainedModelOptions, CandidateOptions):
   """Masks.
 
   Attributes:
-    sentences: with masks, behind which may stand what is right: `[MASK]{word}`; those of standard input where there are
+    sentences: with masks, after which may stand what is right: `[MASK]{word}`; those of standard input where there are
       none.
   """
 
@@ -143,15 +194,3 @@ def check_masks(text: str) -> None:
   """Raises `UserError` for a text without a mask."""
   if MASK not in text:
     raise UserError(f"there is no {MASK} in {text!r}")
-
-
-def _check_output(options: "PredictOptions | ExtractOptions") -> None:
-  """Refuses an output that would take the place of something that is read, or of a part of a checkpoint."""
-  if options.output_file == "-":
-    return
-  files.check_output_file(options.output_file, "output_file", {
-      name: [path] for name in ("input_file", "vocab_file", "bert_config_file", "init_checkpoint")
-      if (path := getattr(options, name)) not in (None, "-")})
-  if is_checkpoint_file(options.output_file) and files.exists(options.output_file):
-    raise UserError(f"--output_file: {options.output_file} is a part of a checkpoint, which would be lost: give it "
-                    "another name")

@@ -21,7 +21,7 @@ from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.tasks import choose_task, load_task
 from bert_tf.tasks.inference import check_text
 from data_gen.text.lines import looks_like_json
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 # Key of an object that is given back with the result.
 _ID = "id"
@@ -38,12 +38,14 @@ class Predictor:
 
   Attributes:
     task: one of `inference.tasks.TASKS`.
-    inference: see `TaskInference`; its `load_report` tells of the weights, `truncated` of inputs that were too long.
+    inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
   """
 
-  def __init__(self, loaded: LoadedCheckpoint, task: str | None = None, settings: InferenceSettings | None = None):
+  def __init__(self, loaded: Checkpoint, task: str | None = None, settings: InferenceSettings | None = None):
     self.task = choose_task(loaded, task)
-    self.inference = load_task(loaded, self.task, settings or InferenceSettings())
+    settings = settings or InferenceSettings()
+    settings.check_read_by(self.task)
+    self.inference = load_task(loaded, self.task, settings)
     self.inference.prepare()
 
   @classmethod
@@ -54,7 +56,7 @@ class Predictor:
 
     Args:
       checkpoint: whatever `read_checkpoint` reads.
-      task: None where the checkpoint or its `task.json` tells.
+      task: None where the checkpoint or its `task.json` determines it.
       bert_config_file, vocab_file, do_lower_case: None where they are found beside the checkpoint.
       **settings: see `InferenceSettings`.
 
@@ -134,7 +136,7 @@ def parse_line(line: bytes | None, pairs: bool) -> object:
     UserError: too long, not UTF-8, JSON that can't be read, or several tabs.
   """
   if line is None:
-    raise UserError(f"longer than {_LONGEST_LINE_BYTES >> 20} MiB: a line an input is expected")
+    raise UserError(f"longer than {_LONGEST_LINE_BYTES >> 20} MiB: one input per line is expected")
   try:
     text = line.decode("utf-8")
   except UnicodeDecodeError as error:
@@ -171,7 +173,7 @@ def take_id(value: object) -> tuple[dict[str, str | int], object]:
 
 @dataclasses.dataclass
 class Served:
-  """What `serve` has done: lines, those of them that could not be used, and what the first of these was."""
+  """Counts of `serve`: lines, those of them that could not be used, and the error of the first of these."""
 
   lines: int = 0
   errors: int = 0
@@ -202,13 +204,12 @@ def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], obje
 
 
 def run(options: PredictOptions) -> None:
-  """What `predict.py` does: answers the lines of a file, or of standard input as they come.
+  """Answers the lines of a file, or of standard input as they come, for `predict.py`.
 
   Raises:
     UserError: see `Predictor`; a file can't be read or written; or lines could not be used, which is told at the end.
   """
-  loaded = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
-                           vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
   _log(predictor.inference.load_report.describe())
   predictor.inference.log = _log

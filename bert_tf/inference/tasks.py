@@ -11,7 +11,7 @@ from bert_tf.common.errors import UserError
 
 if TYPE_CHECKING:
   from bert_tf.tasks.inference import InferenceSettings, TaskInference
-  from modeling.checkpoints.load import LoadedCheckpoint
+  from modeling.checkpoints.load import Checkpoint
 
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
@@ -35,7 +35,7 @@ def task_class(task: str) -> "type[TaskInference]":
   return getattr(importlib.import_module(module), name)
 
 
-def possible_tasks(loaded: "LoadedCheckpoint") -> list[str]:
+def possible_tasks(loaded: "Checkpoint") -> list[str]:
   """The names of `TASKS` that a checkpoint can be used for: those of its heads, and what every encoder can do."""
   kind = (loaded.task or {}).get("kind")
   # What stands on an encoder and is none of `HEADS` is told by `task.json` alone.
@@ -43,8 +43,8 @@ def possible_tasks(loaded: "LoadedCheckpoint") -> list[str]:
           if name == _ENCODER_TASK or (one.head in loaded.heads if one.head else kind in one.kinds)]
 
 
-def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
-  """What a checkpoint is used for.
+def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
+  """Chooses the task of a checkpoint.
 
   Args:
     loaded: the checkpoint, with its weights.
@@ -78,7 +78,7 @@ def choose_task(loaded: "LoadedCheckpoint", task: str | None = None) -> str:
   return chosen[0] if chosen else _ENCODER_TASK
 
 
-def load_task(loaded: "LoadedCheckpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
+def load_task(loaded: "Checkpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
   """The model of a checkpoint, ready for a task, see `choose_task`.
 
   Raises:

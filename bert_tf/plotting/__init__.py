@@ -1,1 +1,10 @@
-"""Pictures of runs, records, predictions and models, drawn with matplotlib: what `plot.py` does. Nothing imports it."""
+"""Plots of runs, records, predictions and models, drawn with matplotlib, for `plot.py`. Only `experiments/` imports it.
+
+    options.py      options of the script
+    plot.py         finds what can be drawn and draws it
+    picture.py      style and files of a plot
+    runs.py         curves of runs
+    records.py      lengths and masks of records
+    predictions.py  F1 by threshold; reliability
+    models.py       attention and embeddings
+"""

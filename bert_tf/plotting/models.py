@@ -1,4 +1,4 @@
-"""Pictures of a model: attention of a sentence, word embeddings on a plane; and what TensorBoard's projector reads."""
+"""Plots of a model: attention of a sentence, word embeddings on a plane; and what TensorBoard's projector reads."""
 
 import functools
 import math
@@ -61,7 +61,7 @@ def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray) -> None:
 
 
 def attention(options: PlotOptions) -> list[Picture]:
-  """What every head of a layer attends to, in a sentence.
+  """Draws the attention of every head of a layer in a sentence.
 
   Raises:
     UserError: there is no such layer, or the sentence is too long to be drawn.

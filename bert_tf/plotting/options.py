@@ -20,14 +20,15 @@ class PlotOptions(Options):
   sources: tuple[str, ...] = ()
   what: tuple[str, ...] = option(
       (), "What to draw.", choices=KINDS, default_text="all there is; attention with --sentence")
-  output_dir: str | None = option(None, "Where the pictures go.", default_text="plots/ in the first directory named")
+  output_dir: str | None = option(
+      None, "Where the pictures go.", default_text="plots/ in the first directory named", path=True)
   formats: tuple[str, ...] = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))
   metrics: tuple[str, ...] = option(
       (), "Curves: names of metrics, as in metrics.jsonl.", default_text="the losses and what is measured of quality")
   predict_file: str | None = option(
-      None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run")
+      None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run", path=True)
   most_records: int = option(5000, "Records: so many are read, the same number from each file.", minimum=1)
-  sentence: str | None = option(None, "Attention: the sentence; a second one behind ' ||| '.")
+  sentence: str | None = option(None, "Attention: the sentence; a second one after ' ||| '.")
   layer: int = option(-1, "Attention: number of the layer, from 0; -1 is the last one.")
   tokens: tuple[str, ...] = option(
       (), "Embeddings: tokens to show.", default_text="the first 100 whole words of the vocabulary")

@@ -1,4 +1,4 @@
-"""A picture: how it is drawn, and how it is written. Lines differ in dashes and markers too, so grey is enough."""
+"""Style and files of a plot. Lines differ in dashes and markers too, so grey is enough."""
 
 import dataclasses
 import os

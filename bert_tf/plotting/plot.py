@@ -1,4 +1,4 @@
-"""What `plot.py` does: finds what can be drawn in the sources, draws it, and says where it is."""
+"""Plots of what the given sources contain, for `plot.py`."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""Pictures of predictions: SQuAD's F1 by threshold, and whether probabilities are true."""
+"""Plots of predictions: SQuAD's F1 by threshold, and whether probabilities are true."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Pictures of pre-training records: how long they are, what is masked and where.
+"""Plots of pre-training records: how long they are, what is masked and where.
 
 Input: record files, or their `NAME.stats.json`, named or found in a run's flags. Output: distributions where there are
 records, means where there are only statistics.
@@ -63,7 +63,7 @@ def _shards(statistics: str) -> list[str]:
 
 
 def _read(paths: Sequence[str], most: int) -> dict[str, object]:
-  """What is drawn of at most `most` records, the same number from each file."""
+  """Arrays to draw, of at most `most` records, the same number from each file."""
   lengths, masked, positions, shown, labels = [], [], [], [], []
   size, random_next = 0, 0
   for path in paths:

@@ -1,4 +1,4 @@
-"""Pictures of runs: curves from `metrics.jsonl`, scores by learning rate from `selection.json`."""
+"""Plots of runs: curves from `metrics.jsonl`, scores by learning rate from `selection.json`."""
 
 import functools
 import math

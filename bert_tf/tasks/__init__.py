@@ -1,5 +1,18 @@
-"""One module a task: its options, what is checked before anything is built, the run, the files it writes.
+"""The driver of all runs, and a package for each task: its options, data, model, results and predictions.
 
-A run script turns its flags into a task's options and calls its `run`. Every task has the same skeleton: check → data →
-model → train / evaluate / predict.
+Every run has the same skeleton: check → data → model → train / evaluate / predict.
+
+    run.py                 the driver
+    task.py                what it asks of a task
+    options.py             options that scripts share
+    selection.py           runs with several hyperparameters; the best one
+    pretraining/           masked LM and next sentence
+    classification/        classes and scores of texts
+    question_answering/    SQuAD
+    multiple_choice/       SWAG
+    token_classification/  named entities
+    degenerate.py          runs whose predictions are all the same
+    eval_results.py        files of an evaluation
+    labels.py              names of classes in a configuration
+    inference.py           base class of predictions and exports
 """

@@ -26,7 +26,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint, load_weights, load_with_head
+from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
 from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import pack
@@ -85,7 +85,7 @@ class TaskInference(abc.ABC):
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     """Settles what all tasks have in common; a subclass adds its settings and calls `load`.
 
     Raises:
@@ -101,7 +101,7 @@ class TaskInference(abc.ABC):
     self._batch_size = settings.batch_size
     self._prediction: LocalPrediction | None = None
 
-  def load(self, loaded: LoadedCheckpoint, model) -> None:
+  def load(self, loaded: Checkpoint, model) -> None:
     """Sets `model`, with the weights of the checkpoint, and `load_report`.
 
     Args:
@@ -211,7 +211,7 @@ class TaskInference(abc.ABC):
     return [Tokens(tokens.ids[rows[number]:rows[number + 1]], tokens.starts[splits[number]:splits[number + 1]],
                    tokens.ends[splits[number]:splits[number + 1]]) for number in range(len(texts))]
 
-  def _input_length(self, loaded: LoadedCheckpoint, length: int | None) -> int:
+  def _input_length(self, loaded: Checkpoint, length: int | None) -> int:
     if length is None:
       default = min(self.default_length, loaded.config.max_position_embeddings)
       length = (loaded.task or {}).get("max_seq_length", default)

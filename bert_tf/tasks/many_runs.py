@@ -27,7 +27,7 @@ from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
 from bert_tf.tasks.task import FineTuningTask
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.devices import Devices
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 
 # Options that change no result: where files are (their contents count), what is written and shown, how it is computed.
@@ -48,7 +48,7 @@ _TAG = "selection/"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
 
 
-def sources_of(options: TrainingOptions, checkpoint: LoadedCheckpoint, data_files: Mapping[str, str]
+def sources_of(options: TrainingOptions, checkpoint: Checkpoint, data_files: Mapping[str, str]
                ) -> dict[str, object]:
   """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data.
 

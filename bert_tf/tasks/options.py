@@ -21,11 +21,12 @@ class CheckpointOptions(Options):
 
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.")
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.",
+      path=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint")
+      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=True)
   vocab_file: str | None = option(
-      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint")
+      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=True)
   do_lower_case: bool | None = option(
       None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true")
 
@@ -66,7 +67,7 @@ class DeviceOptions(Options):
 class TrainingOptions(CheckpointOptions, DeviceOptions):
   """Training."""
 
-  output_dir: str = option(None, "Directory of the run: checkpoints, results, TensorBoard.", required=True)
+  output_dir: str = option(None, "Directory of the run: checkpoints, results, TensorBoard.", required=True, path=True)
   do_train: bool = option(False, "Train.")
   train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
   learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
@@ -144,9 +145,7 @@ class TrainingOptions(CheckpointOptions, DeviceOptions):
 
   def paths(self) -> tuple[str, ...]:
     """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
-    return tuple(path for name in ("output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "data_dir",
-                                   "input_file", "eval_file", "train_file", "dev_file", "test_file", "predict_file")
-                 if (path := getattr(self, name, None))) + tuple(self.named_eval_files.values())
+    return *self.path_options().values(), *self.named_eval_files.values()
 
   @property
   def named_eval_files(self) -> Mapping[str, str]:

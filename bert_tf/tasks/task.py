@@ -23,8 +23,8 @@ from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.step import Objective
 from modeling import memory
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, Checkpoint
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, StoredWeights
+from modeling.checkpoints.load import Checkpoint, open_checkpoint, trained_step
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 from modeling.flops import training_flops
@@ -108,7 +108,7 @@ class Task(abc.ABC):
 
   options: TrainingOptions
   config: BertConfig
-  start: Checkpoint | None = None
+  start: StoredWeights | None = None
   start_step: int = 0
   optional_heads: tuple[str, ...] = ()
   head_mismatch: str | None = None
@@ -242,7 +242,7 @@ class FineTuningTask(Task):
   train_examples: Examples | None = None
   token_outputs: tuple[str, ...] = ()
 
-  def __init__(self, options: FineTuningOptions, checkpoint: LoadedCheckpoint | None = None):
+  def __init__(self, options: FineTuningOptions, checkpoint: Checkpoint | None = None):
     self.options = options
     self.notes = []
     # In a selection each combination starts from the checkpoint, also when another one has been trained already.

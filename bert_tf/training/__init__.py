@@ -1,5 +1,18 @@
 """Input pipelines, the loop, the optimizer, devices, run directories and reports: nothing about any one task.
 
+    inputs.py         record files → batches of every replica
+    examples.py       examples in memory → batches
+    devices.py        strategy, precision, XLA
+    optimization.py   AdamW of the original
+    step.py           the training step
+    loop.py           the training loop
+    prediction.py     passes over a whole set
+    checkpoints.py    checkpoints of a run
+    run_directory.py  what a run writes and must agree with
+    reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard
+    signals.py        SIGTERM and SIGINT
+    throughput.py     speed of this machine
+
 The loop steps through `strategy.run` itself (`bert_tf/training/loop.py`), which is written for Keras' TensorFlow
 backend.
 """

@@ -31,8 +31,8 @@ _ENOUGH_OCCURRENCES = 8
 class VocabularyOptions(TextOptions):
   """Vocabulary:"""
 
-  input_file: str = option(None, TEXT_FILES, required=True)
-  output_dir: str = option(None, "Where vocab.txt and the configurations are written.", required=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  output_dir: str = option(None, "Where vocab.txt and the configurations are written.", required=True, path=True)
   vocab_size: int = option(
       None, "Number of tokens, special ones and [unusedN] included.", minimum=10, maximum=1 << 22, required=True)
   do_lower_case: bool = option(True, "Lower-case the text and strip accents (an uncased vocabulary).")
@@ -45,7 +45,8 @@ class VocabularyOptions(TextOptions):
   max_words: int = option(
       300_000, "Different words the word pieces are learnt from, the most common ones. Learning takes some 200 MB a "
       "core, and ten seconds a round, for each 100,000.", minimum=1)
-  held_out_file: str | None = option(None, "Text for the statistics, as --input_file; it is not learnt from.")
+  held_out_file: str | None = option(
+      None, "Text for the statistics, as --input_file; it is not learnt from.", path=True)
   held_out_fraction: float = option(
       0.01, "Without --held_out_file: share of the input that is kept for the statistics.", minimum=0, maximum=0.5)
 
@@ -146,7 +147,7 @@ def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool
 
 
 def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int, float]:
-  """How many characters have no place, and their share of all occurrences of characters."""
+  """The number of characters left out, and their share of all occurrences of characters."""
   characters = wordpiece_learner.character_counts(list(counts.words.items()))
   rare = characters[max_characters:]
   return len(rare), sum(count for _, count in rare) / max(1, sum(count for _, count in characters))
@@ -154,7 +155,7 @@ def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int,
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-  """How well a vocabulary fits a text.
+  """Statistics of a text under a vocabulary.
 
   Attributes:
     words: words and punctuation marks of the text.

@@ -1,4 +1,4 @@
-"""How often each word stands in a corpus, counted on all cores in bounded memory.
+"""Frequencies of the words of a corpus, counted on all cores in bounded memory.
 
 Input: text files. Output: `CorpusCounts`, for `wordpiece_learner.py`. Words are what `data_gen/tokenization/basic.py`
 makes of the text, so a vocabulary learnt from them fits the tokenizer.
@@ -30,7 +30,7 @@ class Portion:
 
 @dataclasses.dataclass
 class CorpusCounts:
-  """What was counted.
+  """Counts of the words of a corpus.
 
   Attributes:
     words: word → how often, without the held-out lines.

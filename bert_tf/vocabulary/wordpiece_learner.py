@@ -29,7 +29,7 @@ _MAX_PIECE_CHARACTERS = 50
 # A vocabulary that is larger than asked for by no more than this is cut to size: the pieces lost are those whose
 # counts are just above the threshold.
 _SLACK = 0.03
-# In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others behind [MASK].
+# In the released vocabularies [UNK] is id 100: this many [unusedN] stand before it, the others after [MASK].
 _UNUSED_BEFORE_UNK = 99
 # These belong to every vocabulary, even if the corpus lacks them: printable ASCII, and the quotation marks, dashes
 # and signs that a word processor or a web page may put in any text.

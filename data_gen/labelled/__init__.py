@@ -1,16 +1,17 @@
 """Labelled files → examples in memory: flat arrays of ids, without padding. The files may be on any file system.
 
-    tables.py          TSV, CSV, JSON lines → columns
-    labelled_files.py  anybody's own files → `LabelledTexts`
-    glue.py            the official GLUE files → `LabelledTexts`
-    dev_split.py       a development set of GLUE → a training set and a smaller development set
-    xnli.py            the files of XNLI → `LabelledTexts`
-    pair_features.py   texts and pairs → `PairFeatures`, sequences of ids
-    text_windows.py    texts of any length → `WindowFeatures`
-    squad.py           SQuAD files → `SquadData`, checked and repaired for training
-    squad_features.py  `SquadData` → `ContextTokens` and `Windows`
-    triviaqa.py        TriviaQA → a SQuAD file
-    tagged_files.py    CoNLL, CoNLL-U, OntoNotes, JSON lines → `TaggedSentences`
-    tag_schemes.py     their tags as chunks: IOB1, IOB2, IOBES
-    word_windows.py    words → sub-tokens → `WordWindows`, with document context
+    tables.py           TSV, CSV, JSON lines → columns
+    labelled_files.py   custom files → `LabelledTexts`
+    glue.py             the official GLUE files → `LabelledTexts`
+    dev_split.py        a development set of GLUE → a training set and a smaller development set
+    xnli.py             the files of XNLI → `LabelledTexts`
+    pair_features.py    texts and pairs → `PairFeatures`, sequences of ids
+    text_windows.py     texts of any length → `WindowFeatures`
+    squad.py            SQuAD files → `SquadData`, checked and repaired for training
+    squad_features.py   `SquadData` → `ContextTokens` and `Windows`
+    triviaqa.py         TriviaQA → a SQuAD file
+    multiple_choice.py  SWAG, HellaSwag, CODAH, custom files → `ChoiceQuestions`
+    tagged_files.py     CoNLL, CoNLL-U, OntoNotes, JSON lines → `TaggedSentences`
+    tag_schemes.py      their tags as chunks: IOB1, IOB2, IOBES
+    word_windows.py     words → sub-tokens → `WordWindows`, with document context
 """

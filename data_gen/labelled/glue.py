@@ -163,8 +163,8 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
 
   table = _read(path, locate, task.has_misfits and labelled, allow_longer=not labelled)
   by_name = dict(zip(found, table.columns, strict=True))
-  text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b)
-  labels = parse_labels(table, by_name[task.columns.label], task.labels, task.regression) if labelled else None
+  text_a, text_b = by_name[task.columns.text_a], by_name.get(task.columns.text_b or "")
+  labels = parse_labels(table, by_name[task.columns.label or ""], task.labels, task.regression) if labelled else None
   ids = next((by_name[name] for name in _ID_COLUMNS if name in by_name), None) or list(map(str, range(len(text_a))))
   return LabelledTexts(path, ids, text_a, text_b, labels, table.num_skipped)
 

@@ -1,4 +1,4 @@
-"""Labelled texts: one split of a task as lists of texts and an array of labels, from anyone's own files.
+"""Labelled texts: one split of a task as lists of texts and an array of labels, from custom files.
 
     labels = labels_of_file("train.csv", "train_file", "label")
     train = read_labelled_file("train.csv", "train_file", text_a_column="text", label_column="label", labels=labels)
@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,15 +49,15 @@ class LabelledTexts:
     """The first so many examples; all of them for None."""
     if count is None or count >= len(self):
       return self
-    columns = ("ids", "text_a", "text_b", "labels")
-    return dataclasses.replace(self, **{name: None if (values := getattr(self, name)) is None else values[:count]
-                                        for name in columns})
+    return dataclasses.replace(self, ids=self.ids[:count], text_a=self.text_a[:count],
+                               text_b=None if self.text_b is None else self.text_b[:count],
+                               labels=None if self.labels is None else self.labels[:count])
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-  """Which columns hold what: names in the header or, if all are numbers, counted from 0 in a file without a header.
-  In JSON lines they are keys.
+  """Columns of the texts and the label: names in the header or, if all are numbers, counted from 0 in a file without a
+  header. In JSON lines they are keys.
 
   Attributes:
     text_a: the text, or the first of the pair.
@@ -80,9 +81,9 @@ def read_labelled_file(
     file_format: str = "auto") -> LabelledTexts:
   """Reads a file of examples.
 
-  TSV: a row a line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: an object a line. A byte
-  order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of them
-  are given by number, the file has no header.
+  TSV: one row per line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: one object per line. A
+  byte order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of
+  them are given by number, the file has no header.
 
   Args:
     path: the file.
@@ -101,7 +102,7 @@ def read_labelled_file(
   columns = Columns(text_a_column, text_b_column, label_column)
   table = _read_columns(path, flag, columns, file_format)
   texts = table.columns[:1 if text_b_column is None else 2]
-  for values, name in zip(texts, (text_a_column, text_b_column), strict=False):
+  for values, (name, _) in zip(texts, columns.named(), strict=False):
     _check_strings(table, values, name)
   _refuse_empty(table, texts[0], text_a_column)
   numbers = None
@@ -131,7 +132,7 @@ def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "
   if len(counts) < 2 and separator is None:
     raise UserError(f"{path}: every example has the label {shown(sets[0][0])}: at least two classes are expected "
                     f"(column {shown(label_column)})")
-  first = sets[0][0] if len(sets[0]) == 1 else None
+  first = sets[0][0] if len(sets[0]) == 1 else ""
   others = [count for label, count in counts.items() if label != first]
   # By number, a header passes for an example, and would add a class.
   if (str(label_column).isdecimal() and table.lines[0] == 1 and counts.get(first) == 1
@@ -159,6 +160,7 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
   """
   if regression:
     return _scores(table, values)
+  labels = labels or ()
   known = {label: number for number, label in enumerate(labels)}
   sets = [[name] for name in _label_names(table, values)] if separator is None else _label_sets(
       table, values, separator)
@@ -172,7 +174,7 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
   if separator is None:
     return np.array(numbers, np.int32)
   chosen = np.zeros((len(sets), len(labels)), np.uint8)
-  chosen[rows, numbers] = 1
+  chosen[rows, np.array(numbers, np.int64)] = 1
   return chosen
 
 
@@ -275,7 +277,7 @@ def _scores(table: Table, values: list) -> np.ndarray:
   return scores
 
 
-def _score(value: object) -> float:
+def _score(value: Any) -> float:
   """NaN for what is not a number."""
   try:
     return float(value) if type(value) in (str, int, float) else float("nan")

@@ -1,4 +1,4 @@
-"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and anyone's own.
+"""Questions with choices: SWAG's files, HellaSwag's, CODAH's, and custom files.
 
     train = read_swag("swag/train.csv", "train_file")
     text_a, text_b = train.pairs()      # a pair for every choice
@@ -71,7 +71,7 @@ class ChoiceQuestions:
 
 
 def pair(context: str, question: str, choice: str) -> tuple[str, str]:
-  """The two segments of a choice: the context, and the question with the choice behind it; without a context the
+  """The two segments of a choice: the context, and the question with the choice after it; without a context the
   question, and the choice."""
   if not context:
     return question, choice
@@ -176,7 +176,8 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
   if len(parts) == 1:
     pairs = [_texts(table, row, value, choices_columns[0]) for row, value in enumerate(parts[0])]
     choices = [texts for texts, _ in pairs]
-    names = [own for _, own in pairs] if all(own for _, own in pairs) else None
+    own_names = [own for _, own in pairs if own]
+    names = own_names if len(own_names) == len(pairs) else None
   else:
     choices = _rows([_strings(table, part, name) for part, name in zip(parts, choices_columns, strict=True)])
   ids = list(map(str, columns["id"])) if "id" in named else _numbers(table)
@@ -204,7 +205,7 @@ def _swag_layout(path: str, flag: str, names: list[str], needs_labels: bool) -> 
 
 
 def _numbered(pattern: re.Pattern, names: Iterable[str]) -> list[str]:
-  return sorted(filter(pattern.fullmatch, names), key=lambda name: int(re.search(r"\d+", name)[0]))
+  return sorted(filter(pattern.fullmatch, names), key=lambda name: int("".join(filter(str.isdecimal, name))))
 
 
 def _with_gold(gold: Sequence[str], distractors: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], np.ndarray]:

@@ -28,7 +28,7 @@ class PairFeatures(NamedTuple):
 
   Attributes:
     input_ids: int32 [T], [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text.
-    segment_ids: uint8 [T], 0 up to the first [SEP], 1 behind it.
+    segment_ids: uint8 [T], 0 up to the first [SEP], 1 after it.
     row_lengths: int64 [E], number of tokens of each example.
     is_truncated: bool [E], whether an example lost tokens.
   """
@@ -77,7 +77,7 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
 
 
 def head_length(kept, lose: str, is_first: bool = True):
-  """How many of the `kept` tokens of a truncated text come from its beginning: int, array or tensor, as `kept`.
+  """The number of the `kept` tokens of a truncated text that come from its beginning: int, array or tensor, as `kept`.
 
   Args:
     lose: as for `encode_pairs`.
@@ -90,7 +90,7 @@ def head_length(kept, lose: str, is_first: bool = True):
 
 def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.ndarray | int
                       ) -> tuple[np.ndarray, np.ndarray]:
-  """What `_truncate_seq_pair` of the original leaves of pairs: the longer text gives way, the second of equal ones.
+  """Lengths of pairs after `_truncate_seq_pair` of the original: the longer text gives way, the second of equal ones.
 
   A text keeps what the other leaves of `longest`, but never gets less than half of it if it has as much; the first
   text's half is the larger one.
@@ -103,7 +103,8 @@ def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.nd
           np.minimum(b_length, np.maximum(longest - a_length, longest // 2)))
 
 
-def _portions(text_a: Sequence[str], text_b: Sequence[str] | None) -> Iterator[tuple[list[str], list[str] | None]]:
+def _portions(text_a: Sequence[str], text_b: Sequence[str] | None
+              ) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
   for start in range(0, len(text_a), _PORTION):
     end = start + _PORTION
     yield text_a[start:end], None if text_b is None else text_b[start:end]

@@ -11,6 +11,7 @@ Input: a file of https://rajpurkar.github.io/SQuAD-explorer or one of the same l
 
 import dataclasses
 import re
+from typing import Any
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
@@ -60,7 +61,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class SquadData:
-  """What a SQuAD file holds.
+  """Contents of a SQuAD file.
 
   Attributes:
     path: the file, for messages.
@@ -130,7 +131,7 @@ def read_squad(path: str, flag: str) -> SquadData:
   return SquadData(path, contexts, questions, has_answers, any(question.is_impossible for question in questions))
 
 
-def _read_question(entry: object, context: int, path: str, where: str) -> Question:
+def _read_question(entry: Any, context: int, path: str, where: str) -> Question:
   id = read_field(entry, "id", str, path, where)
   text = read_field(entry, "question", str, path, where)
   answers = []
@@ -263,11 +264,11 @@ def _some(ids: list[str] | tuple[str, ...]) -> str:
 
 
 def kind_of(value: object) -> str:
-  """What a value from JSON is, in words."""
+  """The type of a value from JSON, in words."""
   return _KINDS[type(value)]
 
 
-def read_field(parent: object, key: str, kind: type, path: str, where: str) -> object:
+def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
   """`parent[key]`, where `parent` must be an object and the value of the type `kind`.
 
   Args:
@@ -289,9 +290,9 @@ def read_field(parent: object, key: str, kind: type, path: str, where: str) -> o
   value = parent[key]
   if type(value) is not kind:
     raise UserError(f"{path}: {place} must be {_KINDS[kind]}, not {kind_of(value)}")
-  if kind is int and value.bit_length() > 63:
+  if isinstance(value, int) and value.bit_length() > 63:
     raise UserError(f"{path}: {place} is a number of {value.bit_length()} bits, which can't be meant")
-  if kind is str and not value.isascii():
+  if isinstance(value, str) and not value.isascii():
     try:
       value.encode()
     except UnicodeEncodeError as error:

@@ -150,7 +150,7 @@ class WindowOptions(Options):
           f"at most {room}")
 
   def lengths(self) -> dict[str, int]:
-    """What `make_windows` takes; logits belong to windows of these."""
+    """Arguments of `make_windows`; logits belong to windows of these."""
     return {name: getattr(self, name) for name in ("max_seq_length", "doc_stride", "max_query_length", "max_windows")}
 
 
@@ -218,7 +218,7 @@ def _tokenize_contexts(contexts: list[str], tokenizer: Tokenizer) -> ContextToke
   """The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
   looks beyond white space, so the tokens are the same."""
   ids, row_lengths, offsets = tokenizer.encode_batch(contexts, offsets=True)
-  return ContextTokens(ids, offsets, np.concatenate([[0], np.cumsum(row_lengths)]))
+  return ContextTokens(ids, np.asarray(offsets), np.concatenate([[0], np.cumsum(row_lengths)]))
 
 
 def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_lengths: np.ndarray, context_ids: np.ndarray,
@@ -325,7 +325,7 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
 
 
 def find_token_words(contexts: list[str], offsets: np.ndarray, row_starts: np.ndarray) -> np.ndarray:
-  """Which word of its context each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
+  """The word of its context that each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
   text_starts = np.concatenate([[0], np.cumsum([len(text) for text in contexts])])
   word_starts = np.concatenate([*_find_word_starts(contexts), np.zeros(0, np.int64)])
   lengths = np.diff(row_starts)
@@ -351,13 +351,13 @@ def _find_word_starts(contexts: list[str]) -> Iterator[np.ndarray]:
 
 
 def _words_at(positions: np.ndarray, word_starts: np.ndarray) -> np.ndarray:
-  """The word that each position is in or behind, -1 before the first."""
+  """The word that each position is in or after, -1 before the first."""
   return np.searchsorted(word_starts, positions, side="right") - 1
 
 
 def _narrow(ids: np.ndarray, low: np.ndarray, high: np.ndarray, answer_ids: np.ndarray, answer_lengths: np.ndarray
             ) -> tuple[np.ndarray, np.ndarray]:
-  """Where the answer's tokens first stand among ids[low] … ids[high], or (low, high) where they don't.
+  """The first occurrence of the answer's tokens in ids[low] … ids[high], or (low, high) where there is none.
 
   What the two nested loops of `_improve_answer_span` find: of equal tokens only one length can be right.
   """

@@ -11,6 +11,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
@@ -60,7 +61,7 @@ def format_of(path: str, flag: str, file_format: str = "auto") -> str:
     return file_format
   extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
   if extension not in _FORMATS_BY_EXTENSION:
-    raise UserError(f"--{flag}: the name of {path} does not tell its format (.tsv, .csv or .jsonl would): "
+    raise UserError(f"--{flag}: the name of {path} does not show its format (.tsv, .csv or .jsonl would): "
                     "rename it, or give --file_format")
   return _FORMATS_BY_EXTENSION[extension]
 
@@ -135,7 +136,7 @@ def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Ta
       raise UserError(no_column(f"{path}:{line}", missing, asked_by, list(value))) from None
     lines.append(line)
   if not picked:
-    raise UserError(f"{path} is empty: a JSON object a line is expected")
+    raise UserError(f"{path} is empty: one JSON object per line is expected")
   return Table(path, lines, [list(column) for column in zip(*picked, strict=True)])
 
 
@@ -152,8 +153,8 @@ def shown(value: object) -> str:
   return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def _picker(keys: Sequence) -> Callable[[object], tuple]:
-  get = itemgetter(*keys)
+def _picker(keys: Sequence) -> Callable[[Any], tuple]:
+  get: Callable[[Any], Any] = itemgetter(*keys)
   return get if len(keys) > 1 else lambda row: (get(row),)
 
 
@@ -233,7 +234,7 @@ def json_object(text: str, where: str) -> dict:
   try:
     value = json.loads(text)
   except json.JSONDecodeError as error:
-    raise UserError(f"{where}: not JSON: {error.msg} (a JSON object a line is expected)") from None
+    raise UserError(f"{where}: not JSON: {error.msg} (one JSON object per line is expected)") from None
   except (ValueError, RecursionError):
     raise UserError(f"{where}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
                     ) from None

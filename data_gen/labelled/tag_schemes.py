@@ -34,7 +34,7 @@ _CHUNK_TAG = re.compile(r"([BIESUL])-(.+)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class TagNames:
-  """What the names of C tags mean.
+  """Meaning of the names of C tags.
 
   Attributes:
     names: of the tags.
@@ -51,7 +51,7 @@ class TagNames:
 
 @dataclasses.dataclass(frozen=True)
 class Chunks:
-  """Where chunks begin and end.
+  """Starts, ends and types of chunks.
 
   Attributes:
     starts, ends: bool [W], the first and the last words of chunks.
@@ -67,7 +67,7 @@ class Chunks:
   type_names: tuple[str, ...]
 
   def spans(self) -> np.ndarray:
-    """int64 [chunks, 3]: first word, the one behind the last, type."""
+    """int64 [chunks, 3]: first word, end (exclusive), type."""
     first = np.flatnonzero(self.starts)
     return np.stack([first, np.flatnonzero(self.ends) + 1, self.types[first]], axis=1)
 
@@ -92,7 +92,7 @@ def parse_names(names: Sequence[str]) -> TagNames | None:
 def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> Chunks:
   """The chunks of any tags, valid or not; without E and S they are conlleval's.
 
-  A chunk starts at B and S, behind O, E and S, and where the type changes; none goes over the end of a sentence.
+  A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end of a sentence.
 
   Args:
     tags: int [W], into the names.
@@ -236,5 +236,5 @@ def _describe_wrong(tags: np.ndarray, names: TagNames, chunks: Chunks, scheme: s
   tag = names.names[tags[word]]
   before = "the start of the sentence" if chunks.first_words[word] else f"the tag {names.names[tags[word - 1]]}"
   expected = f"{_PREFIXES[_prefixes(chunks, scheme)[word]]}-{chunks.type_names[chunks.types[word]]}"
-  return (f"{where(word)}: {tag} behind {before} is wrong in {title}: {expected} is expected. "
+  return (f"{where(word)}: {tag} after {before} is wrong in {title}: {expected} is expected. "
           f"Fix it, or read chunks as conlleval does with --tag_scheme={LENIENT}")

@@ -7,13 +7,14 @@
     jsonl      {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
                {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into documents
 
-Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` says what the tags mean.
+Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` interprets the tags.
 """
 
 import dataclasses
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class TaggedSentences:
     if count is None or count >= len(self):
       return self
     words = int(self.row_lengths[:count].sum())
-    cut = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
+    cut: dict[str, Any] = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
         "words", "lines", "tags", "offsets")}
     cut |= {name: None if (value := getattr(self, name)) is None else value[:count] for name in (
         "row_lengths", "documents", "texts")}
@@ -158,7 +159,7 @@ class _Collected:
   def finish(self) -> TaggedSentences:
     self.end_sentence()
     if not self.words:
-      raise UserError(f"{self.path} holds no word: sentences are expected, a word a line (--format tells how)")
+      raise UserError(f"{self.path} holds no word: sentences are expected, one word per line (--format names others)")
     tags = np.array(self.tags, np.int32) if len(self.tags) else None
     return TaggedSentences(
         self.path, self.words, self.lines, np.array(self.row_lengths, np.int64), tags, tuple(self.numbers),

@@ -1,6 +1,6 @@
 """Texts of any length as windows of tokens that overlap, so that a model sees all of them.
 
-Input: texts. Output: flat arrays as those of `pair_features.py`, a row a window, and how many rows each text has.
+Input: texts. Output: flat arrays as those of `pair_features.py`, one row per window, and how many rows each text has.
 """
 
 from collections.abc import Sequence

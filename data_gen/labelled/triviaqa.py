@@ -9,6 +9,7 @@ file for `squad.read_squad`.
 import dataclasses
 import os
 import re
+from typing import Any
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
@@ -24,7 +25,7 @@ _MOST_NAMES = 5
 
 @dataclasses.dataclass
 class Counts:
-  """What came of the questions and their articles.
+  """Counts of questions, articles and examples.
 
   Attributes:
     questions: in the file.
@@ -135,7 +136,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Cou
 
 
 def find_answer(context: str, names: list[str], other_spellings: list[str]) -> tuple[int, int] | None:
-  """Where an answer stands first, as (start, end) in characters, or None.
+  """The first occurrence of an answer, as (start, end) in characters, or None.
 
   As whole words, with any white space between them; the longest of the names that begin at the same place. First the
   names as they are written are tried, then these and the other spellings without regard to case.
@@ -164,7 +165,7 @@ def _plain(text: str, flags: int) -> str:
   return text.lower() if flags & re.IGNORECASE else text
 
 
-def _read_names(entry: object, path: str, where: str) -> tuple[list[str], list[str]]:
+def _read_names(entry: Any, path: str, where: str) -> tuple[list[str], list[str]]:
   """(the names of the answer, their normalised spellings)."""
   answer = read_field(entry, "Answer", dict, path, where)
   where = f"{where}.Answer"
@@ -180,9 +181,9 @@ def _read_texts(parent: dict, key: str, path: str, where: str) -> list[str]:
   return texts
 
 
-def _read_pages(entry: dict, path: str, where: str) -> dict[str, str]:
+def _read_pages(entry: Any, path: str, where: str) -> dict[str, str]:
   """File name → title of the articles of a question, each once."""
-  pages = {}
+  pages: dict[str, str] = {}
   for number, page in enumerate(read_field(entry, "EntityPages", list, path, where)):
     place = f"{where}.EntityPages[{number}]"
     filename = read_field(page, "Filename", str, path, place)

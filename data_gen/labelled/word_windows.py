@@ -7,7 +7,7 @@
     # tokens:     [CLS] …  jim hen ##son .  …  [SEP]   … is what stands before and after the sentence in its document
     # scored:              x   x         x
 
-A window scores a few sentences that stand one behind the other; what is left of its length is filled with their
+A window scores a few consecutive sentences; what is left of its length is filled with their
 context (section 5.3 of the paper: "the maximal document context"). Packed like this every sentence is scored once, and
 few tokens are computed twice. Without documents, or on demand, a sentence is its own context. A sentence that does not
 fit is scored in parts, each with context on both sides.
@@ -159,10 +159,10 @@ def make_windows(pieces: WordPieces, row_lengths: np.ndarray, documents: np.ndar
 
 
 class _Plan:
-  """Which words each window shows, and which of them it scores.
+  """The words that each window shows, and those of them that it scores.
 
   Attributes:
-    windows: (first word shown, the one behind the last, first word scored, the one behind the last).
+    windows: (first word shown, end (exclusive), first word scored, end (exclusive)).
     token_starts: int64 [W + 1], the place of each word's first token in all sentences, concatenated.
     num_split: sentences scored in parts.
   """
@@ -237,7 +237,7 @@ class _Plan:
     return stop
 
   def _fill(self, scored_begin: int, scored_end: int, begin: int, end: int) -> tuple[int, int]:
-    """What is shown: as much on both sides, and more on one where the other has no more."""
+    """The words to show: as many on both sides, and more on one where the other has no more."""
     starts = self._starts
     rest = self._room - (starts[scored_end] - starts[scored_begin])
     before, after = starts[scored_begin] - starts[begin], starts[end] - starts[scored_end]
@@ -251,7 +251,7 @@ class _Plan:
     return first, max(borders[max(bisect.bisect_right(borders, end) - 1, 0)], first)
 
   def _word_at(self, token: int) -> int:
-    """The first word that begins at a token or behind it."""
+    """The first word that begins at a token or after it."""
     return bisect.bisect_left(self._starts, token)
 
   def _words_until(self, token: int) -> int:

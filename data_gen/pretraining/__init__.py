@@ -6,7 +6,10 @@
     instances.py         segment pairs or full-length segments
     external_shuffle.py  runs and buckets: one random order of more instances than fit into memory
     masking.py           which tokens are hidden, and by what
-    records.py           the schema of the records: written and read
+    packing.py           several sequences in one row
+    schema.py            the features of a record
+    record_writer.py     sequences → records
+    records.py           records → sequences
     record_files.py      names of shards and statistics; the files of a pattern
     tfrecord.py          the files they are in
     work_directory.py    what makes the job resumable

@@ -1,6 +1,6 @@
 """A corpus of any size, read block by block: where its documents are, and the tokens of some blocks.
 
-Input: one sentence a line with a blank line between documents (`data_gen/prepare_corpus.py` writes such files).
+Input: one sentence per line with a blank line between documents (`data_gen/prepare_corpus.py` writes such files).
 Output: `Documents`, the tokens that `instances.py` makes pairs of. `scan` passes over the text once and cuts it into
 blocks of some hundred kB at document ends; `make_portions` deals the blocks, in random order, into portions, the units
 of work; `load` tokenizes one portion. The cuts depend on the text alone, never on the number of workers.
@@ -178,7 +178,7 @@ def _cut(path: str, name: str, block_bytes: int):
 
 
 def _block_end(data: bytes, position: int, block_bytes: int, limit: int) -> tuple[int, bool]:
-  """Where the block that starts at `position` ends, and whether a document ends there."""
+  """The end of the block that starts at `position`, and whether a document ends there."""
   blank = _BLANK_LINE.search(data, position + block_bytes, position + limit)
   if blank:
     return blank.end(), True
@@ -218,7 +218,7 @@ def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> l
   """Blocks for a portion to draw random segments from, should all its own text be one document.
 
   Returns:
-    The next few blocks behind the portion's first one, and round the end, that hold another document than that
+    The next few blocks after the portion's first one, and round the end, that hold another document than that
     block's last one; none where the corpus is one document.
   """
   own = {block.number for block in portion}

@@ -23,7 +23,7 @@ _LARGEST_BUCKET = 48 << 20
 
 
 def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
-  """What is kept of an instance between the two halves: its unmasked tokens, two lengths and the label."""
+  """An instance between the two halves of the job: its unmasked tokens, two lengths and the label."""
   token = np.uint16 if vocab_size <= 1 << 16 else np.uint32
   return np.dtype([("input_ids", token, (max_seq_length,)), ("a_length", np.uint16), ("b_length", np.uint16),
                    ("random_next", np.uint8)])
@@ -66,7 +66,7 @@ def write_facts(path: str, facts: dict) -> None:
 
 
 def read_facts(path: str) -> dict | None:
-  """What `write_facts` wrote for this path, or None."""
+  """The facts that `write_facts` wrote for this path, or None."""
   try:
     with open(f"{path}.json", encoding="utf-8") as file:
       facts = json.load(file)
@@ -135,11 +135,11 @@ def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
   """The parts of each shard. Shards differ by one instance at most, the larger ones first."""
   ends = np.cumsum(counts)
   total = int(ends[-1])
-  plan = []
+  plan: list[list[ShardPart]] = []
   begin = 0
   for shard in range(shards):
     end = begin + total // shards + (shard < total % shards)
-    parts = []
+    parts: list[ShardPart] = []
     for bucket in range(int(np.searchsorted(ends, begin, side="right")), len(counts)):
       bucket_begin = int(ends[bucket] - counts[bucket])
       if bucket_begin >= end:

@@ -31,10 +31,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files, parallel, terminal
+from bert_tf.common import files, json_files, parallel
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
-from bert_tf.common.progress import Progress
+from bert_tf.common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
@@ -60,7 +60,7 @@ def run(options: PretrainingDataOptions) -> None:
     print(f"note: {note}", file=sys.stderr)
   result = generate(options)
   output_files, stats_file = options.output_files()
-  paint = terminal.painter(sys.stdout)
+  paint = painter(sys.stdout)
   print("The first examples; {…} is what was hidden:")
   for example in itertools.islice(records.read_examples(output_files[0]), _EXAMPLES_SHOWN):
     print(f"  {statistics.format_example(example, vocabulary.tokens, paint=paint)}")
@@ -87,7 +87,7 @@ def generate(options: PretrainingDataOptions) -> dict:
 
   Raises:
     UserError: the input, an output or the disk is at fault, there is nothing to resume or something in the way, or
-      the vocabulary is not what `tokenizer_config.json` beside it tells.
+      the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
   input_files = files.expand_patterns(options.input_file, "input_file")
@@ -155,7 +155,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
 
 @dataclasses.dataclass(frozen=True)
 class Projection:
-  """What a sample of the corpus says about the output.
+  """Estimates of the output from a sample of the corpus.
 
   Attributes:
     instances: number of instances.
@@ -171,7 +171,7 @@ class Projection:
 
 
 def _identity(options: PretrainingDataOptions, input_files: Sequence[str], output_files: Sequence[str]) -> dict:
-  """What must be the same for `resume`: all that the bytes of the records depend on."""
+  """Options that must be the same for `resume`: all that the bytes of the records depend on."""
   values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
             if one.name not in _NOT_OF_THE_RECORDS}
   fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
@@ -278,7 +278,7 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-  """How the sorted instances of the runs become shards."""
+  """The plan by which the sorted instances of the runs become shards."""
 
   runs: list[str]
   bucket_bits: int

@@ -17,7 +17,7 @@ DEFAULT_RATIOS = "80,10,10"
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-  """What becomes of a token that is to be predicted: the masking ratios, which add up to 1.
+  """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1.
 
   Attributes:
     mask: becomes [MASK].
@@ -48,7 +48,7 @@ class MaskingRatios:
 
 @dataclasses.dataclass(frozen=True)
 class Masking:
-  """How to mask.
+  """Parameters of the masking.
 
   Attributes:
     max_predictions_per_seq: P.
@@ -73,8 +73,8 @@ class Masked:
 
   Attributes:
     input_ids: int32 [B, S].
-    positions: int32 [B, P], sorted, 0 behind `count`.
-    labels: int32 [B, P], the original ids, 0 behind `count`.
+    positions: int32 [B, P], sorted, 0 from `count` on.
+    labels: int32 [B, P], the original ids, 0 from `count` on.
     count: int64 [B].
     kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
   """
@@ -87,7 +87,7 @@ class Masked:
 
 
 def predictions_of(length: np.ndarray, masked_lm_prob: float, max_predictions_per_seq: int) -> np.ndarray:
-  """How many tokens of sequences of these lengths, [B], are to be predicted: int64 [B], where there are as many."""
+  """The number of tokens to predict in sequences of these lengths, [B]: int64 [B], where there are as many."""
   # numpy rounds halves to even, as Python does.
   return np.minimum(np.maximum(np.rint(length * masked_lm_prob).astype(np.int64), 1), max_predictions_per_seq)
 
@@ -149,9 +149,9 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
   """Chooses min(P, max(1, round(length * masked_lm_prob))) tokens of each sequence and hides them.
 
   Args:
-    input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], zeros behind.
+    input_ids: int32 [B, S]: [CLS] A [SEP] B [SEP], then zeros.
     length: [B], number of real tokens.
-    second_sep: [B], position of the [SEP] behind A (length - 1 where there is no B).
+    second_sep: [B], position of the [SEP] after A (length - 1 where there is no B).
     masking: the settings.
     draws: the source of all randomness.
     most: int [B], predictions of each sequence at most; None for P.
@@ -203,7 +203,7 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, m
                   draws: Draws | KeyedDraws) -> tuple[np.ndarray, np.ndarray]:
   """Whole words in random order, leaving out those that do not fit into what is left of `goal`.
 
-  As in the original a word is a token and the "##" tokens behind it. A "##" token that truncation left at the front
+  As in the original a word is a token and the "##" tokens after it. A "##" token that truncation left at the front
   of B therefore counts with the last word of A.
   """
   batch, width = candidate.shape

@@ -1,7 +1,7 @@
 """Packing: several sequences in one row, so that next to nothing of what is computed is padding.
 
 Longest-pack-first on the histogram of the lengths (Krell et al. 2021, arXiv 2107.02027): lengths are taken from the
-longest to the shortest, and each goes where the least space is left over. Input: sequences and their lengths. Output:
+longest to the shortest, and each goes where the least space remains. Input: sequences and their lengths. Output:
 which share a row, where in it each begins, and the features of the rows.
 """
 
@@ -9,13 +9,14 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from data_gen.pretraining.schema import Schema
 
 
 @dataclasses.dataclass(frozen=True)
 class Packs:
-  """Which sequences share a row.
+  """The row of each sequence.
 
   Attributes:
     row: int64 [B], the row that a sequence is in.
@@ -34,7 +35,7 @@ class Packs:
     return np.lexsort((self.number, self.row))
 
   def take(self, chosen: np.ndarray, first_row: int, rows: int) -> "Packs":
-    """Of the sequences `chosen`, which are all those of the rows from `first_row` on; these count from 0."""
+    """The part of the sequences `chosen`, which are all those of the rows from `first_row` on; these count from 0."""
     return Packs(self.row[chosen] - first_row, self.number[chosen], self.offset[chosen], rows)
 
 
@@ -142,8 +143,8 @@ def put_in_rows(sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: 
   at = (packs.row * width + packs.offset)[:, None] + np.arange(real.shape[1])  # [B, S], in all rows laid end to end
   at = at[real]
 
-  def spread(values: np.ndarray, where: np.ndarray, size: int, dtype: type = np.int64) -> np.ndarray:
-    out = np.zeros(packs.rows * size, dtype)
+  def spread(values: np.ndarray, where: np.ndarray, size: int, dtype: DTypeLike = np.int64) -> np.ndarray:
+    out: np.ndarray = np.zeros(packs.rows * size, dtype)
     out[where] = values
     return out.reshape(packs.rows, size)
 

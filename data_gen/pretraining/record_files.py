@@ -53,11 +53,11 @@ def find_records(patterns: str, flag: str) -> list[str]:
 
 def earlier_sets(paths: Sequence[str]) -> list[str]:
   """Patterns of shards that lie beside new ones of the same name and were written as another number of files."""
-  found = []
+  found: list[str] = []
   for name in dict.fromkeys(map(set_name, paths)):
-    beside = [path for path in files.glob_files(f"{files.escape_pattern(name)}-*-of-*")
-              if path not in paths and set_name(path) == name]
-    found += dict.fromkeys(f"{name}-*-of-{_SHARD.fullmatch(path)['count']}" for path in beside)
+    beside = [shard for path in files.glob_files(f"{files.escape_pattern(name)}-*-of-*")
+              if path not in paths and (shard := _SHARD.fullmatch(path)) and shard["name"] == name]
+    found += dict.fromkeys(f"{name}-*-of-{shard['count']}" for shard in beside)
   if len(paths) > 1 or set_name(paths[0]) != paths[0]:
     found += [name for name in dict.fromkeys(map(set_name, paths)) if name not in paths and os.path.isfile(name)]
   return found

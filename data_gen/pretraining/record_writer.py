@@ -5,6 +5,7 @@ without TensorFlow: a record costs a few microseconds, where building a `tf.trai
 The bytes are ordinary ones, any TFRecord reader takes them.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 
 import google_crc32c
@@ -23,7 +24,7 @@ def sequence_features(input_ids: np.ndarray, length: np.ndarray, segment_b_start
   """The features of unpacked records.
 
   Args:
-    input_ids: integers [B, S], 0 behind `length`; without masks.
+    input_ids: integers [B, S], 0 after `length`; without masks.
     length: [B], number of real tokens.
     segment_b_start: [B], first position of segment 1 (equal to `length` where there is none).
     next_sentence_labels: [B], 0 or 1.
@@ -61,8 +62,7 @@ class RecordWriter:
     for name, (length, dtype) in self._features.items():
       # Other integers than those below 128 have space for four bytes, floats are four.
       payload = length * (1 if name in _SMALL_VALUES else 4)
-      self._heads[name] = _Heads(lambda size, name=name, field=2 if dtype == np.float32 else 3:
-                                 _feature_head(name, field, size), payload)
+      self._heads[name] = _Heads(functools.partial(_feature_head, name, 2 if dtype == np.float32 else 3), payload)
       self._begins[name] = width
       width += self._heads[name].width + payload
       body += len(_feature_head(name, 3, payload)) + payload
@@ -152,7 +152,7 @@ class _Heads:
 
 
 def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
-  """What stands before the packed values of a feature; every length in it counts what follows."""
+  """The bytes before the packed values of a feature; every length in it counts the bytes that follow."""
   values = b"\x0a" + tfrecord.varint(payload_bytes)
   values_list = bytes([list_field << 3 | 2]) + tfrecord.varint(len(values) + payload_bytes) + values
   feature = b"\x12" + tfrecord.varint(len(values_list) + payload_bytes) + values_list
@@ -161,7 +161,7 @@ def _feature_head(name: str, list_field: int, payload_bytes: int) -> bytes:
 
 
 def _record_head(features_bytes: int) -> bytes:
-  """What stands before the features of a record: the framing, and the message around them."""
+  """The bytes before the features of a record: the framing, and the message around them."""
   example = b"\x0a" + tfrecord.varint(features_bytes)
   return tfrecord.record_header(len(example) + features_bytes) + example
 

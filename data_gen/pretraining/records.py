@@ -16,7 +16,7 @@ from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
-  """What the first record of a file tells about all of them; `features` are its own, as `read_examples` yields them."""
+  """Properties of all records of a file, read from the first; `features` are those that `read_examples` yields."""
 
   feature_names: tuple[str, ...]
   schema: Schema
@@ -41,7 +41,7 @@ def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]
   """
   no_masks = {name: np.zeros(0, FEATURES[name]) for name in MASK_FEATURES}
   if "next_sentence_positions" not in features:
-    return [no_masks | features]
+    return [{**no_masks, **features}]
   sequences = []
   for number, begin in enumerate(features["next_sentence_positions"], 1):
     mine = features["input_mask"] == number

@@ -17,8 +17,8 @@ FEATURES = {
     "masked_lm_ids": np.int64, "masked_lm_weights": np.float32, "next_sentence_labels": np.int64,
 }
 
-# In packed records: input_mask tells which sequence of the row a token belongs to, from 1, and is 0 for padding. These
-# two tell where the sequences begin, and are 0 where there are fewer; next_sentence_labels has as many values.
+# In packed records: input_mask is the sequence of the row that a token belongs to, from 1, and is 0 for padding. These
+# two are where the sequences begin, and are 0 where there are fewer; next_sentence_labels has as many values.
 PACKED_FEATURES = {"next_sentence_positions": np.int64, "next_sentence_weights": np.float32}
 MASK_FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
@@ -28,7 +28,7 @@ V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-  """What all records of a file have in common.
+  """Properties that all records of a file have in common.
 
   Attributes:
     max_seq_length: S, tokens of a record.
@@ -55,7 +55,7 @@ class Schema:
 
   @property
   def has_masks(self) -> bool:
-    """Whether the records say what is to be predicted."""
+    """Whether the records contain masks."""
     return self.max_predictions_per_seq > 0
 
   @functools.cached_property
@@ -67,7 +67,7 @@ class Schema:
     return {name: (lengths[name], dtype) for name, dtype in expected_features(self.is_packed, self.has_masks).items()}
 
   def name_in_file(self, name: str) -> str:
-    """Of a feature, by its name of the original."""
+    """Length of a feature, by its name of the original."""
     return V2_NAMES.get(name, name) if self.v2_feature_names else name
 
   def parse_spec(self) -> dict:
@@ -85,7 +85,7 @@ class Schema:
     return {name: limit for name, limit in limits.items() if name in self.features}
 
   def find_fault(self, features: Mapping[str, np.ndarray], vocab_size: int, type_vocab_size: int) -> str | None:
-    """What makes a record useless for a model, in words that follow on "record 7 "; None where nothing does.
+    """The fault that makes a record useless for a model, in words that follow on "record 7 "; None without a fault.
 
     Args:
       features: as `records.read_examples` yields them.
@@ -125,7 +125,7 @@ class Schema:
     return None
 
   def _wrong_order(self, features: Mapping[str, np.ndarray]) -> str | None:
-    """Of packed records: the sequences must lie one after the other and begin where the record says."""
+    """The fault of a packed record: its sequences must be contiguous and begin where the record says."""
     if not self.is_packed:
       return None
     number = features["input_mask"]
@@ -135,10 +135,10 @@ class Schema:
     if len(last) and np.array_equal(number, np.where(np.arange(len(number)) < last, started, 0)):
       return None
     return ("has broken sequence numbers: its input_mask must count 1, 2, … from each of its next_sentence_positions "
-            "and be 0 behind the last sequence: make the records again")
+            "and be 0 after the last sequence: make the records again")
 
   def describe(self) -> str:
-    """What kind of records, e.g. "packed, without masks"."""
+    """The kind of records, e.g. "packed, without masks"."""
     return ("packed" if self.is_packed else "unpacked") + ("" if self.has_masks else ", without masks")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_tf.common import terminal
+from bert_tf.common import progress
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.records import split_row
 from data_gen.pretraining.schema import MASK_FEATURES
@@ -68,7 +68,7 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
 
 def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
                   shards: int = 1) -> list[str]:
-  """What will disappoint in this data, one line each, with what to do about it.
+  """Warnings about this data, one per line, each with a remedy.
 
   Args:
     counts: as for `summarize`.
@@ -132,13 +132,13 @@ def format_table(counts: dict[str, int], next_sentence_prediction: bool) -> str:
 
 def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longest: int = 128,
                    paint: Callable[[str, str], str] = lambda text, style: text) -> str:
-  """A record, readable: what was hidden stands behind what is shown, `[MASK]{word}`.
+  """A record, readable: what was hidden stands after what is shown, `[MASK]{word}`.
 
   Args:
     example: as `records.read_examples` yields it; of a packed row the first sequence is shown.
     tokens: the vocabulary.
     longest: of a longer sequence only that many tokens are shown.
-    paint: colours a text, see `bert_tf/common/terminal.py`.
+    paint: colours a text, see `bert_tf/common/progress.py`.
   """
   sequences = split_row(example)
   example = sequences[0]
@@ -147,7 +147,7 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
   for position, label, weight in zip(*(example[name].tolist() for name in MASK_FEATURES), strict=True):
     if weight:
       word = shown[position]
-      style = terminal.HIDDEN if word == MASK else terminal.RIGHT if word == tokens[label] else terminal.RANDOM
+      style = progress.HIDDEN if word == MASK else progress.RIGHT if word == tokens[label] else progress.RANDOM
       shown[position] = paint(f"{word}{{{tokens[label]}}}", style)
   text = " ".join(shown[:longest]) + (" …" if length > longest else "")
   more = f" (and {len(sequences) - 1} more in the row)" if len(sequences) > 1 else ""

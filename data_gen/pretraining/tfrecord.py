@@ -59,7 +59,7 @@ def masked_crc(data: bytes) -> bytes:
 
 
 def record_header(payload_bytes: int) -> bytes:
-  """What stands before a payload of this size, 12 bytes."""
+  """The 12 bytes before a payload of this size."""
   length = LENGTH.pack(payload_bytes)
   return length + masked_crc(length)
 
@@ -149,6 +149,7 @@ def _truncated(path: str, number: int) -> UserError:
 def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
   """Fields of a protocol buffer message: (number, bytes or varint)."""
   position = 0
+  value: bytes | int
   while position < len(data):
     tag, position = _read_varint(data, position)
     kind = tag & 7

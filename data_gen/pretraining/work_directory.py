@@ -124,7 +124,7 @@ class WorkDirectory:
     os.rmdir(self.path)
 
   def text_path(self, number: int) -> str:
-    """Where the text of an input file goes that is gzipped or not on a local disk."""
+    """Path for the text of an input file that is gzipped or not on a local disk."""
     return os.path.join(self.path, f"text-{number:05d}.txt")
 
   def run_path(self, number: int) -> str:
@@ -177,7 +177,7 @@ class WorkDirectory:
             os.unlink(f"{self.part_path(part)}.json")
 
   def append_part(self, part: ShardPart, facts: dict) -> None:
-    """Moves the bytes of a part behind those of the parts before it; does nothing if they are there.
+    """Moves the bytes of a part after those of the parts before it; does nothing if they are there.
 
     Raises:
       UserError: the disk is full.

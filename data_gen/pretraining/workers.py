@@ -1,4 +1,4 @@
-"""What a worker process does in each half of the job: `make_run` and `make_part`.
+"""The work of a process in each half of the job: `make_run` and `make_part`.
 
     portion of the corpus ─▶ tokens ─▶ segment pairs of all passes ─▶ run, sorted by random key       first half
     bucket out of all runs ─▶ masked ─▶ packed ─▶ serialized records of one part of a shard           second half
@@ -171,7 +171,7 @@ def _lengths(rows: np.ndarray) -> np.ndarray:
 
 def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
               ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
-  """Of instances: the features of unpacked records, the lengths [B], and counts; masked unless training does that."""
+  """Features of unpacked records, lengths [B] and counts of instances; masked unless training does that."""
   a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
   length, input_ids = _lengths(rows), rows["input_ids"].astype(np.int32)
   masked = None

@@ -1,4 +1,4 @@
-"""Raw text → a prepared corpus: one sentence a line, a blank line between documents.
+"""Raw text → a prepared corpus: one sentence per line, a blank line between documents.
 
     lines.py               a file → its lines, decoded; plain or gzipped, on any file system
     corpus_readers.py      lines → documents: plain text, JSON lines, WikiExtractor

@@ -1,6 +1,6 @@
-"""Documents → sentences on all cores → the prepared corpus and its statistics; behind `prepare_corpus.py`.
+"""Documents → sentences on all cores → the prepared corpus and its statistics; for `prepare_corpus.py`.
 
-Input: the documents of `corpus_readers.py`, which `sentences.py` splits. Output: one sentence a line, a blank line
+Input: the documents of `corpus_readers.py`, which `sentences.py` splits. Output: one sentence per line, a blank line
 between documents. A long document is worked on in parts; documents and parts go to the workers in portions.
 """
 
@@ -9,7 +9,7 @@ import dataclasses
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO
+from typing import IO, Any
 
 from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
@@ -39,7 +39,7 @@ class DocumentPart:
 
 @dataclasses.dataclass(frozen=True)
 class SplitPart:
-  """A document part as it is written: `text` is UTF-8, a sentence a line."""
+  """A document part as it is written: `text` is UTF-8, one sentence per line."""
 
   document: int
   held_out: bool
@@ -51,7 +51,7 @@ class SplitPart:
 
 @dataclasses.dataclass
 class CorpusStatistics:
-  """What was written into one output file.
+  """Counts of one output file.
 
   Attributes:
     documents, sentences, words, bytes: totals; words are what white space separates.
@@ -165,7 +165,7 @@ class CorpusWriter:
 
 
 @contextlib.contextmanager
-def open_output(path: str) -> Iterator[IO[bytes]]:
+def open_output(path: str) -> Iterator[Any]:
   """A file for bytes that appears when it is complete; gzipped, always in the same way, if its name ends in .gz."""
   with files.atomic_write(path, "wb") as file:
     if path.endswith(".gz"):
@@ -240,7 +240,7 @@ def _all_documents(
 def warnings(
     statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
     has_held_out_file: bool) -> list[str]:
-  """What in the corpus will disappoint in training, a line each."""
+  """Warnings about the corpus, one per line."""
   found = []
   if statistics.documents == 1:
     found.append("the whole corpus is one document, so a random next segment can't come from another one: "

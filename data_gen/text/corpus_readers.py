@@ -1,9 +1,9 @@
-"""Documents out of text files, one reader a format, streamed.
+"""Documents out of text files, one reader per format, streamed.
 
 Formats, told apart by the first line of each file that is not blank:
 
 - plain text, see `TextLayout`;
-- JSON lines: an object a line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
+- JSON lines: one object per line with a text field (Wikipedia dumps as JSON, `extract_docstrings.py`);
 - WikiExtractor output: `<doc id=… url=… title=…>`, the title, paragraphs, `</doc>`.
 
 Any of them may be compressed with gzip. Input: files. Output: documents, each an iterator over its paragraphs, for
@@ -31,7 +31,7 @@ _LINE_ENDS_SENTENCE = re.compile(r"""[.!?:;…。！？][\s"'”’»)\]]*$""")
 
 @dataclasses.dataclass(frozen=True)
 class TextLayout:
-  """What the lines and blank lines of a plain text file mean.
+  """Meaning of the lines and blank lines of a plain text file.
 
   Attributes:
     document_separator: "blank_line": a blank line ends the document; "file": the file is one document;
@@ -104,7 +104,7 @@ def detect_layout(sample: list[str], options: CorpusOptions) -> TextLayout:
 
   A file is taken for hard-wrapped if its lines are short, and most of those followed by another one do not
   end a sentence. A blank line is taken for the end of a document, unless the file is hard-wrapped or nearly
-  every line has a blank line behind it: then it ends a paragraph only, and the file is one document.
+  every line has a blank line after it: then it ends a paragraph only, and the file is one document.
 
   Args:
     sample: the first lines of the file.
@@ -205,7 +205,7 @@ def _strings_in(sample: list[str], text_field: str) -> list[str]:
   found = []
   for line in sample:
     with contextlib.suppress(UserError):
-      found += [*_json_record(line, text_field, "").get(text_field).splitlines(), ""]
+      found += [*_json_record(line, text_field, "")[text_field].splitlines(), ""]
   return found
 
 
@@ -217,7 +217,7 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
     opened = _WIKI_OPEN.match(line)
     if not opened:
       raise UserError(f"{lines.path}:{number}: a line outside <doc …> … </doc>; "
-                      "if this is plain text, say --input_format=text")
+                      "if this is plain text, give --input_format=text")
     document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
     first = next(document, None)
     if first is not None:

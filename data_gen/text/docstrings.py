@@ -1,4 +1,4 @@
-"""Finds the docstrings of the installed packages and takes the prose out of them; behind `extract_docstrings.py`.
+"""Finds the docstrings of the installed packages and takes the prose out of them; for `extract_docstrings.py`.
 
 Input: Python files, read as text. Output: documents, each a list of paragraphs without code, tables and markup. The
 common styles (numpydoc, Google, reStructuredText fields, Markdown) are known by their surface only; what can't be told
@@ -87,7 +87,7 @@ class SourceFile:
 
 @dataclasses.dataclass
 class PackageCounts:
-  """What was found in a package.
+  """Docstrings of a package.
 
   Attributes:
     files: Python files read.

@@ -6,6 +6,7 @@ Input: an open file. Output: (line number, text), for `corpus_readers.py`; or te
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import IO
 
 from bert_tf.common import gzipped
@@ -27,7 +28,7 @@ _JSON_OPEN = re.compile(r'\s*\{\s*["}]')
 
 @dataclasses.dataclass
 class ReadingNotes:
-  """What was met on the way, for the report.
+  """Notes on what was read, for the report.
 
   Attributes:
     bad_utf8_lines: lines in which bytes were replaced.
@@ -60,7 +61,8 @@ def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
   with gzipped.faults_named(where):
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST_INPUT_BYTES + 1), b""), 1):
       if len(line) > _LONGEST_INPUT_BYTES:
-        raise UserError(f"{where}:{number}: longer than {_LONGEST_INPUT_BYTES >> 20} MiB: a line an input is expected")
+        raise UserError(f"{where}:{number}: longer than {_LONGEST_INPUT_BYTES >> 20} MiB: one input per line is "
+                        "expected")
       try:
         yield line.decode("utf-8").rstrip("\r\n")
       except UnicodeDecodeError as error:
@@ -72,7 +74,7 @@ class Lines:
   """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
 
   def __init__(
-      self, path: str, raw: IO[bytes], file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
+      self, path: str, raw: BufferedReader, file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
       progress: Callable[[int], None]):
     self.path = path
     self._raw = raw
@@ -128,7 +130,7 @@ class Lines:
       yield from self._decoded(carried)
 
   def _long_line(self, line: bytes) -> tuple[bytes, bytes]:
-    """Of a line that is not at its end: what is used now, and what is put before the rest."""
+    """Splits a line that is not at its end: the part to use now, and the part to put before the rest."""
     if looks_like_json(line[:100].decode("utf-8", errors="replace")):
       line += self._file.readline(_MAX_JSON_LINE_BYTES)
       if len(line) > _MAX_JSON_LINE_BYTES:

@@ -18,7 +18,7 @@ from nupunkt.models import load_default_model
 _MORE_ABBREVIATIONS = ("lt", "mlle", "mme", "mdme", "w.r.t")
 
 # Everyday words that the model takes for abbreviations because its texts cut them short somewhere: in prose,
-# a full stop behind them nearly always ends a sentence.
+# a full stop after them nearly always ends a sentence.
 _NOT_ABBREVIATIONS = (
     "aloud", "am", "at", "axe", "backs", "bank", "bed", "black", "bold", "book", "call", "can", "car", "chest",
     "cliff", "coal", "code", "cold", "crazy", "drunk", "farce", "fish", "fist", "flag", "found", "hall", "hand",

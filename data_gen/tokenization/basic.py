@@ -45,14 +45,13 @@ class _Cleaning(dict):
 
   def __missing__(self, code: int) -> int | str | None:
     character = chr(code)
+    value: int | str | None = code
     if character in WHITE_SPACE:
       value = " "
     elif code == 0xFFFD or unicodedata.category(character) in ("Cc", "Cf"):
       value = None
     elif any(first <= code <= last for first, last in _CJK_RANGES):
       value = f" {character} "
-    else:
-      value = code
     self[code] = value
     return value
 
@@ -68,6 +67,7 @@ class _Separation(dict):
     character = chr(code)
     category = unicodedata.category(character)
     # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
+    value: int | str | None
     if category[0] == "P" or (code < 128 and category[0] == "S"):
       value = f" {character} "
     else:
@@ -131,7 +131,7 @@ def basic_tokenize_with_offsets(
   """`basic_tokenize` with the offsets in `text` of every character of a word.
 
   A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
-  Behind a punctuation mark or an ideograph, which are words of their own, it belongs to none.
+  After a punctuation mark or an ideograph, which are words of their own, it belongs to none.
 
   Returns:
     A (word, starts, ends) for each word: character i of the word comes from text[starts[i]:ends[i]].
@@ -139,12 +139,12 @@ def basic_tokenize_with_offsets(
   if text.isascii() and text.isprintable():
     return [(match[0].lower() if do_lower_case else match[0], range(*match.span()),
              range(match.start() + 1, match.end() + 1)) for match in _ASCII_WORD.finditer(text)]
-  words = []
+  words: list[tuple[list[str], list[int], list[int]]] = []
   separation = _SEPARATION[do_lower_case]
   for characters, origins in _clean_chunks(text):
     if do_lower_case:
       characters, origins = _lower_and_decompose(characters, origins)
-    word: tuple[str, list[int], list[int]] | None = None
+    word: tuple[list[str], list[int], list[int]] | None = None
     for character, origin in zip(characters, origins, strict=True):
       kept = separation[ord(character)]
       if kept is None:
@@ -155,8 +155,9 @@ def basic_tokenize_with_offsets(
       if word is None or is_punctuation:
         word = ([], [], [])
         words.append(word)
-      for part, value in zip(word, (character, origin, origin + 1), strict=True):
-        part.append(value)
+      word[0].append(character)
+      word[1].append(origin)
+      word[2].append(origin + 1)
       if is_punctuation:
         word = None
   return [("".join(characters), starts, ends) for characters, starts, ends in words]

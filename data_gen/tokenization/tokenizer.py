@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from data_gen.tokenization.basic import (
   basic_tokenize,
@@ -66,8 +67,14 @@ class Encoding(NamedTuple):
 class Tokenizer:
   """WordPiece tokenizer, identical to `FullTokenizer` of the original. Results never depend on what was seen before.
 
-  Can be pickled (the caches stay behind) and used by several threads. What it remembers is bounded: about 120 MB if
+  Can be pickled (without the caches) and used by several threads. What it remembers is bounded: about 120 MB if
   only ids are asked for, 300 MB if everything is.
+
+  Examples:
+      tokenizer = Tokenizer(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able"]))
+      tokenizer.tokenize("Unaffable!")                                  # ["un", "##aff", "##able", "[UNK]"]
+      ids, row_lengths, offsets = tokenizer.encode_batch(["unaffable", "un"], offsets=True)
+      offsets.tolist()                                                  # [[0, 2], [2, 5], [5, 9], [0, 2]]
   """
 
   def __init__(self, vocabulary: Vocabulary, do_lower_case: bool = True):
@@ -140,7 +147,8 @@ class Tokenizer:
     if sum(map(len, texts)) <= _SMALLEST_BATCH:
       return self._encode_chunks(texts, special_tokens, offsets)
     outputs = [self._encode_part(part, special_tokens, offsets) for part in _batches(texts)]
-    return tuple(np.concatenate(parts) for parts in zip(*outputs, strict=True))
+    pieces, row_lengths = zip(*outputs, strict=True)
+    return np.concatenate(pieces), np.concatenate(row_lengths)
 
   def _encode_part(self, texts: Sequence[str], special_tokens: bool, offsets: bool) -> tuple[np.ndarray, np.ndarray]:
     blob = "\n".join(texts)
@@ -219,7 +227,7 @@ class Tokenizer:
 
   def _pieces_with_offsets_of_chunk(self, chunk: str, offset: int = 0) -> bytes:
     """Offsets are relative to the chunk, plus `offset`."""
-    pieces = []
+    pieces: list[bytes] = []
     for word, starts, ends in basic_tokenize_with_offsets(chunk, self.do_lower_case):
       first = 0
       for id, length in self._wordpiece.pieces(word):
@@ -296,6 +304,6 @@ def _merge(is_first: np.ndarray, first: tuple[np.ndarray, np.ndarray], second: t
   return pieces, row_lengths
 
 
-def _array(values: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
+def _array(values: Iterable[bytes], dtype: DTypeLike) -> np.ndarray:
   # bytearray: the caller may write into the array.
   return np.frombuffer(bytearray().join(values), dtype)

@@ -1,4 +1,4 @@
-"""What stands beside a vocabulary, in `tokenizer_config.json`: its casing and its fingerprint.
+"""Companion file of a vocabulary, `tokenizer_config.json`: its casing and its fingerprint.
 
 The file and the key `do_lower_case` are those of Hugging Face's tokenizers, which pass over ours, `vocab_sha256`.
 Input: a directory. Output: what is known of the vocabulary in it, so that another one is never taken for it.
@@ -34,7 +34,7 @@ def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerpri
 
 
 def read_casing(directory: str) -> bool | None:
-  """The casing that the file tells; None where it tells none.
+  """The casing in the file; None where it has none.
 
   Raises:
     UserError: the file is damaged.
@@ -44,7 +44,7 @@ def read_casing(directory: str) -> bool | None:
 
 
 def read_fingerprint(directory: str) -> str | None:
-  """The fingerprint of the vocabulary that the weights in this directory were trained with; None where nothing tells.
+  """The fingerprint of the vocabulary that the weights in this directory were trained with; None where it is unknown.
 
   Raises:
     UserError: the file is damaged.
@@ -54,7 +54,7 @@ def read_fingerprint(directory: str) -> str | None:
 
 
 def casing_of_release(directory: str) -> bool | None:
-  """The casing of a model that Google released, which only the name of its directory tells; None for other names."""
+  """The casing of a model that Google released, which only the name of its directory shows; None for other names."""
   path = directory if files.is_remote(directory) else os.path.abspath(directory)
   name = os.path.basename(path).lower()
   if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
@@ -70,9 +70,9 @@ def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
     do_lower_case: the casing that it is to be used with.
 
   Raises:
-    UserError: the directory of the file tells another casing or another fingerprint.
+    UserError: the directory of the file has another casing or another fingerprint.
   """
-  directory = files.parent_directory(vocabulary.path)
+  directory = files.parent_directory(vocabulary.path or "")
   casing = read_casing(directory)
   casing = casing_of_release(directory) if casing is None else casing
   if casing is not None and casing != do_lower_case:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 # A word piece with its offsets in its word, in characters.
 PIECE_WITH_OFFSETS = np.dtype([("id", np.int32), ("start", np.int32), ("end", np.int32)])
@@ -51,7 +52,7 @@ class VectorizedTokenizer:
   """Tokenizes batches of text; see the head of the file for which. Not for several threads at once."""
 
   def __init__(self, pieces_of: Callable[[list[str]], list[bytes]], cached_pieces_of: Callable[[str], bytes],
-               dtype: np.dtype, do_lower_case: bool, first_words: Iterable[str]):
+               dtype: DTypeLike, do_lower_case: bool, first_words: Iterable[str]):
     """Learns some words in advance.
 
     Args:
@@ -94,7 +95,7 @@ class VectorizedTokenizer:
     first, count, long_words, long_pieces = self._look_up(raw, text, starts, sizes)
     at_cut = text[cuts]
     is_mark = _IS_MARK[at_cut]
-    counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word behind it
+    counts = np.zeros((len(cuts), 2), np.int64)  # tokens of the cut, tokens of the word after it
     counts[:, 0] = is_mark
     counts[after, 1] = count
     ends = np.cumsum(counts.ravel())
@@ -171,7 +172,7 @@ class WordTable:
     pieces: the pieces of all known words, array of the dtype given.
   """
 
-  def __init__(self, pieces_of: Callable[[list[bytes]], list[bytes]], dtype: np.dtype,
+  def __init__(self, pieces_of: Callable[[list[bytes]], list[bytes]], dtype: DTypeLike,
                first_words: Sequence[bytes] = ()):
     """Starts with some words, because learning many at once is quicker.
 
@@ -214,7 +215,8 @@ class WordTable:
     self._learn_words(self._first_words)
 
   def _hash(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return ((low * _LOW_FACTOR + high * _HIGH_FACTOR) >> np.uint64(64 - self._bits)).view(np.int64)
+    product: np.ndarray = low * _LOW_FACTOR + high * _HIGH_FACTOR
+    return (product >> np.uint64(64 - self._bits)).view(np.int64)
 
   def _probe(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The slot of each word, [W, 4], and which words have none."""

@@ -1,4 +1,4 @@
-"""The WordPiece vocabulary: one token a line, its number is its id.
+"""The WordPiece vocabulary: one token per line, its number is its id.
 
 Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
 
@@ -23,7 +23,7 @@ SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 _INVISIBLE = " \t\r\v\f"
 _BOM = b"\xef\xbb\xbf"
 
-# Entries that a release holds free for words of one's own; their embeddings are as they were initialised.
+# Entries that a release holds free for custom words; their embeddings are as they were initialised.
 _is_unused = re.compile(r"\[unused\d+\]").fullmatch
 
 
@@ -56,16 +56,16 @@ class Vocabulary:
       first = self._ids.setdefault(token, index)
       if first != index:
         raise UserError(f"{self._place(index)}: {token!r} is already line {first + 1}: every token must be there once "
-                        "(removing a line changes the ids behind it)")
+                        "(removing a line changes the ids after it)")
     missing = [token for token in SPECIAL_TOKENS if token not in self._ids]
     if missing:
       raise UserError(f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} tokens: "
-                      "is it a BERT vocabulary, one token a line?")
+                      "is it a BERT vocabulary, one token per line?")
     self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(self._ids.__getitem__, SPECIAL_TOKENS)
 
   @classmethod
   def from_file(cls, path: str) -> "Vocabulary":
-    """Reads and checks a vocabulary file: UTF-8, one token a line; only "\\n" (or "\\r\\n") ends a line.
+    """Reads and checks a vocabulary file: UTF-8, one token per line; only "\\n" (or "\\r\\n") ends a line.
 
     As in `load_vocab` of the original, white space around a token is not part of it. What the checks accept
     and what they refuse is listed in docs/tokenization.md.
@@ -133,7 +133,7 @@ class Vocabulary:
     return fingerprint in (self.fingerprint, self._file_sha256)
 
   def replaced_unused(self, other: "Vocabulary") -> int | None:
-    """Where another vocabulary is this one but for [unused] entries that were given tokens: how many; else None.
+    """The number of [unused] entries that were given tokens where another vocabulary is otherwise this one; else None.
 
     It may also end before this one: then some ids never occur.
     """
@@ -142,7 +142,7 @@ class Vocabulary:
     return len(differing) if self.size >= other.size and all(map(_is_unused, differing)) else None
 
   def describe_difference(self, other: "Vocabulary") -> str:
-    """How many entries differ and which is the first, e.g. "30,000 of 30,522 entries differ, first line 6: …"."""
+    """The number of entries that differ and the first one, e.g. "30,000 of 30,522 entries differ, first line 6: …"."""
     longest = max(self.size, other.size)
     differing = [index for index in range(longest) if self.tokens[index:index + 1] != other.tokens[index:index + 1]]
     if not differing:
@@ -183,7 +183,7 @@ def _tokens_of_lines(lines: list[str], path: str, notes: list[str]) -> list[str]
   while used and not lines[used - 1].strip(_INVISIBLE):
     used -= 1
   if not used:
-    raise UserError(f"{path} is empty: one token a line is expected")
+    raise UserError(f"{path} is empty: one token per line is expected")
   if used < len(lines):
     notes.append(f"{path}:{used + 1}: {_count(len(lines) - used, 'blank line')} at the end ignored")
   tokens, padded, inside = [], [], []
@@ -192,7 +192,7 @@ def _tokens_of_lines(lines: list[str], path: str, notes: list[str]) -> list[str]
     token = line.strip() or line.strip(_INVISIBLE)
     if not token:
       raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
-                      "there to keep the ids behind it")
+                      "there to keep the ids after it")
     if token != line:
       padded.append(number)
     if len(token.split()) > 1:

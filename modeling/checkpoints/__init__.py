@@ -1,8 +1,21 @@
-"""Weights in files, ours and other people's.
+"""Weights in files: TensorFlow, HDF5 and safetensors, of this project and of others.
 
-  weights.py             the table of the weights and the table of the heads: names, places, shapes in every format
-  load.py                read_checkpoint, open_checkpoint, load_weights: any format in
-  write.py  convert.py   write_checkpoint, convert: any format out
-  native.py  original.py  huggingface.py (+ huggingface_config.py)  model_garden.py     a format each, read and written
-  tensorflow_files.py  safetensors_files.py  companion_files.py     the files themselves
+    weights.py             table of the weights and table of the heads: names and shapes in every format
+    load.py                `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in
+    write.py               `write_checkpoint`: any format out
+    convert.py             one format to another, checked; `convert_checkpoint.py`
+    companion_files.py     `StoredWeights`, and configuration, vocabulary and task beside them
+    vocabulary_check.py    whether a vocabulary belongs to the weights
+    releases.py            where released weights are
+    native.py              checkpoints of our own runs
+    lora.py                LoRA matrices in them
+    original.py            checkpoints of the original
+    model_garden.py        checkpoints of the TensorFlow Model Garden
+    huggingface.py         directories of Hugging Face's transformers
+    huggingface_config.py  their `config.json`
+    tf_transformers.py     their TensorFlow classes' `.h5` files
+    keras_hub.py           presets of KerasHub
+    tensorflow_files.py    `.index` and `.data` files
+    safetensors_files.py   `.safetensors` files
+    h5_files.py            `.h5` files
 """

@@ -1,10 +1,10 @@
-"""What a checkpoint holds whatever its format, and what lies beside the weights: configuration, vocabulary, casing.
+"""A checkpoint of any format, and the companion files of its weights: configuration, vocabulary, casing.
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
   tokenizer_config.json   do_lower_case, else the normalizer of tokenizer.json tells; the vocabulary's fingerprint
 
-Input: a directory and what the reader of a format found there. Output: a `Checkpoint`.
+Input: a directory and what the reader of a format found there. Output: a `StoredWeights`.
 """
 
 import atexit
@@ -49,7 +49,7 @@ _TOKENIZER_FILE = "tokenizer.json"
 
 
 @dataclasses.dataclass(frozen=True)
-class Checkpoint:
+class StoredWeights:
   """Weights that can be read by the names of the original (see `weights.py`).
 
   Every reader of a format makes one. Optimizer slots, counters and the like are not in it.
@@ -60,8 +60,8 @@ class Checkpoint:
     read: name → float array of that shape. Raises `UserError` where the file is damaged, or the values are not finite.
     config: the configuration found with the weights, or None.
     vocab_file: path of the vocabulary found with the weights, or None.
-    do_lower_case: whether the vocabulary is of lower-cased text, or None where nothing tells.
-    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where nothing tells.
+    do_lower_case: whether the vocabulary is of lower-cased text, or None where it is unknown.
+    vocab_sha256: `Vocabulary.fingerprint` of the vocabulary that it was trained with, or None where it is unknown.
     directory: where the weights are, and what else this project wrote with them; None where it is none of ours.
   """
 
@@ -112,7 +112,7 @@ def is_checkpoint_file(path: str) -> bool:
       _CHECKPOINT_FILE.fullmatch(name))
 
 
-def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
+def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:
@@ -124,8 +124,9 @@ def with_companion_files(checkpoint: Checkpoint, directory: str) -> Checkpoint:
     config = BertConfig.from_file(config_file)
   tokenizer_file = os.path.join(directory, _TOKENIZER_FILE)
   tokenizer = _json_object(tokenizer_file)
-  vocab_file = os.path.join(directory, VOCAB_FILE)
-  if not files.exists(vocab_file):
+  beside = os.path.join(directory, VOCAB_FILE)
+  vocab_file: str | None = beside
+  if not files.exists(beside):
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
       checkpoint, read=lambda name: _finite(name, checkpoint.read(name), checkpoint.description), config=config,

@@ -11,7 +11,7 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weights import (
   check_fits,
@@ -29,12 +29,13 @@ from modeling.config import BertConfig
 class ConvertOptions(Options):
   """Conversion of a checkpoint"""
 
-  input: str = option(None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True)
+  input: str = option(
+      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True, path=True)
   output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
-  output: str = option(None, "Directory of the output; it must not exist.", required=True)
+  output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json or config.json; usually found beside the input.")
-  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.")
+      None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=True)
+  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=True)
   do_lower_case: bool | None = option(None, "Casing of the vocabulary; usually found beside the input.")
 
   def check(self) -> None:
@@ -44,7 +45,7 @@ class ConvertOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-  """What became of the weights, by the names of the original.
+  """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
     source: description of the input.
@@ -82,7 +83,7 @@ class Conversion:
 
 
 def run(options: ConvertOptions) -> None:
-  """What convert_checkpoint.py does: `convert`, and its report on the standard output."""
+  """Runs `convert` and prints its report, for `convert_checkpoint.py`."""
   print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
                 options.do_lower_case).describe())
 
@@ -96,7 +97,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
-    vocab_file: vocabulary; None where it is found beside the input, or there shall be none.
+    vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
     do_lower_case: its casing; None where it is found beside the input.
 
   Raises:
@@ -138,8 +139,8 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       unused=sorted(name for name in source.tensors if name not in expected), notes=notes)
 
 
-def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
-  """Reads the output as anybody would and compares it with what should be in it, bit for bit."""
+def _check_same(written: StoredWeights, weights: dict[str, np.ndarray]) -> None:
+  """Reads the output as any user would and compares it with what should be in it, bit for bit."""
   differing = sorted(name for name in {*written.tensors} ^ {*weights})
   differing += [name for name, value in weights.items() if name not in differing
                 and not np.array_equal(written.read(name).view(np.uint32), value.view(np.uint32))]
@@ -147,7 +148,7 @@ def _check_same(written: Checkpoint, weights: dict[str, np.ndarray]) -> None:
     raise RuntimeError(f"the written checkpoint is not what was read: {some(differing)}")
 
 
-def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: Checkpoint
+def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config: BertConfig, source: StoredWeights
                       ) -> list[str]:
   if vocab_file is None:
     return ["there is no vocab.txt beside the input, so none in the output: --vocab_file names one"]
@@ -161,13 +162,13 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
   if entries < config.vocab_size:
     notes.append(f"{vocab_file} has {entries} entries, fewer than vocab_size {config.vocab_size}")
   if do_lower_case is None:
-    notes.append("nothing tells whether the vocabulary is of lower-cased text: --do_lower_case says so; it will be "
+    notes.append("the casing of the vocabulary is unknown: --do_lower_case sets it; it will be "
                  "taken for lower-cased")
   return notes
 
 
 def _config_notes(config: BertConfig, output_format: str) -> list[str]:
-  """Where the code that the format comes from would not compute what this configuration says."""
+  """Notes where the code that the format comes from would not compute what this configuration says."""
   exact_gelu, epsilon = config.hidden_act == "gelu_erf", config.layer_norm_epsilon
   if output_format == "original":
     return ([f"hidden_act is {config.hidden_act}: the original's code has only the tanh form of GELU and refuses it"]

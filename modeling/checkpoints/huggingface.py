@@ -12,7 +12,7 @@ import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
 from modeling.checkpoints.tf_transformers import TransformersH5File, open_h5
@@ -78,7 +78,7 @@ def refuse_pickle(path: str) -> None:
       raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
-def read_huggingface(path: str) -> Checkpoint:
+def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
   Args:
@@ -89,7 +89,7 @@ def read_huggingface(path: str) -> Checkpoint:
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in = open_h5(path) if path.endswith(".h5") else open_files(path)
+  stored_in: Mapping[str, _File] = open_h5(path) if path.endswith(".h5") else open_files(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
@@ -119,7 +119,7 @@ def read_huggingface(path: str) -> Checkpoint:
     values = stored_in[key].read(key)
     return np.ascontiguousarray(values.T) if name in stored and rows[name].huggingface_transposed else values
 
-  return Checkpoint(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
+  return StoredWeights(description=f"{path} (Hugging Face{', ' + architecture if architecture else ''})",
                     tensors=tensors | unused, read=read, config=config)
 
 
@@ -150,7 +150,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
 
   Args:
     keys: plain names, see `_plain_keys`.
-    architecture: Hugging Face's class, or None where nothing tells.
+    architecture: Hugging Face's class, or None where it is unknown.
   """
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
@@ -164,7 +164,7 @@ def _shares_its_name(head: Head) -> bool:
 
 
 def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> Head:
-  """Which of the heads of one name it is; without an architecture the pooler, which only some of the classes have."""
+  """Chooses among the heads of one name; without an architecture by the pooler, which only some of the classes have."""
   heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
   reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
   told = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
@@ -172,7 +172,7 @@ def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> H
 
 
 def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
-  """What the names of each encoder begin with: one in a BERT, two in a model of two towers."""
+  """Prefixes of the names of each encoder: one in a BERT, two in a model of two towers."""
   return sorted(key.removesuffix(_BARE_WORD_EMBEDDINGS) for key in keys
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
 
@@ -203,7 +203,7 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
   return plain
 
 
-def _unique_keys(path: str, stored_in: dict[str, _File]) -> dict[str, str]:
+def _unique_keys(path: str, stored_in: Mapping[str, _File]) -> dict[str, str]:
   """Plain name → key in the file."""
   keys = _plain_keys(stored_in)
   for name, meaning_it in keys.items():
@@ -212,7 +212,7 @@ def _unique_keys(path: str, stored_in: dict[str, _File]) -> dict[str, str]:
   return {name: meaning_it[0] for name, meaning_it in keys.items()}
 
 
-def _check_copies(path: str, keys: dict[str, str], stored_in: dict[str, _File]) -> None:
+def _check_copies(path: str, keys: dict[str, str], stored_in: Mapping[str, _File]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:

@@ -11,12 +11,13 @@
 import os
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.model_garden import from_garden, original_shape
 from modeling.checkpoints.weights import (
@@ -51,7 +52,7 @@ def find_keras_hub(path: str) -> str | None:
   return path if path.endswith(SUFFIX) and files.exists(path) else None
 
 
-def read_keras_hub(path: str) -> Checkpoint:
+def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
   Args:
@@ -92,7 +93,7 @@ def read_keras_hub(path: str) -> Checkpoint:
     return file.read(key)
 
   vocab_file = os.path.join(directory, _VOCAB_FILE)
-  return Checkpoint(
+  return StoredWeights(
       description=f"{path} (KerasHub)",
       tensors=tensors | {name: file.shapes[name] for file, name in unused.values()}, read=read, config=config,
       vocab_file=vocab_file if files.exists(vocab_file) else None,
@@ -147,7 +148,7 @@ def _read_config(path: str) -> BertConfig | None:
   record = json_files.read_object(path)
   if record.get("class_name") != "BertBackbone":
     raise UserError(f"{path}: class_name is {record.get('class_name')!r}: only KerasHub's BertBackbone can be read")
-  values = record.get("config")
+  values: Any = record.get("config")
   missing = sorted({*_SIZES} - {*values}) if isinstance(values, dict) else sorted(_SIZES)
   if missing:
     raise UserError(f"{path}: there is no {', '.join(missing)} in its config")

@@ -1,7 +1,7 @@
 """Opening a checkpoint of any format with all that belongs to it, and loading its weights into a model.
 
-  read_checkpoint(path)               → Checkpoint: weights by name, and what lies beside them
-  open_checkpoint(path, ...)          → LoadedCheckpoint: configuration, tokenizer and task too, all checked
+  read_checkpoint(path)               → StoredWeights: weights by name, and what lies beside them
+  open_checkpoint(path, ...)          → Checkpoint: configuration, tokenizer and task too, all checked
   load_weights(model, checkpoint)     → LoadReport
 """
 
@@ -20,7 +20,7 @@ from modeling.checkpoints.companion_files import (
   TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
-  Checkpoint,
+  StoredWeights,
   read_best_record,
   with_companion_files,
 )
@@ -47,13 +47,13 @@ from modeling.checkpoints.weights import (
 )
 from modeling.config import BertConfig
 
-# Formats that are kept in TensorFlow's checkpoint files: Bundle → Checkpoint or None.
+# Formats that are kept in TensorFlow's checkpoint files: Bundle → StoredWeights or None.
 _BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-  """What became of the weights, by the names of the original.
+  """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
     description: of the checkpoint.
@@ -78,8 +78,8 @@ class LoadReport:
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadedCheckpoint:
-  """What a task needs to know of a model before it is built.
+class Checkpoint:
+  """A checkpoint with its configuration, tokenizer and task, before a model is built.
 
   Attributes:
     config: of the model.
@@ -91,12 +91,12 @@ class LoadedCheckpoint:
 
   config: BertConfig
   tokenizer: Tokenizer
-  source: Checkpoint | None
+  source: StoredWeights | None
   task: dict | None
   notes: tuple[str, ...] = ()
 
   @property
-  def vocab_file(self) -> str:
+  def vocab_file(self) -> str | None:
     return self.tokenizer.vocabulary.path
 
   @property
@@ -105,7 +105,7 @@ class LoadedCheckpoint:
     return self.source.heads if self.source else []
 
 
-def read_checkpoint(path: str) -> Checkpoint:
+def read_checkpoint(path: str) -> StoredWeights:
   """Looks into a checkpoint.
 
   Args:
@@ -144,14 +144,14 @@ def read_checkpoint(path: str) -> Checkpoint:
 
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
-                    do_lower_case: bool | None = None) -> LoadedCheckpoint:
+                    do_lower_case: bool | None = None) -> Checkpoint:
   """Opens a checkpoint with all that belongs to it, or describes a model without weights.
 
   Args:
     checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
       vocabulary is found beside it where not given.
     bert_config_file, vocab_file: None where they are found beside the checkpoint.
-    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where nothing tells.
+    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
 
   Raises:
     UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
@@ -178,11 +178,11 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the model's configuration: give the --vocab_file that belongs to the checkpoint")
   note = check_vocabulary(tokenizer.vocabulary, source)
-  return LoadedCheckpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
+  return Checkpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
                           notes=(note,) if note else ())
 
 
-def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> BertConfig | None:
+def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
   """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
 
   The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
@@ -194,7 +194,7 @@ def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> B
   if not bert_config_file:
     return beside
   config = read_either_config(bert_config_file)
-  if beside is not None and beside.causal and not config.causal:
+  if checkpoint and beside and beside.causal and not config.causal:
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
                     "one that says so")
@@ -202,7 +202,7 @@ def config_for(checkpoint: Checkpoint | None, bert_config_file: str | None) -> B
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
 
 
-def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
+def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
   """Reads the weights a model and a checkpoint have in common.
 
   Nothing is changed unless everything fits.
@@ -237,7 +237,7 @@ def load_weights(model, checkpoint: Checkpoint) -> LoadReport:
       unused=sorted(name for name in checkpoint.tensors if name not in variables))
 
 
-def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
+def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
   """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
 
   Args:
@@ -248,6 +248,8 @@ def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
   Raises:
     UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
   """
+  if opened.source is None:
+    raise ValueError("a checkpoint is needed")
   report = load_weights(model, opened.source)
   between = BILSTM if opened.config.bilstm_units else POOLER if HEADS[head].reads == "pooled_output" else []
   needed = HEADS[head].weights + between
@@ -258,7 +260,7 @@ def load_with_head(model, opened: LoadedCheckpoint, head: str) -> LoadReport:
   return report
 
 
-def read_task(checkpoint: Checkpoint | None) -> dict | None:
+def read_task(checkpoint: StoredWeights | None) -> dict | None:
   """`task.json` of the run directory that the weights are in; None where there is none.
 
   Raises:
@@ -270,13 +272,13 @@ def read_task(checkpoint: Checkpoint | None) -> dict | None:
   return json_files.read_object(path, TASK_FIELDS) if files.exists(path) else None
 
 
-def trained_step(opened: LoadedCheckpoint) -> int:
-  """Updates that the weights of a checkpoint have seen; 0 where there are none, or nothing tells."""
+def trained_step(opened: Checkpoint) -> int:
+  """Updates that the weights of a checkpoint have seen; 0 where there are none, or their number is unknown."""
   return step_of(opened.source) if opened.source else 0
 
 
-def step_of(checkpoint: Checkpoint) -> int:
-  """Updates that the weights of a checkpoint have seen, as its directory tells; 0 where nothing does."""
+def step_of(checkpoint: StoredWeights) -> int:
+  """Updates that the weights of a checkpoint have seen, from its directory; 0 where it is unknown."""
   directory = checkpoint.directory
   if directory is None:
     return 0
@@ -299,7 +301,7 @@ def _whole_heads(names: list[str]) -> list[str]:
   return shown
 
 
-def _read_bundle(prefix: str) -> Checkpoint:
+def _read_bundle(prefix: str) -> StoredWeights:
   bundle = Bundle(prefix)
   for read_format in _BUNDLE_FORMATS:
     checkpoint = read_format(bundle)
@@ -310,7 +312,7 @@ def _read_bundle(prefix: str) -> Checkpoint:
                   "original BERT and of the Model Garden can be read")
 
 
-def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
+def _check_shapes(shapes: dict[str, tuple[int, ...]], checkpoint: StoredWeights) -> None:
   wrong = [f"{name} is {show_shape(checkpoint.tensors[name])} there and {show_shape(shape)} here"
            for name, shape in shapes.items()
            if name in checkpoint.tensors and tuple(checkpoint.tensors[name]) != shape]

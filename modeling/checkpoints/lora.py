@@ -63,7 +63,7 @@ def _kernels(model) -> dict:
 
 def _below_lora(model) -> dict:
   by_kernel = {id(layer.unmerged_kernel): layer for layer in _lora_layers(model)}
-  found = {}
+  found: dict = {}
   for name, kernel in _kernels(model).items():
     layer, prefix = by_kernel[id(kernel)], LORA_PREFIX + name.removeprefix(ENCODER_PREFIX).removesuffix("kernel")
     found |= {f"{prefix}kernel": kernel, f"{prefix}lora_kernel_a": layer.lora_kernel_a,

@@ -18,7 +18,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
+from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -49,7 +49,7 @@ _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_ste
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
-def read_model_garden(bundle: Bundle) -> Checkpoint | None:
+def read_model_garden(bundle: Bundle) -> StoredWeights | None:
   """The weights of a Model Garden checkpoint; None if it is of another kind.
 
   Raises:
@@ -87,7 +87,7 @@ def read_model_garden(bundle: Bundle) -> Checkpoint | None:
     return from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
 
   shapes = {name: bundle.shapes[key] for name, key in keys.items()}
-  return Checkpoint(description=description, tensors=tensors | unused, read=read,
+  return StoredWeights(description=description, tensors=tensors | unused, read=read,
                     config=_config(bundle, rows, shapes, tensors, description))
 
 
@@ -152,7 +152,7 @@ class _Nodes:
                  for node in graph.nodes]
 
   def node(self, node: int | None, path: str) -> int | None:
-    """Where an attribute path leads to from a node."""
+    """The node that an attribute path leads to from another."""
     for part in path.split("/"):
       if node is None:
         return None
@@ -163,7 +163,7 @@ class _Nodes:
   def keys_of(self, node: int, paths: Mapping[str, str]) -> dict[str, str]:
     """Name → key of the variables that are there, from name → attribute path."""
     found = {name: self.node(node, path) for name, path in paths.items()}
-    return {name: self.keys[place] for name, place in found.items() if place is not None and self.keys[place]}
+    return {name: key for name, place in found.items() if place is not None and (key := self.keys[place])}
 
   def named(self, path: str) -> list[int]:
     """Nodes at this path from some other node, each once, in the order of the file."""
@@ -180,7 +180,7 @@ class _Nodes:
     return second or [node for node in every if self.node(node, f"{_numbered(_FIRST_LAYER)}/{_ATTENTION}") is not None]
 
   def layers(self, encoder: int) -> int:
-    """How many layers an encoder has."""
+    """The number of layers of an encoder."""
     count = 0
     while self.node(encoder, f"{_LAYERS}/{count}" if _LAYERS in self.children[encoder] else
                     f"{_numbered(_FIRST_LAYER + count)}/{_ATTENTION}") is not None:
@@ -254,7 +254,7 @@ def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
 
 def _config(bundle: Bundle, rows: Mapping[str, Weight], shapes: Mapping[str, tuple[int, ...]],
             tensors: Mapping[str, tuple[int, ...]], description: str) -> BertConfig | None:
-  """What lies beside, or else what the shapes tell; activation and rates are then the Model Garden's defaults."""
+  """The configuration beside the weights, else that of their shapes, with the Model Garden's activation and rates."""
   config = config_from_shapes(shapes, {name: weight.garden_shape for name, weight in rows.items()})
   if config is None:
     return None

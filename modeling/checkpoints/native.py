@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from modeling.checkpoints.companion_files import CONFIG_FILE, Checkpoint
+from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, attach, write_state
 from modeling.checkpoints.weights import WORD_EMBEDDINGS, native_path, original_name, raw_variables
 from modeling.config import BertConfig
@@ -35,7 +35,7 @@ def weight_variables(model) -> dict[str, tf.Variable]:
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-  """What saves variables (also those of `MirroredStrategy`) under fixed names.
+  """A checkpoint object that saves variables (also those of `MirroredStrategy`) under fixed names.
 
   Args:
     variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.
@@ -47,13 +47,13 @@ def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
       path.partition("/")[0] for path in variables)})
 
 
-def read_native(bundle: Bundle) -> Checkpoint | None:
+def read_native(bundle: Bundle) -> StoredWeights | None:
   """The weights of one of our checkpoints; None if it is of another kind."""
   if _SIGNATURE_KEY not in bundle.shapes:
     return None
   keys = {_name(key.removesuffix(SUFFIX)): key for key in sorted(bundle.shapes)
           if key.startswith(tuple(f"{root}/" for root in _ROOTS)) and key.endswith(SUFFIX)}
-  return Checkpoint(
+  return StoredWeights(
       description=bundle.prefix, tensors={name: bundle.shapes[key] for name, key in keys.items()},
       read=lambda name: bundle.read(keys[name]))
 

@@ -1,4 +1,4 @@
-"""Where released weights are, for those who give a model's name in place of a path: nothing is downloaded by itself."""
+"""Addresses of released weights, for messages where a model's name is given as a path; nothing is downloaded."""
 
 import os
 import re
@@ -21,7 +21,7 @@ _NAME_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]*bert[\w.-]*", re.IGNORECASE)
 
 
 def download_hint(name: str) -> str:
-  """What to download and what to give then, as the end of a message; "" where `name` is not a model's name."""
+  """Advice on what to download, as the end of a message; "" where `name` is not a model's name."""
   if files.is_remote(name) or os.path.isabs(name):
     return ""
   released = _RELEASES.get(name.removeprefix(_OWNER))

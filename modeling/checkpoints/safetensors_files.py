@@ -17,7 +17,7 @@ from bert_tf.common.errors import UserError
 
 INDEX_SUFFIX = ".safetensors.index.json"
 # Kinds of numbers that are exact in float32.
-_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_DTYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
 
 
 class SafetensorsFile:

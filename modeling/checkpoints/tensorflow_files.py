@@ -89,7 +89,7 @@ class Bundle:
     return values
 
   def object_graph(self) -> bytes | None:
-    """What ties the keys together in the checkpoints of TensorFlow 2, a `TrackableObjectGraph`; None in others."""
+    """The `TrackableObjectGraph` that ties the keys together in checkpoints of TensorFlow 2; None in others."""
     return self._read(_OBJECT_GRAPH) if _OBJECT_GRAPH in self.shapes else None
 
   def _read(self, key: str):
@@ -104,13 +104,13 @@ def find_prefix(path: str) -> str | None:
 
   Args:
     path: a prefix, one of its files, or a directory: there the newest `ckpt-N` is meant; of other names the one that
-      the file `checkpoint` tells, or else there must be one only.
+      the file `checkpoint` names, or else there must be one only.
 
   Returns:
     None if `path` holds no TensorFlow checkpoint.
 
   Raises:
-    UserError: the directory holds several checkpoints and does not tell which is meant, or the one it tells is missing.
+    UserError: the directory holds several checkpoints and names none of them, or the one it names is missing.
   """
   # A prefix first: on ram:// whatever a name begins with is a directory.
   if files.is_directory(path) and not files.exists(path + ".index"):
@@ -122,7 +122,7 @@ def find_prefix(path: str) -> str | None:
 def latest_checkpoint(directory: str) -> str | None:
   """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
 
-  What is there decides. The file `checkpoint` may be missing, old or damaged: it only tells whether files without an
+  What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows whether files without an
   index were a whole checkpoint once, and which one is meant where names have no step.
 
   Raises:
@@ -162,7 +162,7 @@ def _check_nothing_is_lost(directory: str, newest: int) -> None:
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
-  """Writes the file `checkpoint`, which tells TensorFlow and other programs what is there.
+  """Writes the file `checkpoint`, which lists the checkpoints for TensorFlow and other programs.
 
   Args:
     directory: of the checkpoints `ckpt-N`.

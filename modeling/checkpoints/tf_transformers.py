@@ -75,6 +75,6 @@ def _pytorch_name(name: str) -> str:
   """
   # The first part is the layer of the file, under which some variables of other layers are repeated.
   _, _, path = name.partition("/")
-  # Some names hold the PyTorch name behind three underscores: mlm___cls is cls.
+  # Some names hold the PyTorch name after three underscores: mlm___cls is cls.
   *parts, leaf = [part.rpartition("___")[2] for part in (path or name).removesuffix(":0").split("/")]
   return re.sub(r"layer_\._(\d+)", r"layer.\1", ".".join([*parts, _LEAVES.get(leaf, leaf)]))

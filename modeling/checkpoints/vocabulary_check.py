@@ -9,14 +9,14 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE, check_fingerprint, short
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 
 
-def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, where: str = "--vocab_file",
+def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
                      remedy: str = "use that one") -> str | None:
   """Refuses a vocabulary that the weights do not belong to.
 
-  Allowed is the custom of giving words of one's own to a release's [unused] entries, whose embeddings are untrained.
+  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
 
   Args:
     vocabulary: what is going to be used.
@@ -25,17 +25,19 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: Checkpoint | None, wher
     remedy: what to do about another one, for errors.
 
   Returns:
-    a line that tells how many [unused] entries were replaced, or None.
+    a line with the number of [unused] entries were replaced, or None.
 
   Raises:
     UserError: names both vocabularies and the first difference.
   """
-  if checkpoint is None or (checkpoint.vocab_file is None and checkpoint.vocab_sha256 is None):
+  if checkpoint is None:
     return None
   fingerprint = checkpoint.vocab_sha256
   if fingerprint is not None and vocabulary.has_fingerprint(fingerprint):
     return None
   if checkpoint.vocab_file is None:
+    if fingerprint is None:
+      return None
     raise UserError(f"{where}: {_named(vocabulary)} is not the vocabulary of {checkpoint.description} "
                     f"({short(fingerprint)} in its {TOKENIZER_CONFIG_FILE}): give the one that belongs to it")
   is_its_own = vocabulary.path is not None and files.same_file(vocabulary.path, checkpoint.vocab_file)

@@ -8,6 +8,7 @@ name of a weight. A further head is one more row of `HEADS`.
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from modeling.config import BertConfig
 _SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
           "M": "max_position_embeddings", "T": "type_vocab_size"}
 # Of what stands on the encoder: G is 4 U, F what a head reads, H or 2 U.
-_SIZES_BEHIND_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
+_SIZES_AFTER_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
 # Tensors named in an error before it says how many more there are.
 _NAMED_TENSORS = 6
 
@@ -36,10 +37,12 @@ class Weight:
     attribute: path of attributes from our `BertEncoder`, or from the head's layer, to the variable.
     huggingface: name in Hugging Face's files.
     garden: path of attributes from the Model Garden's `networks.BertEncoderV2`, or from the object of the head; a |
-      : the original's, a letter for each axis.
-    huggingface_transposed: a matrix that lies the other way round there; everything else has the original's shape.
-    garden_shape: the shape there, where attention heads are an axis of their own.
-    garden_transposed: a matrix that lies the other way round there.
+      stands for a slash in an attribute's name.
+    keras_hub: path of the data set in KerasHub's HDF5 files, below the layers of the backbone or of the model.
+    shape: the original's, a letter for each axis.
+    garden_shape: the shape in the Model Garden, where attention heads are an axis of their own.
+    huggingface_transposed: whether a matrix is transposed in Hugging Face's files; all else has the original's shape.
+    garden_transposed: whether a matrix is transposed in the Model Garden's checkpoints.
   """
 
   original: str
@@ -58,9 +61,9 @@ class Weight:
              for field in _NAMES}
     return dataclasses.replace(self, **names)
 
-  def sizes(self, config: BertConfig, classes: int | None = None) -> tuple[int, ...]:
+  def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
-    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_BEHIND_IT)[letter])
+    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_AFTER_IT)[letter])
                  for letter in self.shape)
 
 
@@ -150,7 +153,7 @@ class Head:
     keras_hub: its layer in KerasHub's model with that head; "" where KerasHub has no such model.
     reads: the encoder's output that it stands on.
     classes: C where it is the same for all such heads; None where it is free, or where there are no classes.
-    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (behind a
+    parts: rows of the head's own parts, where it is more than output_weights [C, H] and output_bias [C] (after a
       BiLSTM: [C, 2 U]).
     is_of_pretraining: always directly on the encoder.
     signature: the weight whose presence means that the head is there.
@@ -172,7 +175,7 @@ class Head:
 
   @property
   def native(self) -> str:
-    """What the paths of its weights begin with in our checkpoints."""
+    """Prefix of the paths of its weights in our checkpoints."""
     return f"heads/{self.name}/"
 
   @property
@@ -359,7 +362,7 @@ def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> d
   for head in HEADS.values():
     there = [weight.original for weight in head.weights if tensors.get(weight.original)]
     if there:
-      classes = tensors[there[0]][0] if head.has_free_classes else head.classes
+      classes = tensors[there[0]][0] if head.has_free_classes else head.classes or 0
       shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
   return shapes
 
@@ -419,17 +422,17 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
 
 
 def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str]) -> BertConfig | None:
-  """The configuration that shapes tell: all sizes; activation and rates are the defaults.
+  """The configuration that follows from shapes: all sizes; activation and rates are the defaults.
 
   Args:
     shapes: original name → shape as it is in a file.
     letters: original name → letters of that shape.
 
   Returns:
-    None where they do not tell all of it.
+    None where they do not determine all of it.
   """
   sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
-  known = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
+  known: dict[str, Any] = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
   head_size = known.pop("head_size", None)
   layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
   if head_size is None or len(known) < len(_SIZES) - 1:

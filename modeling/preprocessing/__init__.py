@@ -1,3 +1,9 @@
-"""Strings to ids: the tokenizer in Python, and as a layer in a graph (`preprocessor.py`)."""
+"""Strings to ids: the tokenizer in Python, and as a layer in a graph.
+
+    preprocessor.py     `BertPreprocessor`: the layer for Keras models
+    graph_tokenizer.py  the tokenizer as TensorFlow operations
+    packing.py          tokens of one or two texts → rows with [CLS] and [SEP]
+    unicode_tables.py   lower case, accents and classes of characters as arrays
+"""
 
 from data_gen.tokenization.tokenizer import Tokenizer as Tokenizer

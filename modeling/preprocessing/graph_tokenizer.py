@@ -129,7 +129,7 @@ class GraphTokenizer(tf.Module):
     expanded = expanded._replace(codes=codes, properties=self._lookup(codes))
 
     dropped = _has(expanded.properties, unicode.ACCENT) & ~expanded.literal
-    # The number of the character that each accent stands behind.
+    # The number of the character that each accent follows.
     owners = tf.cumsum(tf.cast(~dropped, tf.int32)) - 1
     kept = expanded.where(~dropped)
     owned = tf.where(dropped & (owners >= 0))[:, 0]
@@ -179,7 +179,7 @@ def _previous(values):
 
 
 def _is_final_sigma(characters: _Characters):
-  """The rule of `str.lower()`: a capital sigma behind a cased letter of its chunk and before none, not looking at
+  """The rule of `str.lower()`: a capital sigma after a cased letter of its chunk and before none, not looking at
   characters such as apostrophes and accents. bool [N]."""
   seen = ~_has(characters.properties, unicode.CASE_IGNORABLE)
   rank = tf.cumsum(tf.cast(seen, tf.int32), exclusive=True)
@@ -197,7 +197,7 @@ def _is_final_sigma(characters: _Characters):
 
 
 def _find_special_tokens(codes, rows):
-  """Where special tokens stand in the texts: bool [N] inside one, at the first and at the last character of one."""
+  """Positions of special tokens in the texts: bool [N] inside one, at the first and at the last character of one."""
   inside, begins, ends = (tf.zeros_like(codes, tf.bool) for _ in range(3))
   for token in SPECIAL_TOKENS:
     length = len(token)

@@ -35,6 +35,11 @@ class BertPreprocessor(keras.layers.Layer):
 
   Raises:
     UserError: the vocabulary can't be read or lacks a special token, or there is no room for a token.
+
+  Examples:
+      tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world"]
+      preprocessor = BertPreprocessor(tokens, max_seq_length=8)
+      preprocessor(["Hello world", "hello"])["input_ids"]               # [[2, 5, 6, 3], [2, 5, 3, 0]], padded to 8
   """
 
   def __init__(self, vocabulary, do_lower_case: bool | None = None, *, max_seq_length: int = 128,
@@ -60,7 +65,7 @@ class BertPreprocessor(keras.layers.Layer):
 
   @classmethod
   def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
-    """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where nothing tells.
+    """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where it is unknown.
 
     Args:
       path: as for `BertEncoder.from_checkpoint`.

@@ -1,4 +1,4 @@
-"""What the tokenizer does to each character, as arrays that a graph can look up.
+"""Properties of characters for the tokenizer, as arrays that a graph can look up.
 
 Made from the `unicodedata` of the running Python when a model is exported: an export keeps the Unicode version it was
 made with. Used by `modeling/preprocessing/graph_tokenizer.py`.
@@ -76,7 +76,7 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
 
 
 def _ideographs() -> np.ndarray:
-  """The characters that are words of their own: a letter behind one begins a chunk, though there is no white space."""
+  """The characters that are words of their own: a letter after one begins a chunk, though there is no white space."""
   text = "".join(chr(code) + "a" for code in range(_CODES))
   starts = find_chunk_starts(text)
   codes = starts[starts % 2 == 1] // 2
@@ -93,7 +93,7 @@ def _kind(code: int, category: str) -> int:
 
 
 def _case(character: str) -> int:
-  """What the lower case of a capital sigma behind the character depends on.
+  """Classes of characters that the lower case of a capital sigma after them depends on.
 
   Python has no function for these two properties of Unicode, but its `str.lower()` knows them.
   """

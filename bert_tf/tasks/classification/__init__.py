@@ -1,0 +1,11 @@
+"""Classification of texts and pairs, and regression: GLUE, XNLI and custom files.
+
+    options.py    options of `run_classifier.py`
+    readers.py    files of each data set
+    data.py       files → examples
+    sequences.py  texts → sequences, or windows of long texts
+    task.py       the task as the driver runs it
+    results.py    files of results
+    pictures.py   plots in TensorBoard
+    inference.py  predictions and exports
+"""

@@ -17,7 +17,7 @@ from bert_tf.tasks.labels import with_label_names
 from bert_tf.training.examples import Examples
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.config import BertConfig
 
 
@@ -92,7 +92,7 @@ class ClassificationData:
     return logits >= 0 if self.multi_label else logits.argmax(axis=-1)
 
 
-def read_data(options: ClassificationOptions, opened: LoadedCheckpoint) -> ClassificationData:
+def read_data(options: ClassificationOptions, opened: Checkpoint) -> ClassificationData:
   """Reads what a run needs and makes sequences of it.
 
   Args:
@@ -131,7 +131,7 @@ def labelled_config(config: BertConfig, data: ClassificationData) -> BertConfig:
   return with_label_names(config, data.labels or ("LABEL_0",), None if data.kind == CLASSES else data.kind)
 
 
-def check_head(opened: LoadedCheckpoint, data: ClassificationData, do_train: bool) -> str | None:
+def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
   """Why the checkpoint's classification head can't be used for this task; None where it can, or there is none."""
   shape = opened.source.tensors.get("output_weights") if opened.source else None
   if shape is None:
@@ -157,7 +157,7 @@ def _limit(options: ClassificationOptions, split: str) -> int | None:
   return options.max_eval_examples if split.startswith("dev") else options.max_predict_examples
 
 
-def _make_split(name: str, texts: LabelledTexts, opened: LoadedCheckpoint, long_texts: LongTexts,
+def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts,
                 notes: list[str]) -> Split:
   sequences = long_texts.encode(opened.tokenizer, texts.text_a, texts.text_b)
   if texts.labels is not None:

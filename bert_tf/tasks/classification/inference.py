@@ -17,7 +17,7 @@ from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequenc
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
 from bert_tf.training.examples import Examples
 from data_gen.labelled.pair_features import END, MIDDLE
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.classification import BertForClassification
 from modeling.preprocessing.packing import column, features, pack
 
@@ -36,7 +36,7 @@ class ClassifierInference(TaskInference):
   head = "classifier"
   kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     task = loaded.task or {}
     self.labels = class_labels(loaded)
@@ -134,12 +134,12 @@ class ClassifierInference(TaskInference):
                 MIDDLE if self.long_texts.how == HEAD_TAIL else END)
 
 
-def problem_kind(loaded: LoadedCheckpoint) -> str | None:
+def problem_kind(loaded: Checkpoint) -> str | None:
   """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
   return loaded.task.get("kind") if loaded.task else loaded.config.extra.get("problem_type")
 
 
-def class_labels(loaded: LoadedCheckpoint) -> list[str] | None:
+def class_labels(loaded: Checkpoint) -> list[str] | None:
   """Names of the classes of a classifier, "0", "1", ... where nothing tells; None for regression.
 
   Raises:

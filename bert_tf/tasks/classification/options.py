@@ -19,10 +19,10 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   task_name: str = option(
       None, "One of GLUE's tasks: cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or ax to predict its "
       "diagnostic set; xnli; or custom, for files of your own.", required=True)
-  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.")
-  train_file: str | None = option(None, ".tsv, .csv or .jsonl.")
-  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.")
-  test_file: str | None = option(None, "What is predicted.")
+  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=True)
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=True)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=True)
+  test_file: str | None = option(None, "What is predicted.", path=True)
   file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
   text_a_column: str | None = option(
       None, "The column or key of the text; a number, from 0, where there is no header.")

@@ -16,7 +16,7 @@ from bert_tf.tasks.labels import label_names
 from data_gen.labelled import glue, labelled_files, xnli
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 
 # "kind" in task.json, and "problem_type" of Hugging Face where it is not the first.
 CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"
@@ -55,7 +55,7 @@ class Reader(abc.ABC):
     """What the run needs, whole."""
 
 
-def make_reader(options: ClassificationOptions, opened: LoadedCheckpoint) -> Reader:
+def make_reader(options: ClassificationOptions, opened: Checkpoint) -> Reader:
   """The reader of the task of the options.
 
   Raises:
@@ -76,7 +76,7 @@ def make_reader(options: ClassificationOptions, opened: LoadedCheckpoint) -> Rea
 class _GlueReader(Reader):
   """Which splits of a task of GLUE a run needs."""
 
-  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
+  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
     super().__init__(options)
     self.task = glue.find_task(options.task_name)
     self.name = self.task.name
@@ -120,7 +120,7 @@ class _XnliReader(Reader):
   name, pair = xnli.NAME, True
   metrics = ("accuracy",)
 
-  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
+  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
     super().__init__(options)
     self.labels = list(_order_of_checkpoint(xnli.LABELS, opened))
 
@@ -142,7 +142,7 @@ class _CustomReader(Reader):
 
   name = CUSTOM
 
-  def __init__(self, options: ClassificationOptions, opened: LoadedCheckpoint):
+  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
     super().__init__(options)
     needed = {"train_file": options.do_train, "dev_file": options.do_eval or (options.do_train and options.eval_files),
               "test_file": options.do_predict}
@@ -160,7 +160,7 @@ class _CustomReader(Reader):
     self.metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
                     SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[self.kind]
 
-  def _choose_kind(self, there: dict | None, opened: LoadedCheckpoint) -> str:
+  def _choose_kind(self, there: dict | None, opened: Checkpoint) -> str:
     """What was asked for; of a model that is not trained further, what it is."""
     options = self._options
     if options.regression or options.multi_label:
@@ -174,7 +174,7 @@ class _CustomReader(Reader):
   def _separator(self) -> str | None:
     return self._options.label_separator if self.kind == SEVERAL_CLASSES else None
 
-  def _find_labels(self, there: dict | None, opened: LoadedCheckpoint) -> list[str]:
+  def _find_labels(self, there: dict | None, opened: Checkpoint) -> list[str]:
     options = self._options
     if options.do_train:
       found = labelled_files.labels_of_file(
@@ -205,12 +205,12 @@ class _CustomReader(Reader):
         file_format=options.file_format)
 
 
-def _names_in_config(opened: LoadedCheckpoint) -> list[str]:
+def _names_in_config(opened: Checkpoint) -> list[str]:
   """The names of the classes from a configuration of Hugging Face; empty where there are none, or no head."""
   return label_names(opened.config) if "output_weights" in opened.source.tensors else []
 
 
-def _order_of_checkpoint(labels: Sequence[str], opened: LoadedCheckpoint) -> Sequence[str]:
+def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> Sequence[str]:
   """The labels in the order that the checkpoint's head has them in, where it is one for these labels."""
   if opened.source is None or not labels:
     return labels

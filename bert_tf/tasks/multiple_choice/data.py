@@ -15,7 +15,7 @@ from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import HEADS
 
 KIND = "multiple_choice"
@@ -65,7 +65,7 @@ class MultipleChoiceData:
   notes: list[str]
 
 
-def read_data(options: MultipleChoiceOptions, opened: LoadedCheckpoint) -> MultipleChoiceData:
+def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> MultipleChoiceData:
   """Reads what a run needs and makes sequences of it.
 
   Args:
@@ -153,7 +153,7 @@ def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int
   return examples, features.truncated
 
 
-def check_head(opened: LoadedCheckpoint) -> str | None:
+def check_head(opened: Checkpoint) -> str | None:
   """Why the checkpoint's head can't be used for this task; None where it can, or there is none."""
   others = [HEADS[name].title for name in opened.heads if name not in (_HEAD, *_PRETRAINING_HEADS)]
   if _HEAD in opened.heads or not others:

@@ -18,7 +18,7 @@ from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples
 from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.multiple_choice import MISSING, BertForMultipleChoice
 from modeling.preprocessing.packing import pack
 
@@ -40,7 +40,7 @@ class ChoiceInference(TaskInference):
   text_shapes = {"choices": (None, None)}
   token_ids_shape = (None, None, None)
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     self._lose = START_OF_A if (loaded.task or {}).get("truncate") == "context_start" else END
     self.load(loaded, BertForMultipleChoice(loaded.config))

@@ -6,30 +6,22 @@ import re
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options, option
 from bert_tf.tasks.options import TrainingOptions
-from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
+from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingOptions(TrainingOptions):
+class PretrainingOptions(MaskingOptions, TrainingOptions):
   """Pre-training."""
 
-  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.")
+  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.", path=True)
   phases: str | None = option(
       None, "Instead of --input_file: LENGTH:SHARE:RECORDS,... trains on several lengths one after the other, e.g. the "
       "paper's 128:0.9:records128/*,512:0.1:records512/*. SHARE is that of the steps; LENGTHxBATCH, as in 512x64, has "
       "another batch size than --train_batch_size. Each phase is evaluated on the files of --eval_file of its length.")
   eval_file: str | None = option(
-      None, "Held-out records to evaluate on; without it evaluation reads --input_file.")
+      None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=True)
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
-  max_predictions_per_seq: int = option(
-      20, "Masked positions of an example; must be that of the records.", minimum=1)
-  masked_lm_prob: float = option(
-      0.15, "Share of the tokens to predict, for records without masks (--dynamic_masking), as are the next two.",
-      minimum=0, maximum=1)
-  masking: str = option(DEFAULT_RATIOS, "Of the tokens to predict, the percentages that become [MASK], a random token, "
-                        "or stay.")
-  do_whole_word_mask: bool = option(False, "Mask words, not single word pieces.")
   initializer_range: float | None = option(
       None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
       "see docs/pretraining.md.", above=0, default_text="that of the configuration")
@@ -40,8 +32,6 @@ class PretrainingOptions(TrainingOptions):
   eval_steps: int = option(0, "Steps between evaluations while training; 0 for none.", minimum=0)
   max_eval_steps: int | None = option(
       None, "Batches of an evaluation.", minimum=1, default_text="all of --eval_file; 100 where there is none")
-  next_sentence_prediction: bool = option(
-      True, "Train the next-sentence task too; false for records made without.")
 
   @property
   def losses(self) -> tuple[str, ...]:
@@ -96,7 +86,6 @@ class PretrainingOptions(TrainingOptions):
       raise UserError("--input_file or --phases must be given" if self.phases is None else
                       "--input_file and --phases contradict each other: --phases names the records of every phase")
     self.phase_options()
-    MaskingRatios.parse(self.masking)
     if self.sweep:
       raise UserError(f"--{min(self.sweep)}: several values are for fine-tuning, pre-training takes one")
     if not (self.do_train or self.do_eval):

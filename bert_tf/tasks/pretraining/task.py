@@ -25,7 +25,7 @@ from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
 from modeling.causal_lm import BertForCausalLm
-from modeling.checkpoints.companion_files import Checkpoint
+from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
@@ -234,7 +234,7 @@ class PretrainingTask(Task):
           data.check_all_records(given, parse, self.config)
 
 
-def _config(options: PretrainingOptions, given: Checkpoint | None) -> BertConfig:
+def _config(options: PretrainingOptions, given: StoredWeights | None) -> BertConfig:
   if options.bert_config_file:
     return config_for(given, options.bert_config_file)
   if latest_checkpoint(options.output_dir) is not None:

@@ -24,7 +24,7 @@ from data_gen.pretraining.record_files import STATISTICS_SUFFIX, set_name
 from data_gen.tokenization.tokenizer_config import short
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import WordPiece
-from modeling.checkpoints.companion_files import VOCAB_FILE, Checkpoint
+from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.config import BertConfig
 
@@ -75,7 +75,7 @@ class RecordNote:
     return f"{self.paths[0]}{made}"
 
 
-def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: Checkpoint | None,
+def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: StoredWeights | None,
                     record_files: Mapping[str, Sequence[str]]) -> RecordVocabulary:
   """Compares all that tells of the vocabulary.
 
@@ -138,7 +138,7 @@ def _stats_file(path: str) -> str | None:
   return None
 
 
-def _choose(options: PretrainingOptions, config: BertConfig, weights: Checkpoint | None,
+def _choose(options: PretrainingOptions, config: BertConfig, weights: StoredWeights | None,
             noted: Sequence[RecordNote]) -> Vocabulary | None:
   if options.vocab_file:
     vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
@@ -158,7 +158,7 @@ def _choose(options: PretrainingOptions, config: BertConfig, weights: Checkpoint
   return None
 
 
-def _check(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: Checkpoint | None) -> str | None:
+def _check(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: StoredWeights | None) -> str | None:
   """Raises `UserError` where two vocabularies meet; else what the user should know, or None."""
   if vocabulary is not None:
     for note in noted:
@@ -188,7 +188,8 @@ def _check(vocabulary: Vocabulary | None, noted: Sequence[RecordNote], weights: 
           f"{VOCAB_FILE} unless --vocab_file names it")
 
 
-def _common_casing(options: PretrainingOptions, notes: Sequence[RecordNote], weights: Checkpoint | None) -> bool | None:
+def _common_casing(options: PretrainingOptions, notes: Sequence[RecordNote], weights: StoredWeights | None
+                   ) -> bool | None:
   """The casing that everything agrees on; None where nothing tells."""
   told = [("--do_lower_case", options.do_lower_case), *((f"--{note.flag}: {note.paths[0]}", note.do_lower_case)
                                                         for note in notes)]

@@ -26,7 +26,7 @@ from bert_tf.tasks.question_answering.settings import (
 )
 from bert_tf.tasks.question_answering.task import Logits, SquadTask
 from bert_tf.tasks.run import Run
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint, trained_step
+from modeling.checkpoints.load import Checkpoint, open_checkpoint, trained_step
 
 _MEAN = "the mean of the runs' thresholds"
 # In the output directory of an ensemble: whose threshold was tuned.
@@ -80,7 +80,7 @@ class Ensemble:
     settings: which they share; the threshold is the mean of theirs.
   """
 
-  members: tuple[LoadedCheckpoint, ...]
+  members: tuple[Checkpoint, ...]
   settings: SquadSettings
 
   @functools.cached_property

@@ -16,7 +16,7 @@ from bert_tf.tasks.question_answering.settings import KIND, SETTINGS, SquadSetti
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.question_answering import BertForQuestionAnswering
 
 # Said where questions need more of them: it may take minutes, and the context may be no context.
@@ -41,7 +41,7 @@ class AnswerInference(TaskInference):
   text_inputs = ("question", "context")
   token_outputs = ("start_logits", "end_logits")
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     self.settings = window_settings(loaded, self.max_seq_length, settings)
     self._top_k = settings.top_k
@@ -111,7 +111,7 @@ class AnswerInference(TaskInference):
     return tuple(array.concat() for array in arrays)
 
 
-def window_settings(loaded: LoadedCheckpoint, max_seq_length: int, chosen: SquadSettings) -> SquadSettings:
+def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettings) -> SquadSettings:
   """How contexts are read and answers chosen: as given, else as in the fine-tuned run, else the original's defaults.
 
   Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.

@@ -14,16 +14,16 @@ from bert_tf.tasks.question_answering.settings import SETTINGS, SquadSettings
 class SquadOptions(SquadSettings, FineTuningOptions):
   """Question answering."""
 
-  train_file: str | None = option(None, "SQuAD file to train on.")
+  train_file: str | None = option(None, "SQuAD file to train on.", path=True)
   predict_file: str | None = option(
-      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.")
+      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=True)
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
   question: str | None = option(None, "Answer this question about --context and print the best answers.")
   context: str | None = option(None, "The text that --question is about.")
-  context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.")
+  context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=True)
 
   def required(self) -> list[str]:
     return [name for name in super().required() if not (name == "output_dir" and self.ensemble and self.asks)]

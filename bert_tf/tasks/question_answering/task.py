@@ -23,7 +23,7 @@ from bert_tf.tasks.task import FineTuningTask, RunningModel
 from bert_tf.training.devices import Devices
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.question_answering import BertForQuestionAnswering
 
 # float32 [T] each: of the starts and the ends, the windows concatenated.
@@ -58,7 +58,7 @@ class SquadTask(FineTuningTask):
 
   token_outputs = OUTPUTS
 
-  def __init__(self, options: SquadOptions, checkpoint: LoadedCheckpoint | None = None,
+  def __init__(self, options: SquadOptions, checkpoint: Checkpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
     super().__init__(options, checkpoint)
     self.prints_only = options.asks

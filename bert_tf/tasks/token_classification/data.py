@@ -19,7 +19,7 @@ from data_gen.labelled.tag_schemes import Chunks, TagNames, find_chunks, interpr
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 
 KIND = "token_classification"
 # Of a tagger on fixed activations.
@@ -83,7 +83,7 @@ class TokenData:
     return find_chunks(labels, self.chunk_names, row_lengths)
 
 
-def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> TokenData:
+def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenData:
   """Reads what a run needs and makes windows of it.
 
   Args:
@@ -106,7 +106,7 @@ def read_data(options: TokenClassificationOptions, opened: LoadedCheckpoint) -> 
       notes=reader.notes)
 
 
-def check_head(opened: LoadedCheckpoint, data: TokenData) -> str | None:
+def check_head(opened: Checkpoint, data: TokenData) -> str | None:
   """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
   if opened.source is None or HEAD not in opened.heads:
     return None
@@ -119,7 +119,7 @@ def check_head(opened: LoadedCheckpoint, data: TokenData) -> str | None:
   return None
 
 
-def checkpoint_labels(opened: LoadedCheckpoint) -> list[str]:
+def checkpoint_labels(opened: Checkpoint) -> list[str]:
   """Names of the labels of the checkpoint's head in their order; empty where there is no head, or nothing tells."""
   if opened.source is None:
     return []
@@ -137,7 +137,7 @@ def is_document_context(context: str, sentences: TaggedSentences) -> bool:
 class _Reader:
   """The files of a run, with the labels that they share."""
 
-  def __init__(self, options: TokenClassificationOptions, opened: LoadedCheckpoint):
+  def __init__(self, options: TokenClassificationOptions, opened: Checkpoint):
     self._options, self._opened = options, opened
     self.notes: list[str] = []
     self.labels: list[str] = []

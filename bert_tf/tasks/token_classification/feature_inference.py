@@ -14,7 +14,7 @@ from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_la
 from bert_tf.tasks.token_classification.inference import TokenInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX, original_names, show_shape
 from modeling.config import BertConfig
 from modeling.feature_tagger import BertForFeatureTagging
@@ -39,7 +39,7 @@ class TaggerShape:
   depth: int
 
   @classmethod
-  def of_checkpoint(cls, loaded: LoadedCheckpoint) -> "TaggerShape":
+  def of_checkpoint(cls, loaded: Checkpoint) -> "TaggerShape":
     """That of a trained one.
 
     Raises:
@@ -66,7 +66,7 @@ class TaggerShape:
                                  **kwargs)
 
 
-def tagger_tensors(loaded: LoadedCheckpoint) -> dict[str, tuple[int, ...]]:
+def tagger_tensors(loaded: Checkpoint) -> dict[str, tuple[int, ...]]:
   """Shapes of the weights of a trained tagger, by their names after "feature_tagger/".
 
   Raises:
@@ -80,7 +80,7 @@ def tagger_tensors(loaded: LoadedCheckpoint) -> dict[str, tuple[int, ...]]:
   return found
 
 
-def check_tagger(model: BertForFeatureTagging, loaded: LoadedCheckpoint) -> None:
+def check_tagger(model: BertForFeatureTagging, loaded: Checkpoint) -> None:
   """Raises `UserError` where the weights in a checkpoint are not those of the tagger that its `task.json` describes."""
   there = tagger_tensors(loaded)
   here = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(variable.shape)
@@ -118,11 +118,11 @@ class FeatureTaggerInference(TokenInference):
     scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
 
-  def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
+  def _read_labels(self, loaded: Checkpoint) -> list[str]:
     (classes,) = tagger_tensors(loaded)["output_bias"]
     return check_labels(loaded, checkpoint_labels(loaded), classes)
 
-  def _load_model(self, loaded: LoadedCheckpoint) -> None:
+  def _load_model(self, loaded: Checkpoint) -> None:
     shape = TaggerShape.of_checkpoint(loaded)
     model = shape.make_model(loaded.config, len(self.labels))
     check_tagger(model, loaded)

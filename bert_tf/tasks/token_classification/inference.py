@@ -17,7 +17,7 @@ from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, 
 from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import find_chunks, parse_names
 from data_gen.labelled.word_windows import WordPieces, WordWindows, encode_words, make_windows
-from modeling.checkpoints.load import LoadedCheckpoint
+from modeling.checkpoints.load import Checkpoint
 from modeling.preprocessing.packing import column
 from modeling.preprocessing.packing import features as packed_features
 from modeling.token_classification import BertForTokenClassification
@@ -39,7 +39,7 @@ class TokenInference(TaskInference):
   layouts = (("text",), ("tokens",))
   token_outputs = ("probabilities",)
 
-  def __init__(self, loaded: LoadedCheckpoint, settings: InferenceSettings):
+  def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
     task = loaded.task or {}
     self.labels = self._read_labels(loaded)
@@ -107,11 +107,11 @@ class TokenInference(TaskInference):
     return {name: pad_rows(values, words.rows, tokens.ids.nrows(), nothing) for name, values, nothing in (
         ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
 
-  def _read_labels(self, loaded: LoadedCheckpoint) -> list[str]:
+  def _read_labels(self, loaded: Checkpoint) -> list[str]:
     classes = loaded.source.classes(HEAD)
     return check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
 
-  def _load_model(self, loaded: LoadedCheckpoint) -> None:
+  def _load_model(self, loaded: Checkpoint) -> None:
     self.load(loaded, BertForTokenClassification(loaded.config, len(self.labels)))
 
   def _score(self, values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ class TokenInference(TaskInference):
     return {"entities": entities} if isinstance(value, tuple) else {"entities": entities, "tags": tags}
 
 
-def check_labels(loaded: LoadedCheckpoint, labels: list[str], classes: int) -> list[str]:
+def check_labels(loaded: Checkpoint, labels: list[str], classes: int) -> list[str]:
   """Names of the labels.
 
   Raises:

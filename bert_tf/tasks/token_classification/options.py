@@ -45,12 +45,12 @@ class TaggedFileOptions(Options):
 
   data_dir: str | None = option(
       None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-      "(or dev) and test with .txt, .conll, .conllu or .jsonl.")
-  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.")
+      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=True)
+  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=True)
   dev_file: str | None = option(
-      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.")
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=True)
   test_file: str | None = option(
-      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.")
+      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=True)
   format: str = option(
       "auto", "Of the files. auto: by their names and first lines, else columns (conll).", choices=FORMATS)
   word_column: str | None = option(

@@ -1,9 +1,12 @@
-"""Progress where there is no terminal: plain lines."""
+"""Progress where there is no terminal: plain lines; and colours where there is one."""
 
+import io
 import re
 import time
 
-from bert_tf.common.progress import Progress
+import pytest
+
+from bert_tf.common.progress import RIGHT, Progress, painter
 
 
 def test_the_last_state_is_one_line(capsys):
@@ -34,3 +37,27 @@ def test_an_unknown_total(capsys):
   with Progress("lines", total=None, unit="lines", initial=5) as progress:
     progress.advance(2)
   assert "7lines" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+
+  def isatty(self):
+    return True
+
+
+def test_a_terminal_gets_colours(monkeypatch):
+  monkeypatch.delenv("NO_COLOR", raising=False)
+  monkeypatch.setenv("TERM", "xterm")
+  assert painter(Terminal())("yes", RIGHT) == "\033[32myes\033[0m"
+
+
+@pytest.mark.parametrize("variable, value", [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_nobody_gets_colours_who_does_not_want_them(monkeypatch, variable, value):
+  monkeypatch.setenv(variable, value)
+  assert painter(Terminal())("yes", RIGHT) == "yes"
+
+
+def test_files_and_pipes_get_plain_text(monkeypatch):
+  monkeypatch.delenv("NO_COLOR", raising=False)
+  monkeypatch.setenv("TERM", "xterm")
+  assert painter(io.StringIO())("yes", RIGHT) == "yes"

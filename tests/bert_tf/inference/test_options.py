@@ -1,7 +1,8 @@
 import pytest
 
 from bert_tf.common.errors import UserError
-from bert_tf.inference.options import ExtractOptions, PredictOptions
+from bert_tf.common.options import declared_options
+from bert_tf.inference.options import ExtractOptions, InferenceSettings, PredictOptions
 
 
 @pytest.mark.parametrize("make", [PredictOptions, ExtractOptions])
@@ -20,3 +21,30 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path, make, outpu
   options.check()
   with pytest.raises(UserError, match=f"--output_file: .*{output} {message}"):
     options.replace(output_file=f"{tmp_path}/{output}").check()
+
+
+def test_the_output_takes_the_place_of_no_path_that_is_declared():
+  """Whatever else is read is a path by its declaration, and none is written over."""
+  assert PredictOptions(init_checkpoint="run", vocab_file="words.txt").path_options() == {
+      "input_file": "-", "output_file": "-", "init_checkpoint": "run", "vocab_file": "words.txt"}
+
+
+@pytest.mark.parametrize("task, read, unread", [
+    ("squad", {"doc_stride", "top_k", "n_best_size"}, {"layer", "pooling"}),
+    ("features", {"layer", "pooling"}, {"doc_stride", "top_k"}), ("fill_mask", {"top_k"}, {"doc_stride", "layer"}),
+    ("classifier", set(), {"doc_stride", "top_k", "layer"})])
+def test_help_and_check_go_by_the_task(task, read, unread):
+  common = {"init_checkpoint", "task", "max_seq_length", "batch_size", "input_file"}
+  shown = {one.name for one in PredictOptions.options_in_help({"task": task})}
+  assert common | read <= shown and not shown & unread
+  InferenceSettings(given=frozenset(common | read)).check_read_by(task)
+  for name in unread:
+    with pytest.raises(UserError, match=f"--{name} is not read with --task={task}, only with --task="):
+      InferenceSettings(given=frozenset({name, "batch_size"})).check_read_by(task)
+
+
+def test_help_without_a_task_lists_all_by_task():
+  groups = {one.name: one.group for one in PredictOptions.options_in_help({})}
+  assert groups.keys() == {one.name for one in declared_options(PredictOptions)}
+  assert (groups["layer"], groups["doc_stride"], groups["top_k"], groups["max_seq_length"]) == (
+      "With --task=features.", "With --task=squad.", "With --task=squad or --task=fill_mask.", "Inputs.")

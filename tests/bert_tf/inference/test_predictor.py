@@ -276,7 +276,7 @@ def test_a_line_without_end_is_an_error_and_takes_no_memory(classifier, monkeypa
   results = [json.loads(line) for line in b"".join(written).splitlines()]
   too_long = [result["line"] for result in results if "error" in result]
   assert (done.lines, done.errors, too_long) == (7, 3, [3, 5, 7])
-  assert done.first_error == "line 3: longer than 0 MiB: a line an input is expected"
+  assert done.first_error == "line 3: longer than 0 MiB: one input per line is expected"
   assert len(results) == 7
 
 

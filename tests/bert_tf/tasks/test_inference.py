@@ -8,7 +8,7 @@ from bert_tf.inference.options import InferenceSettings
 from bert_tf.tasks.inference import TaskInference, texts_of, to_json
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from modeling.checkpoints.load import LoadedCheckpoint, open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 from tests.tiny import CONFIG, TOKENS, WORDS, write_tiny
 
 PAIRS = (("text",), ("text_a", "text_b"))
@@ -24,8 +24,8 @@ class Lengths(TaskInference):
     return [{"length": int(length)} for length in self.examples(inputs).row_lengths]
 
 
-def loaded(vocabulary: Vocabulary, task: dict | None = None) -> LoadedCheckpoint:
-  return LoadedCheckpoint(CONFIG, Tokenizer(vocabulary), source=None, task=task)
+def loaded(vocabulary: Vocabulary, task: dict | None = None) -> Checkpoint:
+  return Checkpoint(CONFIG, Tokenizer(vocabulary), source=None, task=task)
 
 
 @pytest.mark.parametrize("value, expected", [

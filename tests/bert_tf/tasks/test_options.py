@@ -83,3 +83,9 @@ def test_names_of_evaluation_files():
   options.check()
   assert options.named_eval_files == {"hard": "gs://bucket/dev2.tsv", "easy": "C:/dev3.tsv"}
   assert set(options.named_eval_files.values()) < set(options.paths())
+
+
+def test_paths_are_what_declarations_say():
+  options = classes(init_checkpoint="gs://bucket/bert", dev_file="dev.tsv", test_file="test.tsv")
+  assert {"gs://bucket/bert", "dev.tsv", "test.tsv", options.output_dir} <= set(options.paths())
+  assert all(isinstance(path, str) for path in options.paths())

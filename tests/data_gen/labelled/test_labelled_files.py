@@ -62,7 +62,7 @@ def test_the_three_formats(write):
 def test_the_format_can_be_given(write):
   path = write("text,label\nfine,good\n", "train.data")
   assert read(path, file_format="csv").text_a == ["fine"]
-  assert refusal(read, path) == (f"--train_file: the name of {path} does not tell its format (.tsv, .csv or .jsonl "
+  assert refusal(read, path) == (f"--train_file: the name of {path} does not show its format (.tsv, .csv or .jsonl "
                                  "would): rename it, or give --file_format")
   assert refusal(read, path, file_format="xml").startswith("--file_format=xml is not known: choose one of auto, tsv")
 

@@ -91,11 +91,11 @@ def test_names_of_bilou_and_plain_tags():
 
 
 @pytest.mark.parametrize(("sentences", "word", "message"), [
-    ([["B-X", "I-X"], ["B-X", "O", "B-X"], ["O", "I-X"]], 6, "I-X behind the tag O is wrong in IOB2"),
-    ([["B-X", "O", "B-X", "I-Y-Z"]], 3, "I-Y-Z behind the tag B-X is wrong in IOB2.*: B-Y-Z is expected"),
-    ([["I-X", "O", "I-X"], ["I-X", "O", "B-X"]], 5, "B-X behind the tag O is wrong in IOB1"),
-    ([["S-X", "B-X", "E-X"], ["S-X", "B-X", "O"]], 4, "B-X behind the tag S-X is wrong in IOBES.*: S-X is expected"),
-    ([["I-X", "I-X", "S-X"]], 0, "I-X behind the start of the sentence is wrong in IOBES"),
+    ([["B-X", "I-X"], ["B-X", "O", "B-X"], ["O", "I-X"]], 6, "I-X after the tag O is wrong in IOB2"),
+    ([["B-X", "O", "B-X", "I-Y-Z"]], 3, "I-Y-Z after the tag B-X is wrong in IOB2.*: B-Y-Z is expected"),
+    ([["I-X", "O", "I-X"], ["I-X", "O", "B-X"]], 5, "B-X after the tag O is wrong in IOB1"),
+    ([["S-X", "B-X", "E-X"], ["S-X", "B-X", "O"]], 4, "B-X after the tag S-X is wrong in IOBES.*: S-X is expected"),
+    ([["I-X", "I-X", "S-X"]], 0, "I-X after the start of the sentence is wrong in IOBES"),
 ])
 def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
   tags, names, row_lengths = arrays(sentences)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bert_tf.common import terminal
+from bert_tf.common import progress
 from data_gen.pretraining import statistics
 
 COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 10, "one_sentence_documents": 1,
@@ -63,8 +63,8 @@ def test_an_example_is_readable():
   assert statistics.format_example(example, tokens) == "[random next] [CLS] [MASK]{hello} world [SEP] !{world} [SEP]"
   assert statistics.format_example(example, tokens, longest=2) == "[random next] [CLS] [MASK]{hello} …"
   painted = statistics.format_example(example, tokens, paint=lambda text, style: f"<{style}:{text}>")
-  assert painted == (f"[random next] [CLS] <{terminal.HIDDEN}:[MASK]{{hello}}> world [SEP] "
-                     f"<{terminal.RANDOM}:!{{world}}> [SEP]")
+  assert painted == (f"[random next] [CLS] <{progress.HIDDEN}:[MASK]{{hello}}> world [SEP] "
+                     f"<{progress.RANDOM}:!{{world}}> [SEP]")
 
 
 def test_table_has_all_there_is_to_know():

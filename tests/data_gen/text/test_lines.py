@@ -15,7 +15,7 @@ def test_lines_of_inputs():
 
 @pytest.mark.parametrize(("data", "message"), [
     (b"a\n\xff\n", "x:2: not UTF-8 at byte 1 of the line"),
-    (b"a\n" + b"b" * 11, "x:2: longer than 0 MiB: a line an input is expected"),
+    (b"a\n" + b"b" * 11, "x:2: longer than 0 MiB: one input per line is expected"),
     (gzip.compress(b"a\n" * 100, mtime=0)[:-9], "x: damaged or cut off")])
 def test_lines_that_can_not_be_inputs(monkeypatch, data, message):
   monkeypatch.setattr(lines, "_LONGEST_INPUT_BYTES", 10)

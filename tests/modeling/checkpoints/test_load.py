@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.load import (
-  Checkpoint,
+  StoredWeights,
   load_weights,
   load_with_head,
   open_checkpoint,
@@ -133,7 +133,7 @@ def test_a_source_of_any_format_will_do():
   encoder = BertEncoder(SMALL)
   encoder.build_weights()
   tensors = {name: tuple(variable.shape) for name, variable in original_names(encoder).items()}
-  report = load_weights(encoder, Checkpoint("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
+  report = load_weights(encoder, StoredWeights("ones", tensors, read=lambda name: np.ones(tensors[name], np.float32)))
   assert report.describe() == "loaded 39 tensors from ones"
   assert all((variable.numpy() == 1).all() for variable in encoder.weights)
 
