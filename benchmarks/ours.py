@@ -60,7 +60,8 @@ def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: i
   for row in reversed(rows):
     warm_up = assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
     dataset = tf.data.Dataset.from_tensors(warm_up).concatenate(dataset)
-  make_objective = importlib.import_module(f"bert_tf.tasks.{task}.task").make_objective
+  # Most tasks have the objective that follows from their model.
+  make_objective = getattr(importlib.import_module(f"bert_tf.tasks.{task}.task"), "make_objective", Objective.of)
   step, iterator = _step(model, make_objective(model), batch_size), iter(dataset)
   step.run(iterator, len(rows))
   return lambda steps: step.run(iterator, steps)
