@@ -23,6 +23,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
+from bert_tf.common import streams
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DeclaredOption, Options, declared_options, from_texts
 
@@ -48,15 +49,12 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   if isinstance(sys.stdout, io.TextIOWrapper):
     # Texts and names that the terminal's encoding has no characters for.
     sys.stdout.reconfigure(errors="backslashreplace")
+  streams.guard()
   for one in declared_options(options):
     _define(one, flags.FLAGS)
   if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
-    try:
-      print(help_text(options, _given_flags()), flush=True)
-    except BrokenPipeError:
-      _drop_output()
-    raise SystemExit(0)
-  app.run(lambda words: _call(options, target, positional, words[1:]), flags_parser=_parse_flags)
+    raise SystemExit(_status(lambda: print(help_text(options, _given_flags()))))
+  app.run(lambda words: _status(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
 
 
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
@@ -152,21 +150,25 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
 
 
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
+  parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
+  if isinstance(target, str):
+    module, _, function = target.partition(":")
+    target = getattr(_imported(module), function)
+  return target(parsed)
+
+
+def _status(work: Callable[[], int | None]) -> int:
+  """The exit status of some work, whose output has been written when it is over."""
   try:
-    parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
-    if isinstance(target, str):
-      module, _, function = target.partition(":")
-      work = getattr(_imported(module), function)
-    else:
-      work = target
-    return work(parsed) or 0
+    status = work() or 0
+    streams.flush_output()
+    return status
   except UserError as error:
     return fail(error)
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
   except BrokenPipeError:
-    _drop_output()
     return 0
 
 
@@ -185,11 +187,6 @@ def _imported(name: str):
     gc.enable()
     for package in absent:
       del sys.modules[package]
-
-
-def _drop_output() -> None:
-  """The reader of our output has gone (`… | head`); the interpreter must not complain about it at exit."""
-  os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse_flags(argv: list[str]) -> list[str]:

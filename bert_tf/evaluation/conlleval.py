@@ -22,6 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from bert_tf.common import streams
 from bert_tf.common.errors import UserError
 
 BOUNDARY = "-X-"
@@ -190,7 +191,14 @@ def main(arguments: Sequence[str]) -> int:
   except UserError as error:
     print(f"conlleval: {error}", file=sys.stderr)
     return 2
-  sys.stdout.write(text)
+  try:
+    sys.stdout.write(text)
+    streams.flush_output()
+  except BrokenPipeError:
+    pass
+  except UserError as error:
+    print(f"conlleval: {error}", file=sys.stderr)
+    return 2
   return 0
 
 
@@ -228,4 +236,5 @@ def _padded(name: str, width: int) -> str:
 
 
 if __name__ == "__main__":
+  streams.guard()
   sys.exit(main(sys.argv[1:]))
