@@ -252,11 +252,6 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
           **NEXT_SENTENCE.sums(outputs["next_sentence_logits"], features)}
 
 
-def pretraining_counts(features: dict) -> dict:
-  """The denominators of the losses, "masked_lm_count" and "next_sentence_count", from the features alone."""
-  return {**MASKED_LM.counts(features), **NEXT_SENTENCE.counts(features)}
-
-
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:
   """"loss", the sum of these losses, and the metrics of each as "<name>_<metric>", from sums over any batches."""
   metrics = {f"{loss.name}_{metric}": value for loss in losses for metric, value in loss.metrics(sums).items()}

@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
@@ -139,6 +140,18 @@ def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
   with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
     shutil.copyfileobj(file, result, _COPY_BYTES)
+
+
+def local_copy(path: str, owner: object) -> str:
+  """The path of a local file; of a remote one that of a copy, which is removed with its owner."""
+  if not is_remote(path):
+    return path
+  folder = tempfile.mkdtemp(prefix="copy.")
+  weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+  target = os.path.join(folder, os.path.basename(path))
+  with open_file(path, "rb") as file, open(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+  return target
 
 
 def copy_tree(source: str, target: str) -> None:

@@ -1,6 +1,6 @@
 """Checkpoints of Hugging Face's transformers: a directory with `config.json` and `model.safetensors`, or such a file.
 
-Read by the safetensors library alone; `tf_model.h5`, of transformers' TensorFlow classes, by `tf_transformers.py`.
+Read by the safetensors library alone, `tf_model.h5`, of transformers' TensorFlow classes, by h5py.
 `pytorch_model.bin` is a pickle, which can run any code: it is never opened.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
-from modeling.checkpoints.tf_transformers import TransformersH5File, open_h5
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -46,7 +46,6 @@ _COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.d
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _OTHERS = ("flax_model.msgpack",)
-_File = SafetensorsFile | TransformersH5File
 
 
 def find_safetensors(path: str) -> list[str]:
@@ -89,21 +88,42 @@ def read_huggingface(path: str) -> StoredWeights:
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in: Mapping[str, _File] = open_h5(path) if path.endswith(".h5") else open_files(path)
+  stored_in: Mapping[str, SafetensorsFile | TransformersH5File]
+  if path.endswith(".h5"):
+    h5_file = TransformersH5File(path)
+    stored_in = dict.fromkeys(h5_file.shapes, h5_file)
+  else:
+    stored_in = open_files(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = _unique_keys(path, stored_in)
+  keys = {}
+  for name, meaning_it in _plain_keys(stored_in).items():
+    if len(meaning_it) > 1:
+      raise UserError(f"{path}: {' and '.join(sorted(meaning_it))} are two names of one weight, {name}")
+    keys[name] = meaning_it[0]
   if WORD_EMBEDDINGS.huggingface not in keys:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
-  _check_copies(path, keys, stored_in)
+  for copy, weight in _COPIES.items():
+    # The projection to the vocabulary is the word embedding table.
+    if copy in keys and weight.huggingface in keys:
+      copied, first = keys[copy], keys[weight.huggingface]
+      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
+        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
   rows = {weight.original: weight for weight in _rows(keys, architecture)}
   stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
   for copy, weight in _COPIES.items():
     if copy in keys and weight.original not in stored:
       stored[weight.original] = keys[copy]
-  tensors = {name: _original_shape(path, rows[name], key, stored_in[key]) for name, key in stored.items()}
+  tensors = {}
+  for name, key in stored.items():
+    stored_in[key].check_dtype(key)
+    tensors[name] = shape = stored_in[key].shapes[key]
+    if rows[name].huggingface_transposed:
+      tensors[name] = shape[::-1]
+      if len(shape) != 2:
+        raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
   if config is not None:
     check_fits(config, tensors, path)
     if config.causal and (pooled := pooled_weights(tensors)):
@@ -201,29 +221,3 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
     plain.setdefault(name, []).append(key)
   return plain
-
-
-def _unique_keys(path: str, stored_in: Mapping[str, _File]) -> dict[str, str]:
-  """Plain name → key in the file."""
-  keys = _plain_keys(stored_in)
-  for name, meaning_it in keys.items():
-    if len(meaning_it) > 1:
-      raise UserError(f"{path}: {' and '.join(sorted(meaning_it))} are two names of one weight, {name}")
-  return {name: meaning_it[0] for name, meaning_it in keys.items()}
-
-
-def _check_copies(path: str, keys: dict[str, str], stored_in: Mapping[str, _File]) -> None:
-  """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
-  for copy, weight in _COPIES.items():
-    if copy in keys and weight.huggingface in keys:
-      copied, first = keys[copy], keys[weight.huggingface]
-      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
-        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
-
-
-def _original_shape(path: str, row: Weight, key: str, file: _File) -> tuple[int, ...]:
-  file.check_dtype(key)
-  shape = file.shapes[key]
-  if row.huggingface_transposed and len(shape) != 2:
-    raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
-  return shape[::-1] if row.huggingface_transposed else shape
