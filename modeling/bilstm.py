@@ -18,9 +18,6 @@ def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.laye
 
   Args:
     units: U, of each direction.
-    seed: of the run.
-    name: of the layer, unique in the model.
-    kwargs: of both LSTMs.
   """
   def direction(which: str, go_backwards: bool) -> keras.layers.LSTM:
     return keras.layers.LSTM(
@@ -38,10 +35,6 @@ class BiLstm(Configured, keras.layers.Layer):
   """The layer between encoder and head where the configuration has `bilstm_units`. Computes in float32.
 
   Variables, of each direction: kernel [H, 4 U], recurrent_kernel [U, 4 U], bias [4 U].
-
-  Args:
-    config: sizes.
-    seed: of the initial weights.
   """
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):

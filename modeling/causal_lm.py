@@ -93,10 +93,6 @@ class BertForCausalLm(BertForPreTraining):
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """Scores the vocabulary at every position.
 
-    Args:
-      features: as in `BertForClassification.call`.
-      dropout, training: as in `BertEncoder.call`.
-
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
       token at i + 1, and "next_sentence_logits" float32 [B, 2].
@@ -122,10 +118,6 @@ class BertForCausalLm(BertForPreTraining):
 
     Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
     are computed at once, so that nothing of it is kept for later.
-
-    Args:
-      features: as for `fit_batch`.
-      dropout: as in `BertEncoder.call`.
     """
     features = restore_tokens(features)
     labels, weights = next_tokens(features)

@@ -36,10 +36,8 @@ class BertForClassification(WithClasses, BertTaskModel):
   """Encoder and classification head.
 
   Args:
-    config: sizes, rates, activation.
     classes: C; 1 for regression.
     head_dropout: dropout rate of the head's input.
-    kwargs: as in `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
@@ -74,7 +72,6 @@ class BertForClassification(WithClasses, BertTaskModel):
     Args:
       features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other keys are ignored; or a
         tensor or list, as there.
-      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       float32 logits [B, C].

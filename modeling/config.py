@@ -128,7 +128,6 @@ class BertConfig:
 
     Args:
       values: keys as in JSON; the unknown ones go to `extra`.
-      source: named in errors, usually the file.
 
     Raises:
       UserError: `vocab_size` is missing, or a value is wrong (see the class).

@@ -89,8 +89,6 @@ def drop(x, rate: float, site: int, stream: DropoutStream):
 
   Args:
     x: float [B, ...].
-    rate, site: as in `Dropout`.
-    stream: of the step.
 
   Raises:
     NotImplementedError: Keras does not run on TensorFlow.

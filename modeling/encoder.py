@@ -34,9 +34,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
   """Self-attention and a feed-forward layer, each added to its input and then normalised.
 
   Args:
-    config: sizes, rates, activation.
     index: number of the layer, from 0; it decides the initial weights and the dropout sites.
-    seed: of the initial weights.
   """
 
   _arguments = ("index", "seed")
@@ -100,7 +98,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   `layers` are the transformer layers: `for layer in encoder.layers[:4]: layer.trainable = False` freezes four of them.
 
   Args:
-    config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for any number of devices.
     causal: attend to the left only, unless `call` says otherwise: the same as `causal` in the configuration, and
       then there, too.
@@ -189,7 +186,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
       dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
       training: whether to drop by `keras.random`.
-      return_attention_probabilities: see below.
 
     Returns:
       "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the last layer's),
@@ -240,7 +236,6 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     update apart. To be called once, after the weights are loaded.
 
     Args:
-      rank: of the updates.
       lora_alpha: an update is scaled by lora_alpha / rank; None for a scale of 1.
       layers: which of "query", "key", "value", "attention_output", "intermediate" and "output_dense" get one; "all"
         for all of them.
@@ -275,7 +270,6 @@ def encoder_inputs(input_ids, **others) -> dict:
   """Inputs of the encoder, by the names in `INPUTS`; None where one is not given.
 
   Args:
-    input_ids: as in `BertEncoder.call`.
     others: the other arguments of it; those that are not None win over what a dict or list holds.
 
   Raises:

@@ -34,7 +34,6 @@ def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.i
 
   Args:
     standard_deviation: of the distribution before it is truncated.
-    seed: the run's seed.
     name: the variable's name, unique in the model.
   """
   return keras.initializers.TruncatedNormal(mean=0.0, stddev=standard_deviation, seed=derived_seed(seed, name))

@@ -76,7 +76,6 @@ class HeadLoss:
 
     Args:
       logits: float32, the outputs of the head.
-      labels: as `labels` gives them.
 
     Returns:
       the losses, float32 [R], and what else is added up: name → float32 [R].

@@ -44,11 +44,7 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
   output of every layer that gradients go through, and the inside of one).
 
   Args:
-    config: of the model.
-    tokens: of the micro-batch, with padding.
     frozen_layers: of the lowest layers, how many are not trained.
-    frozen_embeddings: nor are the embeddings.
-    half_precision: of the matrix products.
   """
   trained = max(config.num_hidden_layers - frozen_layers, 0)
   kept = tokens * (trained * config.hidden_size + config.intermediate_size) * (2 if half_precision else 4)
@@ -65,7 +61,6 @@ def check_memory(needed: float, what: str, fix: str) -> None:
   """Refuses what does not fit into this machine's memory.
 
   Args:
-    needed: bytes.
     what: what needs them.
     fix: what to do about it.
 

@@ -180,7 +180,6 @@ class BertForPreTraining(BertTaskModel):
     Args:
       features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
         hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
-      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
@@ -245,8 +244,6 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
 
   Args:
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2].
-    features: as for `BertForPreTraining.fit_batch`.
-    mask_id: see `masked_lm_loss`.
   """
   return {**masked_lm_loss(mask_id).sums(outputs["masked_lm_logits"], features),
           **NEXT_SENTENCE.sums(outputs["next_sentence_logits"], features)}

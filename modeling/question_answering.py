@@ -56,10 +56,6 @@ class BertForQuestionAnswering(BertTaskModel):
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores every position of a batch as start and as end.
 
-    Args:
-      features: as for `BertForClassification`.
-      dropout, training: as in `BertEncoder.call`.
-
     Returns:
       float32 logits of the start and of the end, each [B, S].
     """

@@ -19,8 +19,6 @@ def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
   Args:
     layer: built; draws from the stream only.
     x: float [B, S, H].
-    bias: see `attention_bias`; gets no gradient.
-    dropout: of the step.
   """
   import tensorflow as tf
 

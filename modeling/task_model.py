@@ -29,7 +29,6 @@ class BertTaskModel(Checkpointed, keras.Model):
   The weights exist as soon as the model is made.
 
   Args:
-    config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout.
     causal: attend to the left only: the same as `causal` in the configuration, and then there, too.
     encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. Whether it is causal holds
@@ -95,7 +94,6 @@ class BertTaskModel(Checkpointed, keras.Model):
 
     Args:
       features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the encoder takes.
-      dropout, training: as there.
 
     Raises:
       UserError: several sequences are packed in a row, which a BiLSTM would read as one.
@@ -151,9 +149,6 @@ class LinearHead(Configured, keras.layers.Layer):
   in checkpoints.
 
   Args:
-    config: sizes and initialisation.
-    classes: C.
-    seed: of the initial weights.
     dropout_rate: fraction of the input's units dropped in training.
   """
 

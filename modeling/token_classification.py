@@ -35,10 +35,8 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
   """Encoder and token-classification head.
 
   Args:
-    config: sizes, rates, activation.
     classes: C, number of tags.
     head_dropout: dropout rate of the head's input.
-    kwargs: as in `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)

@@ -19,7 +19,6 @@ class Chart:
 
   Attributes:
     group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
-    description: whole sentences.
     unit: of the values, for an axis; "" where the name says it.
   """
 

@@ -40,7 +40,6 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   """Makes the flags, parses them, and calls the target with the checked options.
 
   Args:
-    options: the script's options.
     target: "module:function", whose module is imported when the options are checked; or a function of the script. It
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
@@ -63,9 +62,7 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
   """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
 
   Args:
-    options: the script's options.
     arguments: the words of the command line, its first one the script's name.
-    positional: as for `run`.
 
   Raises:
     UserError: a flag that does not exist, or a value that can't be.

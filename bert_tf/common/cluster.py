@@ -33,7 +33,6 @@ class Cluster:
   Attributes:
     names: of all of them, e.g. "worker 1", the one that writes files first.
     addresses: host:port of each.
-    index: which of them this is.
   """
 
   names: tuple[str, ...]

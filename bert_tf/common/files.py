@@ -43,7 +43,6 @@ def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", new
   """`open` for any file system.
 
   Args:
-    path: of the file.
     mode: "r", "w", "a" for text, or "rb", "wb", "ab".
     encoding, newline: of text, as for `open`.
   """
@@ -243,8 +242,6 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]])
   """Returns `path` if a result may take its place.
 
   Args:
-    path: of the output.
-    flag: its flag, for errors.
     inputs: flag → what is read, which must stay as it is.
 
   Raises:

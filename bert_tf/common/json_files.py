@@ -45,10 +45,6 @@ def read(path: str) -> Any:
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
   """Reads a JSON file that must hold an object; an empty one where there is no file.
 
-  Args:
-    path: of the file.
-    fields: as for `check_object`.
-
   Raises:
     UserError: as for `read`, it holds something else than an object, or a value is missing or of another type.
   """
@@ -65,7 +61,6 @@ def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyTyp
 
   Args:
     path: of the file; none is the same as an empty one.
-    fields: as for `read_object`.
 
   Raises:
     UserError: it can't be read, or a line is no such object; names the line.
@@ -90,11 +85,9 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
   """Checks what was read.
 
   Args:
-    value: anything that JSON can hold.
     fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
       `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
       keys are ignored.
-    where: file, and line, for errors.
 
   Raises:
     UserError: it is no object, or a value is missing or of another type.

@@ -18,7 +18,6 @@ def escape(text: str, longest: int | None = None) -> str:
   """Markdown for a text, in one line; white space becomes single spaces.
 
   Args:
-    text: anything.
     longest: of a longer text only so many characters are shown.
   """
   text = " ".join(text.split())
@@ -31,9 +30,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int 
   """A Markdown table.
 
   Args:
-    header: of the columns.
     rows: cells, of any type: shown as `str` writes them.
-    longest: as for `escape`.
   """
   lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]
   return "\n".join([lines[0], "| --- " * len(header) + "|", *lines[1:]])

@@ -41,14 +41,10 @@ class Declaration:
   """Properties of an option besides its name, type and default.
 
   Attributes:
-    help: whole sentences.
     minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
     above, below: of a number, exclusive.
-    choices: the values there are.
-    required: it must be given.
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
-    aliases: other names of the flag.
     path: the value is a path of something that is read or written, or several with commas and patterns.
   """
 
@@ -75,11 +71,8 @@ class DeclaredOption:
   """An option of a class, as flags, help and checks see it.
 
   Attributes:
-    name: of the field and the flag.
     kind: bool, int, float or str: of the value, or of each value of a tuple.
     is_list: the value is a tuple.
-    default: of the field.
-    declaration: everything else.
     group: docstring of the class that declares it, its first line.
   """
 
@@ -241,10 +234,8 @@ def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Seque
   """An instance from what the flags hold: lists are still text.
 
   Args:
-    cls: the class.
     texts: option → value; text for lists and sweeps, None where a list was not given.
     given: options that were on the command line.
-    fields: further fields.
 
   Raises:
     UserError: a list holds something that is no value.

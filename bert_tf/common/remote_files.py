@@ -22,7 +22,6 @@ class RemoteFile(io.RawIOBase):
   """A `GFile` as one of Python's own files.
 
   Args:
-    path: of the file.
     mode: "rb", "wb" or "ab".
   """
 

@@ -55,7 +55,6 @@ def read_result(directory: str, details: Mapping[str, object] | None = None) -> 
   """The result kept in a run's directory; None where none was begun there.
 
   Args:
-    directory: of the run.
     details: the fields that its details must have, see `json_files.read_object`.
 
   Raises:

@@ -41,7 +41,6 @@ def reliability(confidence: np.ndarray, correct: np.ndarray, bins: int = 10) -> 
   Args:
     confidence: float [E], probability of the predicted class.
     correct: bool [E].
-    bins: how many.
 
   Raises:
     ValueError: no examples, different numbers of both, or what is no probability.

@@ -46,7 +46,6 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
   Args:
     predictions: int [E], class numbers; or [E, C], 1 for each class that is predicted, where there may be several.
     labels: the same of the truth.
-    names: of the C classes.
   """
   if np.ndim(labels) == 2:
     chosen, true = np.asarray(predictions, bool), np.asarray(labels, bool)
@@ -75,7 +74,6 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
 
   Args:
     matrix: int [C, C] of `confusion_matrix`.
-    names: of the C classes.
   """
   names = [shorten(name, _LONGEST_NAME) for name in names]
   if len(names) <= _MOST_COLUMNS:
@@ -99,7 +97,6 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
   Args:
     matrix: int [C, C] of `confusion_matrix`.
-    names: of the C classes.
 
   Returns:
     uint8 [height, width, 4], RGBA in pixels; at most about 1,600 on a side.

@@ -39,8 +39,6 @@ class ChunkCounts:
   """Counts that the scores are made of.
 
   Attributes:
-    tokens: all tokens.
-    correct_tags: tokens whose tag is right.
     gold, guessed, correct: type → number of chunks: right ones, found ones, and found ones that are right.
   """
 

@@ -22,10 +22,6 @@ def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[f
   """Precision, recall and F1 of the different (surface form, type) pairs, in percent, as WNUT-17 scores them.
 
   An entity counts once however often it is mentioned: what is measured is the breadth of what is found.
-
-  Args:
-    words: W of them.
-    gold, guess: chunks of them.
   """
   there, found = _surfaces(words, gold), _surfaces(words, guess)
   common = len(there & found)
@@ -35,12 +31,7 @@ def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[f
 
 
 def seqeval_report(counts: ChunkCounts, digits: int = _DIGITS) -> str:
-  """The report of `seqeval.metrics.classification_report` in its default mode.
-
-  Args:
-    counts: of chunks.
-    digits: after the decimal point.
-  """
+  """The report of `seqeval.metrics.classification_report` in its default mode."""
   names = [*counts.types()]
   rows = [(name, *counts.of_type(name), counts.gold[name]) for name in names]
   support = counts.gold.total()
@@ -83,7 +74,6 @@ def sentence_errors(row_lengths: np.ndarray, gold: Chunks, guess: Chunks) -> np.
 
   Args:
     row_lengths: int64 [sentences], words of each.
-    gold, guess: chunks of the words.
   """
   ends = np.cumsum(row_lengths)
   wrong = _named_spans(gold).keys() ^ _named_spans(guess).keys()
@@ -100,10 +90,7 @@ def worst_sentences(words: Sequence[str], row_lengths: np.ndarray, gold: Chunks,
         found: [ORG Jane] Austen was born in Steventon .
 
   Args:
-    words: W of them.
     row_lengths: int64 [sentences].
-    gold, guess: chunks of the words.
-    most: sentences at most.
     where: sentence → what is put after the number of its errors, e.g. `file:line`.
   """
   errors = sentence_errors(row_lengths, gold, guess)

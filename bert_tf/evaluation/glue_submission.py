@@ -77,7 +77,6 @@ class SubmissionEntry:
   Attributes:
     name: e.g. "CoLA.tsv".
     source: path of the file; None where the predictions are constant.
-    predictions: as in the file; empty if the file is missing.
   """
 
   name: str
@@ -104,7 +103,6 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
     ids: the column `index` of the test file, in its order.
     predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
       written with three decimals.
-    regression: whether they are numbers.
 
   Raises:
     UserError: a number is not finite, or the file can't be written.

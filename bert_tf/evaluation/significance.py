@@ -106,13 +106,7 @@ class Order:
 
 
 def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], lower_is_better: bool) -> Order:
-  """Compares all pairs of rows.
-
-  Args:
-    ours: row → seed → value.
-    paper: row → value.
-    lower_is_better: of the values.
-  """
+  """Compares all pairs of rows."""
   sign = -1.0 if lower_is_better else 1.0
   rows = [row for row in ours if row in paper and ours[row]]
   pairs, tests = [], []

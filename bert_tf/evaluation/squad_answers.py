@@ -69,7 +69,6 @@ class QuestionAnswers:
   """Answers to a question.
 
   Attributes:
-    id: the question's.
     nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
       always among them, after `n_best_size` others if need be.
     null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
@@ -115,11 +114,9 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
   first `n_best_size` of different text remain. The null score is the smallest of all windows.
 
   Args:
-    data: the questions.
     contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the logits; other fields of
       that shape are ignored.
     start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
-    options: how answers are chosen.
 
   Raises:
     ValueError: the logits are not as many as the windows' tokens.
@@ -250,7 +247,6 @@ def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndar
   Args:
     start_logits, end_logits: float32 [W], at [CLS].
     bounds: [questions + 1], their windows.
-    first_question: number of the first question.
   """
   count = len(bounds) - 1
   start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)

@@ -29,8 +29,6 @@ def write_predictions(directory: str, results: Sequence[QuestionAnswers], null_s
   """Writes the four files (three in version 1.1), each whole or not at all.
 
   Args:
-    directory: exists.
-    results: of `find_answers`.
     null_score_diff_threshold: "no answer" is written for questions whose null odds are above it.
 
   Raises:
@@ -67,7 +65,6 @@ def format_nbest(result: QuestionAnswers, count: int | None = None) -> str:
   """The n best answers of a question as a small table, for `--question`: rank, probability, text, characters.
 
   Args:
-    result: what was found.
     count: of the best ones only so many; None for all.
   """
   return "\n".join(f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"

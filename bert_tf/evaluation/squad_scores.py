@@ -69,7 +69,6 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
   computed with another rounding. Of equally good ones it is the lowest.
 
   Args:
-    data: questions with their right answers.
     results: what was found for them, with `version_2_with_negative`.
 
   Raises:
@@ -89,7 +88,6 @@ def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str,
   """F1 under every threshold that makes a difference.
 
   Args:
-    data: questions with their right answers.
     spans: id → the best answer that is a part of the context; "" where there is none.
     null_odds: id → score of "no answer" - score of that answer.
 

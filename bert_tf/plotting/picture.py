@@ -19,7 +19,6 @@ class Picture:
 
   Attributes:
     name: of the files, without extension.
-    draw: draws into a `matplotlib.figure.Figure`.
     size: width and height, inches.
   """
 

@@ -67,9 +67,6 @@ class CheckpointManager:
 
   Args:
     variables: path → variable, see `variables_of`.
-    directory: the run directory.
-    step: the training step.
-    interval: steps between checkpoints.
     keep: how many of the newest stay; 0 keeps all.
     lora: whose merged kernels are among the variables.
   """
@@ -160,13 +157,9 @@ class BestCheckpoint:
   """The best weights of a run, in `best/`, which is a run directory by itself.
 
   Args:
-    directory: of the run.
-    model: its weights are saved.
-    state: counters; the step is saved.
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
     complete: adds to metrics that an earlier version noted those that have been added since.
-    lora: of a model with LoRA.
 
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
@@ -256,7 +249,6 @@ def check_copied(directory: str, sources: Sequence[str]) -> None:
   """Finds out whether `copy_best` may replace the best weights that are in a directory.
 
   Args:
-    directory: where they are.
     sources: of what earlier versions copied, without keeping a record of it.
 
   Raises:

@@ -33,13 +33,10 @@ class Devices:
   """What a run computes on.
 
   Attributes:
-    strategy: the distribution strategy.
     kind: "CPU", "GPU" or "TPU".
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
-    is_chief: whether this process writes files.
-    num_workers: processes that take part.
   """
 
   strategy: tf.distribute.Strategy
@@ -61,7 +58,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units.
     jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
-    tpu: where the TPU is.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
 
   Raises:

@@ -116,7 +116,6 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
   Args:
     row_lengths: int64 [E].
     batch_size: examples of a batch; one of the batches has fewer where it does not divide E.
-    seed, epoch: of the order.
 
   Returns:
     ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size].
@@ -160,7 +159,6 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   """A padded batch.
 
   Args:
-    examples: all there are.
     chosen: int64 [<= batch_size], numbers of the examples.
     batch_size: B; missing rows are filled up with copies of the first.
     lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
@@ -186,11 +184,8 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
   """Endless epochs for the replicas of one host.
 
   Args:
-    examples: all there are.
     batch_size: examples of a step on all replicas together.
-    seed: of the order.
     start_step: steps already made; one batch a step.
-    lengths: see `padded_lengths`.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
     consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
   """

@@ -31,13 +31,7 @@ _READ_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class RecordFiles:
-  """TFRecord files and how many records each of them holds.
-
-  Attributes:
-    paths: the files, plain or gzip.
-    counts: number of records of each.
-    gzipped: whether each is compressed.
-  """
+  """TFRecord files and how many records each of them holds."""
 
   paths: tuple[str, ...]
   counts: tuple[int, ...]
@@ -76,7 +70,6 @@ class BatchSizes:
       records, sequences: how many sequences so many records hold.
       multiple: every batch is filled up to the same number of records, which can be divided by this; None where
         batches may differ in size.
-      first: see the class.
     """
     total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
     ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
@@ -124,7 +117,6 @@ def training_dataset(
   """Endless shuffled batches for the replicas of one host.
 
   Args:
-    files: what to read.
     parse: (serialized records, string [b]; which pass over the files each belongs to, int64 [b]) → dict of dense
       tensors [b, ...].
     batch_sizes: records of a step on all replicas together.
@@ -169,7 +161,6 @@ def evaluation_dataset(
 
   Args:
     max_batches: stop after so many global batches.
-    others: as for `training_dataset`.
   """
   stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
   batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))

@@ -89,7 +89,6 @@ def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
   one below it its square and so on, of the embeddings the smallest (Clark et al. 2020, ELECTRA, appendix B).
 
   Args:
-    names: of variables, the original's.
     decay: 1 for the same rate everywhere.
   """
   layers = [int(match[1]) if (match := _LAYER.search(name)) else None for name in names]

@@ -19,11 +19,7 @@ class EvaluationPass:
   """One exact pass over an evaluation set, for metrics that are made of sums.
 
   Args:
-    objective: what is measured.
     make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
-    batches: how many there are.
-    strategy: where it runs.
-    jit_compile: compile with XLA.
     check_stop: called before every batch; may raise to break off.
   """
 
@@ -67,8 +63,6 @@ class Prediction:
     model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
     batch_size: examples of a batch on all replicas together.
     lengths: that batches are padded to, see `examples.padded_lengths`.
-    strategy: where it runs.
-    jit_compile: compile with XLA.
     token_outputs: names of the outputs that have one row a token.
     check_stop: called before every batch; may raise to break off.
   """
@@ -130,7 +124,6 @@ class LocalPrediction:
   """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
 
   Args:
-    model: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
     batch_size: most examples of a batch.
     lengths: that batches are padded to, see `examples.padded_lengths`.
     token_outputs: names of the outputs that have one row a token.

@@ -21,10 +21,7 @@ class Reports:
   """Takes reports of training and evaluation.
 
   Args:
-    directory: the run directory.
-    is_chief: whether this process writes.
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
-    log: prints a line.
 
   Raises:
     UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.

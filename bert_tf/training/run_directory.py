@@ -154,7 +154,6 @@ class MetricsLog:
   """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
 
   Args:
-    directory: the run directory.
     step: the step that the run resumes at; lines of later steps, written before an interruption, are dropped.
   """
 

@@ -48,11 +48,6 @@ class Conversion:
   """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
-    source: description of the input.
-    output: path of the output.
-    output_format: its format.
-    heads: on the encoder.
-    parameters: in all weights together.
     carried: weights in the output, the same bits as in the input.
     missing: weights that the encoder and its heads would have, but the input has not.
     unused: what was in the input and is in no BERT; not in the output.
@@ -94,7 +89,6 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
 
   Args:
     input_path: whatever `read_checkpoint` reads.
-    output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
     vocab_file: vocabulary; None where it is found beside the input, or none is to be written.

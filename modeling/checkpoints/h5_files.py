@@ -23,9 +23,6 @@ _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight"
 class H5File:
   """An HDF5 file with arrays.
 
-  Args:
-    path: of the file.
-
   Raises:
     UserError: it is missing or damaged, or refers to other files.
 

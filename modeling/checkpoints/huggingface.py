@@ -80,9 +80,6 @@ def refuse_pickle(path: str) -> None:
 def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
-  Args:
-    path: as `find_safetensors` or `h5_files.find_h5` returns it.
-
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
   """

@@ -55,9 +55,6 @@ def find_keras_hub(path: str) -> str | None:
 def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
-  Args:
-    path: as `find_keras_hub` returns it.
-
   Raises:
     UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
   """
@@ -114,7 +111,6 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
   """Key → the row of the table of weights that it is.
 
   Args:
-    path: for messages.
     keys: (number of the file, path in it); the encoder is in file 0, a head in the last one.
   """
   backbones = [key.removesuffix(WORD_EMBEDDINGS.keras_hub) for _, key in keys

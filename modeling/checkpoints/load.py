@@ -56,8 +56,6 @@ class LoadReport:
   """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
-    description: of the checkpoint.
-    loaded: weights of the model that were read.
     newly_initialised: weights of the model that the checkpoint does not have; they keep their initial values.
     unused: weights of the checkpoint that the model does not have.
   """
@@ -82,7 +80,6 @@ class Checkpoint:
   """A checkpoint with its configuration, tokenizer and task, before a model is built.
 
   Attributes:
-    config: of the model.
     tokenizer: with the vocabulary and the casing that belong to it.
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
@@ -209,7 +206,6 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
   Args:
     model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
-    checkpoint: from `read_checkpoint`.
 
   Raises:
     UserError: a tensor has another shape, a weight of the encoder is missing, the head stands on a BiLSTM that the
@@ -241,9 +237,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
   """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
 
   Args:
-    model: its variables must exist.
     opened: from `open_checkpoint`, with a source.
-    head: one of `weights.HEADS`.
 
   Raises:
     UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.

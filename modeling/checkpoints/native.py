@@ -26,11 +26,7 @@ _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
 def weight_variables(model) -> dict[str, tf.Variable]:
-  """The weights of a model by their native paths, as `checkpoint_of` takes them.
-
-  Args:
-    model: as for `weights.original_names`.
-  """
+  """The weights of a model by their native paths, as `checkpoint_of` takes them."""
   return {native_path(name): variable for name, variable in raw_variables(model).items()}
 
 

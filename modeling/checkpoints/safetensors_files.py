@@ -21,9 +21,6 @@ _DTYPES = ("F32", "F16", "BF16")
 class SafetensorsFile:
   """An open `.safetensors` file.
 
-  Args:
-    path: of the file.
-
   Raises:
     UserError: it is missing, truncated, or its header does not fit.
 

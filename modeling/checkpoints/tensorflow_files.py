@@ -40,7 +40,6 @@ class Bundle:
     UserError: the index can't be read, or a data shard is missing.
 
   Attributes:
-    prefix: as given.
     shapes: key → shape of every tensor in it.
   """
 

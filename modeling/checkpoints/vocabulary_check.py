@@ -19,7 +19,6 @@ def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, w
   Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
 
   Args:
-    vocabulary: what is going to be used.
     checkpoint: the weights; None where there are none.
     where: what the vocabulary comes from, for errors: a flag, or words.
     remedy: what to do about another one, for errors.

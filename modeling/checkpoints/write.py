@@ -25,10 +25,8 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   """Writes weights and what is needed to use them.
 
   Args:
-    output_format: one of `FORMATS`.
     directory: an empty one, or one to be made; on any file system.
     weights: original name → float32 array, e.g. `weights.weight_values(model)`.
-    config: of the model.
     vocab_file: copied as `vocab.txt`, unless None.
     do_lower_case: casing of the vocabulary; None where it is not known.
     vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.

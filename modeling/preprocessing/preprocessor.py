@@ -67,10 +67,6 @@ class BertPreprocessor(keras.layers.Layer):
   def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
     """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where it is unknown.
 
-    Args:
-      path: as for `BertEncoder.from_checkpoint`.
-      kwargs: of the constructor.
-
     Raises:
       UserError: there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
     """
