@@ -48,11 +48,7 @@ class BiLstm(Configured, keras.layers.Layer):
     self.lstm.build((None, None, self.config.hidden_size))
 
   def call(self, sequence_output, input_mask=None) -> dict:
-    """Outputs that take the place of the encoder's.
-
-    Args:
-      sequence_output: [B, S, H].
-      input_mask: [B, S], 1 for tokens and 0 for padding, which follows them; None where there is none.
+    """Outputs that take the place of the encoder's, from [B, S, H] and the mask of the encoder.
 
     Returns:
       float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction what it gives when it has

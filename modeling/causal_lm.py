@@ -41,15 +41,10 @@ def restore_tokens(features: dict) -> dict:
 
 
 def next_tokens(features: dict) -> tuple:
-  """What every position is to predict.
+  """Ids that follow each position, int [B, S], and their weights, float32 [B, S].
 
-  Args:
-    features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and "is_real_example", as in
-      `BertEncoder.call` and `BertForPreTraining.fit_batch`.
-
-  Returns:
-    int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence follows, else 0: at the
-    last token of a sequence, in padding and in padding examples.
+  The weight is 1 where a token of the same sequence follows, else 0: at the last token of a sequence, in padding and in
+  padding examples. `features` are those of `BertEncoder.call` and `BertForPreTraining.fit_batch`.
   """
   ids = ops.convert_to_tensor(features["input_ids"])
   follows = ops.ones_like(ids[:, 1:], dtype="bool")

@@ -109,15 +109,7 @@ class BertConfig:
     return dataclasses.replace(self, causal=True)
 
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-    """Refuses sequences that are longer than the position table.
-
-    Args:
-      length: S.
-      what: where the length comes from, e.g. "--max_seq_length".
-
-    Raises:
-      UserError: `length` is larger than `max_position_embeddings`.
-    """
+    """Raises `UserError` if a length, from the flag `what`, is above `max_position_embeddings`."""
     if length > self.max_position_embeddings:
       raise UserError(f"{what} {length} is longer than the model's position table: "
                       f"max_position_embeddings is {self.max_position_embeddings}")
@@ -151,11 +143,7 @@ class BertConfig:
 
   @classmethod
   def from_file(cls, path: str) -> "BertConfig":
-    """Reads a `bert_config.json`.
-
-    Raises:
-      UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
-    """
+    """Reads a `bert_config.json`; raises `UserError` that names the file and what is wrong."""
     return cls.from_dict(json_files.read(path), path)
 
   def to_dict(self) -> dict[str, object]:
@@ -168,11 +156,7 @@ class BertConfig:
     return {**values, **self.extra}
 
   def to_file(self, path: str) -> None:
-    """Writes a `bert_config.json`, whole or not at all.
-
-    Raises:
-      UserError: the file can't be written.
-    """
+    """Writes a `bert_config.json`, whole or not at all."""
     json_files.write(path, self.to_dict())
 
 

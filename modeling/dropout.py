@@ -83,15 +83,9 @@ class Dropout(keras.layers.Layer):
 
 
 def drop(x, rate: float, site: int, stream: DropoutStream):
-  """The exact form of dropout.
+  """The exact form of dropout of x, float [B, ...], under TensorFlow only.
 
   The probability is a multiple of 2^-16: 0.1 becomes 0.100006, and the scale is exact for it.
-
-  Args:
-    x: float [B, ...].
-
-  Raises:
-    NotImplementedError: Keras does not run on TensorFlow.
   """
   threshold = round(rate * 65536)
   if threshold == 0:

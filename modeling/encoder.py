@@ -267,13 +267,10 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
 
 def encoder_inputs(input_ids, **others) -> dict:
-  """Inputs of the encoder, by the names in `INPUTS`; None where one is not given.
+  """Inputs of `BertEncoder.call`, by the names in `INPUTS`; None where one is not given.
 
-  Args:
-    others: the other arguments of it; those that are not None win over what a dict or list holds.
-
-  Raises:
-    UserError: there are no input ids, or see `known_inputs`.
+  Those of `others` that are not None win over what a dict or list holds. Raises `UserError` where there are no input
+  ids, or as `known_inputs`.
   """
   if isinstance(input_ids, Mapping):
     given = known_inputs(input_ids)
@@ -290,8 +287,7 @@ def encoder_inputs(input_ids, **others) -> dict:
 def known_inputs(features: Mapping) -> dict:
   """The inputs of the encoder among features, by the names in `INPUTS`; other keys are ignored.
 
-  Raises:
-    UserError: an input is there under two names, or a key is nearly the name of one.
+  Raises `UserError` where an input is there under two names, or a key is nearly the name of one.
   """
   found = {name: value for name, value in _with_our_names(features).items() if name in INPUTS}
   names = (*INPUTS, *_OTHER_NAMES)

@@ -17,11 +17,7 @@ from modeling.saving import register
 
 
 def check_policy(policy: keras.DTypePolicy) -> None:
-  """Refuses the policies that would keep weights in less or more than float32.
-
-  Raises:
-    UserError: e.g. for "bfloat16", where LayerNorm and the optimizer would lose what makes them work.
-  """
+  """Raises `UserError` for policies that keep weights in another type than float32, such as "bfloat16"."""
   if policy.variable_dtype != "float32":
     raise UserError(f"the dtype policy {policy.name!r} keeps the weights in {policy.variable_dtype}: use 'float32', "
                     "'mixed_bfloat16' or 'mixed_float16', which keep them in float32")
@@ -30,11 +26,8 @@ def check_policy(policy: keras.DTypePolicy) -> None:
 def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.initializers.Initializer:
   """Normal distribution without what lies beyond two standard deviations, as the original initialises.
 
-  Neither the order in which variables are made nor the number of devices changes what a variable starts from.
-
-  Args:
-    standard_deviation: of the distribution before it is truncated.
-    name: the variable's name, unique in the model.
+  Neither the order in which variables (`name` is unique in the model) are made nor the number of devices changes what
+  one starts from.
   """
   return keras.initializers.TruncatedNormal(mean=0.0, stddev=standard_deviation, seed=derived_seed(seed, name))
 

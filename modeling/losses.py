@@ -72,13 +72,11 @@ class HeadLoss:
   parts: Mapping[str, Callable[[dict], object]] = dataclasses.field(default_factory=dict)
 
   def measure(self, logits, labels) -> tuple:
-    """Scores every row.
+    """Losses of all rows, float32 [R], and what else is added up: name → float32 [R].
 
     Args:
       logits: float32, the outputs of the head.
-
-    Returns:
-      the losses, float32 [R], and what else is added up: name → float32 [R].
+      labels: as `labels` gives them.
     """
     raise NotImplementedError
 

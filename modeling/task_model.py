@@ -90,10 +90,8 @@ class BertTaskModel(Checkpointed, keras.Model):
         self.trainable = False
 
   def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
-    """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
-
-    Args:
-      features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the encoder takes.
+    """The encoder's outputs for whatever the encoder takes, see `BertEncoder.call`; with a BiLSTM, its outputs among
+    them.
 
     Raises:
       UserError: several sequences are packed in a row, which a BiLSTM would read as one.
@@ -111,12 +109,8 @@ class BertTaskModel(Checkpointed, keras.Model):
   def compile(self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs) -> None:
     """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.
 
-    Args:
-      optimizer: "auto" for `BertAdamW()`.
-      loss: "auto" for that of the task, see `compile_defaults`.
-      metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is "auto" and there are no
-        `metrics`, else none.
-      kwargs: the other arguments of `keras.Model.compile`.
+    `optimizer` is `BertAdamW()`, `loss` that of the task, and so are the metrics where neither loss nor `metrics` are
+    given, see `compile_defaults`.
     """
     defaults = self.compile_defaults() if loss == "auto" else {}
     default_metrics = defaults.pop("weighted_metrics", None)

@@ -61,11 +61,7 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
   """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
 
-  Args:
-    arguments: the words of the command line, its first one the script's name.
-
-  Raises:
-    UserError: a flag that does not exist, or a value that can't be.
+  The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
   """
   values = flags.FlagValues()
   for one in declared_options(options):
@@ -202,11 +198,7 @@ def _parse_flags(argv: list[str]) -> list[str]:
 
 
 def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
-  """Sets the flags; returns the words that are none.
-
-  Raises:
-    UserError: there is no such flag, or it can't have this value.
-  """
+  """Sets the flags; returns the words that are none. Raises `UserError` for a wrong flag or value."""
   for word in argv:
     # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
     if any(0xD800 <= ord(character) <= 0xDFFF for character in word):

@@ -59,12 +59,7 @@ class Cluster:
 
 
 def read_cluster() -> Cluster:
-  """The cluster of TF_CONFIG.
-
-  Raises:
-    UserError: it is not set, not JSON, or does not name the processes and this one among them; the message says what is
-      wrong with it.
-  """
+  """The cluster of TF_CONFIG. Raises `UserError` that says what is wrong with it, or that it is not set."""
   text = os.environ.get("TF_CONFIG", "")
   if not text:
     raise _wrong("it is not set")

@@ -195,11 +195,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
 
 
 def check_readable(path: str, flag: str) -> str:
-  """Returns `path` if it is a readable file.
-
-  Raises:
-    UserError: it is missing, a directory or not readable.
-  """
+  """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
   with user_error(f"--{flag}: can't read {path}"):
     is_there = exists(path)
   if not is_there:
@@ -212,11 +208,7 @@ def check_readable(path: str, flag: str) -> str:
 
 
 def make_output_directory(path: str, flag: str) -> str:
-  """Creates the directory where missing and proves that a file can be written in it.
-
-  Raises:
-    UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
-  """
+  """Creates the directory where missing; raises `UserError` unless a file can be written in it."""
   with user_error(f"--{flag}: can't write in {path}"):
     make_directories(path)
     if is_remote(path):
@@ -257,25 +249,20 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]])
 
 
 def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
-  """`check_output_file`, and makes the directory of the output where it is missing.
-
-  Raises:
-    UserError: as `check_output_file` and `make_output_directory`.
-  """
+  """`check_output_file`, and `make_output_directory` of its directory; raises `UserError` as they do."""
   if not is_special(check_output_file(path, flag, inputs)):
     make_output_directory(parent_directory(path), flag)
 
 
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
-  """A file that appears under its name only when it is complete.
+  """A file that appears under its name, whatever was there, only when it is complete.
 
   Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
-  process that was killed has left of the same file is removed. A device, a pipe or `/dev/stdout` is written at once.
+  process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
+  symbolic link the link is replaced. A device, a pipe or `/dev/stdout` is written at once.
 
   Args:
-    path: final name; an existing file of that name is replaced in one step, by one with the same permissions. Of a
-      symbolic link the link is replaced, never what it points to.
     mode: "w" (UTF-8 text, newlines as given) or "wb".
 
   Raises:
@@ -333,11 +320,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   """A directory that appears under its name only when everything in it is written.
 
   The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
-  directory is moved into place in one step, a remote one is copied there file by file.
-
-  Args:
-    path: final name; nothing may be there. Missing parents are made.
-    flag: name of the flag the path came from, for errors.
+  directory is moved into place in one step, a remote one is copied there file by file. Missing parents are made.
 
   Raises:
     UserError: something is there, or the place can't be written.
@@ -377,11 +360,7 @@ def _copy_whole(source: str, target: str) -> None:
 
 
 def refuse_existing(path: str, flag: str) -> None:
-  """For outputs that must not replace anything.
-
-  Raises:
-    UserError: something is there, or the place can't be reached.
-  """
+  """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
   with user_error(f"--{flag}: can't write {path}"):
     is_there = exists(path) if is_remote(path) else os.path.lexists(path)
   if is_there:

@@ -27,10 +27,6 @@ def escape(text: str, longest: int | None = None) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int | None = None) -> str:
-  """A Markdown table.
-
-  Args:
-    rows: cells, of any type: shown as `str` writes them.
-  """
+  """A Markdown table, its cells as `str` writes them, see `escape`."""
   lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]
   return "\n".join([lines[0], "| --- " * len(header) + "|", *lines[1:]])

@@ -84,11 +84,7 @@ class DeclaredOption:
   group: str
 
   def parse(self, text: str) -> tuple:
-    """The values of a list with commas.
-
-    Raises:
-      UserError: one of them is no value of the option's type, there are none, or a sweep has one twice.
-    """
+    """The values of a list with commas. Raises `UserError` for a wrong one, for none, or for one twice in a sweep."""
     try:
       values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
@@ -231,14 +227,10 @@ def flags_table(values: Mapping[str, object]) -> str:
 
 def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Sequence[str], /, **fields: typing.Any
                ) -> Options:
-  """An instance from what the flags hold: lists are still text.
+  """An instance from what the flags hold: lists and sweeps are still text, None where they were not given.
 
-  Args:
-    texts: option → value; text for lists and sweeps, None where a list was not given.
-    given: options that were on the command line.
-
-  Raises:
-    UserError: a list holds something that is no value.
+  `given` are the options that were on the command line. Raises `UserError` where a list holds something that is no
+  value.
   """
   values, sweep = dict(fields), {}
   for one in declared_options(cls):

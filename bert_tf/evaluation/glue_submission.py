@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files
+from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 
@@ -121,11 +121,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
 
 
 def run(options: SubmissionOptions) -> None:
-  """Writes the zip file and prints what is in it, for `make_glue_submission.py`.
-
-  Raises:
-    UserError: see `make_submission`; or the zip file can't be written.
-  """
+  """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
   files.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
   entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
   print(describe_submission(entries))
@@ -136,15 +132,11 @@ def run(options: SubmissionOptions) -> None:
 
 
 def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:
-  """Zips all the `<Task>.tsv` found in or below the directories, each checked.
+  """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
 
-  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set.
-
-  Args:
-    directories: where to look; results of several runs.
-    output: path of the zip; a file of that name is replaced.
-    fill_missing: whether the other missing tasks get a constant prediction, as the server takes only complete
-      submissions; their scores then mean nothing.
+  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set. With
+  `fill_missing` so are the other missing tasks, as the server takes only complete submissions; their scores mean
+  nothing.
 
   Returns:
     An entry for each file of `SUBMISSION_FILES`, in that order.
@@ -184,13 +176,7 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
     UserError: the server would refuse the file: header, number of rows, order of the indices, unknown label, a
       similarity outside 0 … 5.
   """
-  try:
-    with files.open_file(path, newline="\n") as file:
-      lines = file.read().removesuffix("\n").split("\n")
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+  lines = gzipped.read_text(path).removesuffix("\n").split("\n")
   if lines[0] != _HEADER:
     raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
   predictions = []

@@ -156,11 +156,7 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
 
 
 def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-  """The means of (start logits, end logits), float32 [T] each, of the members of an ensemble over the same windows.
-
-  Raises:
-    ValueError: the members' logits are not equally many.
-  """
+  """The means of (start logits, end logits), float32 [T] each, of an ensemble's members, for the same windows."""
   starts, ends = zip(*members, strict=True)
   if len({logits.shape for logits in starts + ends}) != 1:
     raise ValueError(f"logits of different shapes: {[logits.shape for logits in starts + ends]}")

@@ -67,12 +67,6 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
 
   It lies midway between the odds of two questions, so that answers do not flip where the same logits are
   computed with another rounding. Of equally good ones it is the lowest.
-
-  Args:
-    results: what was found for them, with `version_2_with_negative`.
-
-  Raises:
-    UserError: there is no question.
   """
   spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
   values, _, gains = _gains(data, spans, {result.id: result.null_odds for result in results})
@@ -89,12 +83,10 @@ def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str,
 
   Args:
     spans: id → the best answer that is a part of the context; "" where there is none.
-    null_odds: id → score of "no answer" - score of that answer.
 
   Returns:
-    values: float [n], the null odds, ascending.
-    f1: float [n + 1], in percent: entry k with the k lowest of them answered, that is under a threshold from
-      values[k - 1] up to values[k].
+    the null odds, ascending, float [n]; and F1 in percent, float [n + 1]: entry k with the k lowest of them answered,
+    that is under a threshold from the odds k - 1 up to the odds k.
   """
   values, unanswered, gains = _gains(data, spans, null_odds)
   return values, 100.0 * (unanswered + gains) / len(data.questions)

@@ -27,11 +27,7 @@ _BY_ITSELF = tuple(kind for kind in KINDS if kind != _PROJECTOR)
 
 
 def run(options: PlotOptions) -> None:
-  """Draws, and prints the paths of the pictures.
-
-  Raises:
-    UserError: there is nothing to draw, or what is asked for is not there or can't be read.
-  """
+  """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to draw."""
   for path in options.sources:
     if not files.exists(path) and not files.exists(f"{path}.index"):
       raise UserError(f"{path} does not exist: a run directory, a checkpoint or record files are expected")

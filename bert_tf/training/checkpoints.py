@@ -88,10 +88,7 @@ class CheckpointManager:
     return latest_checkpoint(self.directory)
 
   def restore_or_initialize(self) -> str | None:
-    """Restores the newest checkpoint, whole.
-
-    Returns:
-      its prefix, or None if there is none.
+    """Restores the newest checkpoint, whole, and returns its prefix; None if there is none.
 
     Raises:
       UserError: it can't be read, does not fit, or holds something that is not finite.
@@ -126,12 +123,8 @@ class CheckpointManager:
   def save(self, check_interval: bool = True) -> str | None:
     """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
 
-    Returns:
-      its prefix; None where nothing was written.
-
-    Raises:
-      UserError: it could not be written, or there is one of this step or a later one that was not restored; the
-        checkpoints that were there still are.
+    Returns its prefix; None where nothing was written. Raises `UserError` where it could not be written, or there is
+    one of this step or a later one that was not restored; the checkpoints that were there still are.
     """
     step = int(self._step.numpy())
     if step == self._saved_step or (check_interval and step % self._interval):
@@ -192,11 +185,7 @@ class BestCheckpoint:
     return self._record
 
   def update(self, metrics: Mapping[str, float]) -> bool:
-    """Saves the weights if these metrics are the best so far; of equal ones the first is kept.
-
-    Raises:
-      UserError: the checkpoint could not be written.
-    """
+    """Saves the weights if these metrics are the best so far; of equal ones the first is kept."""
     step = int(self._step.numpy())
     # A step that is computed again after an interruption gives the same value and changes nothing.
     if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
@@ -246,13 +235,10 @@ def copy_best(source: str, directory: str) -> None:
 
 
 def check_copied(directory: str, sources: Sequence[str]) -> None:
-  """Finds out whether `copy_best` may replace the best weights that are in a directory.
+  """Raises `UserError` unless `copy_best` may replace the best weights in a directory: they are copies.
 
   Args:
     sources: of what earlier versions copied, without keeping a record of it.
-
-  Raises:
-    UserError: there is something else than a copy: a link, other weights, other files.
   """
   run_directory.check_places(directory)
   target = os.path.join(directory, BEST_DIRECTORY)
@@ -279,10 +265,8 @@ def _digests(directory: str) -> dict[str, str]:
 def remove_leftovers(directory: str) -> None:
   """Removes what a run that was killed has left in its local directory, half a checkpoint above all.
 
-  To be called by the one process that writes there, which holds the directory's lock.
-
-  Raises:
-    UserError: see `latest_checkpoint`.
+  To be called by the one process that writes there, which holds the directory's lock. Raises `UserError` as
+  `latest_checkpoint` does.
   """
   if files.is_remote(directory):
     return

@@ -130,11 +130,7 @@ def _dtype(precision: str, device_kind: str) -> str:
 
 
 def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
-  """The strategy, once all processes are there.
-
-  Raises:
-    UserError: they do not find each other.
-  """
+  """The strategy, once all processes are there."""
   try:
     with told_who_is_missing():
       return tf.distribute.MultiWorkerMirroredStrategy()
@@ -144,14 +140,10 @@ def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
-  """Resolves, connects and initialises a TPU.
+  """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
 
-  The steps are those of the TensorFlow guide "Use TPUs": a resolver finds the TPU's address, connecting makes its hosts
-  part of this runtime, initialising clears its memory. A remote TPU has no access to this machine's files, so every
-  path must be on gs://; that is checked first, as connecting takes a minute.
-
-  Raises:
-    UserError: no TPU is named, a path is local, or the TPU does not answer.
+  A remote TPU has no access to this machine's files, so every path must be on gs://; that is checked first, as
+  connecting takes a minute.
   """
   if not tpu.name:
     raise UserError("--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "

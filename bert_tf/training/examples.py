@@ -79,11 +79,7 @@ class Examples:
     return {name: values.shape[1:] for name, values in self.values.items()}
 
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """What a batch is made of.
-
-    Args:
-      chosen: int64 [B], numbers of the examples.
-      num_real: those behind so many only fill the batch.
+    """What a batch is made of the examples `chosen`, int64 [B]; those after the first `num_real` are padding examples.
 
     Returns:
       int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
@@ -98,11 +94,8 @@ def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
 
 
 def padded_lengths(longest: int, number: int) -> np.ndarray:
-  """The lengths that batches are padded to: multiples of a step, the last one is `longest`. int64, ascending.
-
-  Args:
-    longest: S of the longest batch.
-    number: about how many lengths; 1 pads everything to `longest`.
+  """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step, the last one
+  `longest`.
   """
   step = -(-longest // number)
   # The kernels of all devices like multiples of four at least.
@@ -113,12 +106,8 @@ def padded_lengths(longest: int, number: int) -> np.ndarray:
 def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
   """The examples of every batch of an epoch, in random order; every example is in one batch.
 
-  Args:
-    row_lengths: int64 [E].
-    batch_size: examples of a batch; one of the batches has fewer where it does not divide E.
-
   Returns:
-    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size].
+    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size]; one is smaller where that does not divide E.
   """
   random = np.random.default_rng([seed, epoch])
   order = random.permutation(len(row_lengths))

@@ -154,13 +154,10 @@ def training_dataset(
 def evaluation_dataset(
     files: RecordFiles, parse: Callable, global_batch_size: int,
     context: tf.distribute.InputContext, max_batches: int | None = None) -> tf.data.Dataset:
-  """One pass over all records in file order.
+  """One pass over all records in file order, or over the first `max_batches` global batches.
 
   The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], tells the
   real ones (1) from the copies (0).
-
-  Args:
-    max_batches: stop after so many global batches.
   """
   stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
   batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))

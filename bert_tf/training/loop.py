@@ -184,11 +184,7 @@ class Agreement:
     self._sum = tf.function(self._all_reduce, autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
-    """All processes must have restored the same checkpoint.
-
-    Raises:
-      UserError: they have not.
-    """
+    """Raises `UserError` unless all processes have restored the same checkpoint."""
     if self._devices.num_workers > 1:
       mean, mean_square = self._means([float(step), float(step) * step])
       if mean_square > mean * mean:

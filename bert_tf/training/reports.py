@@ -92,11 +92,7 @@ class Reports:
 
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
-    """What `tf.summary` is told in the block goes to TensorBoard, of `TRAIN` or `EVAL`, when the block ends.
-
-    Raises:
-      UserError: it can't be written.
-    """
+    """Sends what `tf.summary` is told in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
     if not self._is_chief:
       with tf.summary.create_noop_writer().as_default(step):
         yield

@@ -173,7 +173,7 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
   if sorted(tokens) != list(range(len(ids))):
     raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
-  if any("\n" in token or not _is_text(token) for token in ids):
+  if any("\n" in token or token.encode(errors="ignore").decode() != token for token in ids):
     raise UserError(f"{path}: an entry of the vocabulary holds a line break or half a character")
   folder = tempfile.mkdtemp(prefix="vocabulary.")
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -181,15 +181,6 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   with open(vocab_file, "w", encoding="utf-8", newline="") as file:
     file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   return vocab_file
-
-
-def _is_text(token: str) -> bool:
-  """Whether there are no lone surrogates in it, which JSON can write and UTF-8 can't."""
-  try:
-    token.encode()
-  except UnicodeEncodeError:
-    return False
-  return True
 
 
 def _json_object(path: str) -> dict:

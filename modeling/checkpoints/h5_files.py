@@ -42,11 +42,7 @@ class H5File:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
 
   def read(self, name: str) -> np.ndarray:
-    """The array called `name` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or can't be read.
-    """
+    """The array called `name` as float32; half-precision numbers are widened, which is exact."""
     self.check_dtype(name)
     try:
       with self._open() as file:

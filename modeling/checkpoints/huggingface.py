@@ -62,11 +62,7 @@ def find_safetensors(path: str) -> list[str]:
 
 
 def refuse_pickle(path: str) -> None:
-  """Explains the way out to who gives a pickle, or a directory with nothing else.
-
-  Raises:
-    UserError: `path` is or holds a file of weights that is not read.
-  """
+  """Raises `UserError` with a way out where `path` is or holds a pickle or another file that is not read."""
   names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
   for name in names:
     if name.endswith(_PICKLES):

@@ -37,13 +37,10 @@ _REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_c
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
-  """Reads a `config.json`.
+  """Reads a `config.json`; raises `UserError` where a value is wrong, or it describes another model than BERT.
 
   Returns:
     the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
-
-  Raises:
-    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
   """
   values = json_files.read(path)
   if not isinstance(values, Mapping):
@@ -67,9 +64,6 @@ def read_either_config(path: str) -> BertConfig:
   """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, told apart by their keys.
 
   It matters: "gelu" means the exact form in the one and the tanh form in the other.
-
-  Raises:
-    UserError: as for `read_config` and `BertConfig.from_file`.
   """
   values = json_files.read(path)
   if isinstance(values, Mapping) and ("model_type" in values or "architectures" in values):
@@ -114,11 +108,7 @@ def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
 
 
 def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
-  """Refuses label names of another number than the head's classes.
-
-  Raises:
-    UserError: names both numbers.
-  """
+  """Raises `UserError` where there are more or fewer names of labels than the head has classes."""
   classes = _classes(tensors)
   labels = config.extra.get("id2label")
   if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):

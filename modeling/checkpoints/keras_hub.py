@@ -134,11 +134,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
 
 
 def _read_config(path: str) -> BertConfig | None:
-  """The configuration of a preset; None where there is none.
-
-  Raises:
-    UserError: it is of another model, or a size is missing or wrong.
-  """
+  """The configuration of a preset; None where there is none."""
   if not files.exists(path):
     return None
   record = json_files.read_object(path)

@@ -147,8 +147,7 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   Args:
     checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
       vocabulary is found beside it where not given.
-    bert_config_file, vocab_file: None where they are found beside the checkpoint.
-    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
+    bert_config_file, vocab_file, do_lower_case: None for those beside the checkpoint; unknown casing is lower case.
 
   Raises:
     UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
@@ -180,12 +179,10 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
-  """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
+  """The configuration to use weights with: the one that is given, else the one beside them, or None.
 
-  The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
-
-  Raises:
-    UserError: the file can't be read, or makes a bidirectional model of a left-to-right one.
+  The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it. Raises `UserError`
+  where the file can't be read, or makes a bidirectional model of a left-to-right one.
   """
   beside = checkpoint.config if checkpoint else None
   if not bert_config_file:
@@ -234,10 +231,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-  """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
-
-  Args:
-    opened: from `open_checkpoint`, with a source.
+  """`load_weights` of a model that is to be used as it is, so that its head must be in the checkpoint.
 
   Raises:
     UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
@@ -255,11 +249,7 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
 
 
 def read_task(checkpoint: StoredWeights | None) -> dict | None:
-  """`task.json` of the run directory that the weights are in; None where there is none.
-
-  Raises:
-    UserError: it can't be read, or is no JSON object.
-  """
+  """`task.json` of the run directory that the weights are in; None where there is none."""
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)

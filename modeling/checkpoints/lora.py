@@ -40,11 +40,7 @@ class LoraWeights:
       variable.assign(values[name])
 
   def load(self, prefix: str) -> None:
-    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only.
-
-    Raises:
-      UserError: it is not there, or can't be read.
-    """
+    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only."""
     bundle = Bundle(prefix)
     for name, variable in _below_lora(self._model).items():
       variable.assign(bundle.read_as(name + SUFFIX, np.dtype(np.float32)))

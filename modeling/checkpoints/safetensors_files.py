@@ -44,11 +44,7 @@ class SafetensorsFile:
         raise UserError(f"{path} holds a tensor with the name {ascii(key)}: no program writes such names")
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or the file has changed.
-    """
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact."""
     self.check_dtype(key)
     try:
       with safe_open(self._local, "np") as file:
@@ -95,11 +91,7 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
-  """Writes a `.safetensors` file as PyTorch's programs expect it.
-
-  Raises:
-    OSError: it can't be written.
-  """
+  """Writes a `.safetensors` file as PyTorch's programs expect it; raises `OSError` where it can't be written."""
   tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
   metadata = {"format": "pt"}
   if files.is_remote(path):

@@ -61,11 +61,7 @@ class Bundle:
         raise UserError(f"{prefix} holds a tensor with the name {ascii(key)}: no program writes such names")
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32.
-
-    Raises:
-      UserError: it is not of floats, or the data can't be read or fail their checksum.
-    """
+    """The tensor called `key` as float32. Raises `UserError` if it is not of floats, or fails its checksum."""
     # A scalar comes as a number.
     values = np.asarray(self._read(key))
     # bfloat16 is not among numpy's own types, but all its values are values of float32.
@@ -75,11 +71,7 @@ class Bundle:
     return values.astype(np.float32, copy=False)
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
-    """The tensor called `key`, which must be of this type.
-
-    Raises:
-      UserError: it is missing or of another type, or the data can't be read or fail their checksum.
-    """
+    """The tensor called `key`; raises `UserError` if it is missing, of another type, or fails its checksum."""
     if key not in self.shapes:
       raise UserError(f"{self.prefix}: there is no {key}")
     values = np.asarray(self._read(key))
@@ -122,10 +114,8 @@ def latest_checkpoint(directory: str) -> str | None:
   """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
 
   What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows whether files without an
-  index were a whole checkpoint once, and which one is meant where names have no step.
-
-  Raises:
-    UserError: files of a newer checkpoint are missing, so that to resume from an older one would write over the others.
+  index were a whole checkpoint once, and which one is meant where names have no step. Raises `UserError` where files of
+  a newer checkpoint are missing, so that to resume from an older one would write over the others.
   """
   steps = saved_steps(directory)
   newest = steps[-1] if steps else -1
