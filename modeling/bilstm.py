@@ -14,10 +14,9 @@ from modeling.saving import Configured, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
-  """One layer, Keras' own; every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
+  """One layer of U units in each direction, Keras' own.
 
-  Args:
-    units: U, of each direction.
+  Every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
   """
   def direction(which: str, go_backwards: bool) -> keras.layers.LSTM:
     return keras.layers.LSTM(

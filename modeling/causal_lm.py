@@ -25,9 +25,8 @@ _PORTION_SIZE = 2**24
 def restore_tokens(features: dict) -> dict:
   """Features of records with the text as it was: "input_ids" with the tokens that masking has hidden or replaced.
 
-  Args:
-    features: int "input_ids" [B, S], "masked_lm_positions" and "masked_lm_ids" [B, P], float "masked_lm_weights" [B, P]
-      (0 where there is no prediction); without these three the ids are the text already.
+  Without "masked_lm_positions", "masked_lm_ids" and "masked_lm_weights" (0 where there is no prediction), [B, P] each,
+  the ids are the text already.
   """
   if "masked_lm_positions" not in features:
     return features

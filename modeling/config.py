@@ -116,13 +116,9 @@ class BertConfig:
 
   @classmethod
   def from_dict(cls, values: Mapping[str, Any], source: str = "the configuration") -> "BertConfig":
-    """A configuration from the keys of `bert_config.json`.
+    """A configuration from the keys of `bert_config.json`; the unknown ones go to `extra`.
 
-    Args:
-      values: keys as in JSON; the unknown ones go to `extra`.
-
-    Raises:
-      UserError: `vocab_size` is missing, or a value is wrong (see the class).
+    Raises `UserError` where `vocab_size` is missing, or a value is wrong (see the class).
     """
     if not isinstance(values, Mapping):
       raise UserError(f"{source}: a JSON object is expected, e.g. {{\"vocab_size\": 30522, ...}}")

@@ -313,13 +313,9 @@ def _as_integers(ids):
 
 
 def freeze_layers(model, count: int) -> None:
-  """Makes the first `count` transformer layers keep their weights; the embeddings are not among them.
+  """Makes the first `count` transformer layers of an encoder, or of a model with one, keep their weights.
 
-  Args:
-    model: a `BertEncoder`, or a model with an `encoder`.
-
-  Raises:
-    UserError: there are fewer layers.
+  The embeddings are not among them. Raises `UserError` where there are fewer layers.
   """
   encoder = getattr(model, "encoder", model)
   if not 0 <= count <= len(encoder.layers):
@@ -329,9 +325,5 @@ def freeze_layers(model, count: int) -> None:
 
 
 def freeze_embeddings(model) -> None:
-  """Makes the embeddings, their LayerNorm included, keep their weights: also where a masked-LM head projects to them.
-
-  Args:
-    model: a `BertEncoder`, or a model with an `encoder`.
-  """
+  """Makes the embeddings, their LayerNorm included, keep their weights, also where a masked-LM head reads them."""
   getattr(model, "encoder", model).embeddings.trainable = False

@@ -125,11 +125,7 @@ class BertForFeatureTagging(keras.Model):
 
 
 def encoder_states(encoder: BertEncoder, features: Mapping[str, object], layers: Sequence[int]):
-  """Activations of layers, [B, S, N, H]: 0 are the embeddings, 1 is the first layer.
-
-  Args:
-    features: int [B, S] "input_ids", "input_mask" and "segment_ids".
-  """
+  """Activations of layers, [B, S, N, H]: 0 are the embeddings, 1 is the first layer."""
   outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
   return ops.stack([outputs["embedding_output" if layer == 0 else f"encoder_layer_{layer - 1}"] for layer in layers],
                    axis=2)

@@ -215,8 +215,7 @@ _FUSED_ACTIVATIONS = {
 def activation(name: str, training: bool = False) -> Callable:
   """The function called `name` in `BertConfig.hidden_act`; float in, float of the same shape and dtype out.
 
-  Args:
-    training: choose the form that is faster where gradients are taken and shapes stay the same.
+  That for `training` is faster where gradients are taken and shapes stay the same.
   """
   return (_FUSED_ACTIVATIONS if training else _ACTIVATIONS)[name]
 

@@ -90,15 +90,10 @@ class MaskedLmHead(Configured, keras.layers.Layer):
         shape=(self.config.vocab_size,), initializer="zeros", name="output_bias", autocast=False)
 
   def call(self, sequence_output, positions, word_embeddings):
-    """Scores of the vocabulary at the masked positions.
+    """Scores of the vocabulary at the masked positions of [B, S, H], float32 logits [B, P, V].
 
-    Args:
-      sequence_output: [B, S, H].
-      positions: int [B, P], each from 0 to S - 1; unused ones may hold anything in that range.
-      word_embeddings: float [V, H], the encoder's table.
-
-    Returns:
-      float32 logits [B, P, V].
+    Positions are int [B, P], each from 0 to S - 1; unused ones may hold anything in that range. `word_embeddings` is
+    the encoder's table, float [V, H].
     """
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
     x = ops.reshape(gather_positions(sequence_output, positions), (-1, self.config.hidden_size))  # [B * P, H]

@@ -14,11 +14,8 @@ from modeling.dropout import DropoutStream
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-  """`layer(x, bias, dropout=dropout)`, of which nothing is kept for the gradients.
-
-  Args:
-    layer: built; draws from the stream only.
-    x: float [B, S, H].
+  """`layer(x, bias, dropout=dropout)` of [B, S, H], of which nothing is kept for the gradients; draws from the stream
+  only.
   """
   import tensorflow as tf
 

@@ -66,11 +66,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
   @classmethod
   def fit_batch(cls, features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`.
-
-    Args:
-      features: the inputs of the model and the labels that `head_losses` read.
-    """
+    """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`."""
     return cls.head_losses[0].fit_batch(features)
 
   def compile_defaults(self) -> dict:

@@ -62,10 +62,6 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     return {"tagging": self.tagging}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores the tags of every token; the arguments are those of `BertForClassification.call`.
-
-    Returns:
-      float32 logits [B, S, C].
-    """
+    """Scores the tags of every token, float32 [B, S, C]; the arguments are those of `BertForClassification.call`."""
     return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
                         training=training)

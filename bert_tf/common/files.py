@@ -40,12 +40,7 @@ def user_error(what: str) -> Iterator[None]:
 
 
 def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
-  """`open` for any file system.
-
-  Args:
-    mode: "r", "w", "a" for text, or "rb", "wb", "ab".
-    encoding, newline: of text, as for `open`.
-  """
+  """`open` for any file system; modes are "r", "w", "a" for text, or "rb", "wb", "ab"."""
   if not is_remote(path):
     return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
   raw = RemoteFile(path, mode.replace("b", "") + "b")
@@ -169,15 +164,10 @@ def same_file(a: str, b: str) -> bool:
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
-  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted.
+  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted, each file once.
 
-  Args:
-    patterns: e.g. `"data/*.txt,more/one.txt"`. A file named twice is returned once. A name that exists is that file,
-      also where it could be read as a glob (`a[1].txt`).
-    flag: name of the flag the patterns came from, for errors.
-
-  Raises:
-    UserError: no pattern at all, a pattern matches nothing, it names a directory, or its file system can't be read.
+  A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises `UserError` with the name
+  of the flag where there is no pattern, one matches nothing or a directory, or its file system can't be read.
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
@@ -233,11 +223,7 @@ def is_special(path: str) -> bool:
 def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
   """Returns `path` if a result may take its place.
 
-  Args:
-    inputs: flag → what is read, which must stay as it is.
-
-  Raises:
-    UserError: it is a directory, or one of the inputs.
+  Raises `UserError` for a directory, or for one of the inputs, flag → what is read, which must stay as it is.
   """
   with user_error(f"--{flag}: can't write {path}"):
     if is_directory(path):

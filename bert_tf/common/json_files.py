@@ -39,11 +39,7 @@ def read(path: str) -> Any:
 
 
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
-  """Reads a JSON file that must hold an object; an empty one where there is no file.
-
-  Raises:
-    UserError: as for `read` and `check_object`.
-  """
+  """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is no file."""
   with files.user_error(f"can't read {path}"):
     if not files.exists(path):
       return {}

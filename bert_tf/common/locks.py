@@ -95,12 +95,10 @@ def temporary_beside(path: str) -> tuple[int, str]:
 
 
 def remove_abandoned(directory: str, pattern: str) -> None:
-  """Removes what processes that were killed have left in a local directory.
+  """Removes what processes that were killed have left in a local directory, not below it.
 
-  Args:
-    directory: where to look; below it nothing is looked at.
-    pattern: regular expression of the whole name. What a living process holds locked stays, and so does everything
-      where there are no locks.
+  `pattern` is a regular expression of the whole name. What a living process holds locked stays, and so does everything
+  where there are no locks.
   """
   names = []
   with contextlib.suppress(OSError):

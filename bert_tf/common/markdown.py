@@ -15,11 +15,7 @@ _TABLE = str.maketrans(_REPLACED)
 
 
 def escape(text: str, longest: int | None = None) -> str:
-  """Markdown for a text, in one line; white space becomes single spaces.
-
-  Args:
-    longest: of a longer text only so many characters are shown.
-  """
+  """Markdown for a text, or its first `longest` characters, in one line; white space becomes single spaces."""
   text = " ".join(text.split())
   if longest is not None and len(text) > longest:
     text = text[:longest] + "…"

@@ -159,8 +159,7 @@ class Options:
   def check(self) -> None:
     """Checks every value by its declaration; subclasses add what options demand of each other.
 
-    Raises:
-      UserError: names the first option that is wrong, or all required ones that are missing.
+    Raises `UserError` with the first option that is wrong, or all required ones that are missing.
     """
     declared = declared_options(type(self))
     missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
@@ -187,11 +186,7 @@ class Options:
 
   @classmethod
   def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
-    """The options that `--help` shows, in order; all of them unless a subclass chooses.
-
-    Args:
-      given: values of the other flags of the command line.
-    """
+    """The options that `--help` shows, in order, beside the values of the other flags; a subclass may choose."""
     return declared_options(cls)
 
   def replace(self, **changes: typing.Any) -> "typing.Self":

@@ -19,11 +19,7 @@ def gfile_of(path: str) -> Iterator:
 
 
 class RemoteFile(io.RawIOBase):
-  """A `GFile` as one of Python's own files.
-
-  Args:
-    mode: "rb", "wb" or "ab".
-  """
+  """A `GFile` as one of Python's own files, in mode "rb", "wb" or "ab"."""
 
   def __init__(self, path: str, mode: str):
     self._path, self._mode = path, mode

@@ -23,11 +23,7 @@ _OTHERS = "(others)"
 
 
 def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
-  """Counts: int64 [C, C], a row for each true class, a column for each predicted one.
-
-  Args:
-    predictions, labels: int [E], class numbers; `ValueError` for what is none.
-  """
+  """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each predicted one."""
   predictions, labels = np.asarray(predictions), np.asarray(labels)
   check_classes(predictions, labels, num_classes)
   pairs = labels.astype(np.int64) * num_classes + predictions

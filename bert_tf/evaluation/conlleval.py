@@ -67,11 +67,7 @@ class ChunkCounts:
 
 
 def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
-  """Counts chunks as the script does.
-
-  Args:
-    rows: (right tag, guess) of every token, None between sentences.
-  """
+  """Counts chunks as the script does, of (right tag, guess) for every token, None between sentences."""
   counts = ChunkCounts()
   last_gold = last_guess = ("O", "")
   in_correct = False

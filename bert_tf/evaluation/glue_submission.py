@@ -85,12 +85,7 @@ class SubmissionEntry:
 
 
 def submission_name(folder: str, split: str) -> str:
-  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv".
-
-  Args:
-    folder: of the task in GLUE's layout, e.g. "CoLA".
-    split: "test", "test_matched", "test_mismatched" or "diagnostic".
-  """
+  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
   return _NAMES_OF_SPLITS.get(split, f"{folder}.tsv")
 
 
@@ -170,12 +165,7 @@ def make_submission(directories: Sequence[str], output: str, fill_missing: bool 
 
 
 def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
-  """The predictions of a `<Task>.tsv`, in the order of the test set.
-
-  Raises:
-    UserError: the server would refuse the file: header, number of rows, order of the indices, unknown label, a
-      similarity outside 0 … 5.
-  """
+  """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
   lines = gzipped.read_text(path).removesuffix("\n").split("\n")
   if lines[0] != _HEADER:
     raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")

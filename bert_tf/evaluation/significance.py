@@ -15,10 +15,7 @@ LEVEL = 0.05
 
 
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-  """Two-sided p of Student's paired t-test of the values of the seeds that both have.
-
-  None where it can't be computed: fewer than two seeds, or the same difference for every one.
-  """
+  """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for equal differences."""
   from scipy import stats
 
   seeds = sorted(a.keys() & b.keys())

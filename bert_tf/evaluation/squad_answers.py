@@ -195,11 +195,8 @@ def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_star
                 max_context: np.ndarray, options: AnswerOptions) -> _TokenSpans:
   """The candidates of windows, in their order, then by the rank of the start, then by that of the end.
 
-  Args:
-    start_logits, end_logits: float32 [W, S].
-    doc_token_start, num_tokens: [W], where the context tokens are.
-    max_context: bool [sum of `num_tokens`], whether an answer may begin there.
-    options: n_best_size, max_answer_length.
+  Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them, [W] each; an answer
+  may begin where `max_context`, bool [sum of `num_tokens`], is true.
   """
   starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
   ends = _best_positions(end_logits, options.n_best_size)
@@ -238,12 +235,7 @@ def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tup
 
 def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int
                ) -> _Candidates:
-  """"No answer" for each question: the [CLS] of the window where it scores least (0 + 0 without any window).
-
-  Args:
-    start_logits, end_logits: float32 [W], at [CLS].
-    bounds: [questions + 1], their windows.
-  """
+  """"No answer" for each question: the [CLS], float32 [W], of the window where it scores least (0 + 0 without any)."""
   count = len(bounds) - 1
   start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
   owner = np.repeat(np.arange(count), np.diff(bounds))

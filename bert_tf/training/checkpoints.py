@@ -90,8 +90,7 @@ class CheckpointManager:
   def restore_or_initialize(self) -> str | None:
     """Restores the newest checkpoint, whole, and returns its prefix; None if there is none.
 
-    Raises:
-      UserError: it can't be read, does not fit, or holds something that is not finite.
+    Raises `UserError` where it can't be read, does not fit, or holds something that is not finite.
     """
     prefix = latest_checkpoint(self.directory)
     if prefix is None or self._saved_step is not None:
@@ -211,8 +210,7 @@ class BestCheckpoint:
 def copy_best(source: str, directory: str) -> None:
   """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
 
-  Raises:
-    UserError: there are none, or see `check_copied`.
+  Raises `UserError` where there are none, or as `check_copied`.
   """
   check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)

@@ -103,10 +103,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
 
 
 def _let_xla_introduce_itself() -> None:
-  """Compiles once with nobody listening.
-
-  The first compilation of a process writes lines about XLA to standard error, past TensorFlow's log level.
-  """
+  """Compiles once with nobody listening: the first time XLA writes lines to standard error, past any log level."""
   nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
   os.dup2(nowhere, 2)
   try:

@@ -122,11 +122,7 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
 
 
 def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
-  """The examples of a step where batches are cut from epochs that follow each other, without regard to their ends.
-
-  Returns:
-    int64 [batch_size].
-  """
+  """The examples of a step, int64 [batch_size], where batches are cut from epochs without regard to their ends."""
   places = np.arange(step * batch_size, (step + 1) * batch_size)
   epochs, places = np.divmod(places, num_examples)
   return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]

@@ -79,11 +79,7 @@ class Prediction:
     self._next = tf.function(self._next_outputs, autograph=False)
 
   def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
-    """Runs over all examples.
-
-    Args:
-      examples: E examples with T tokens.
-      advance: called with the number of examples of every batch, for a progress bar.
+    """Outputs for E examples with T tokens; `advance` is called with the number of examples of every batch.
 
     Returns:
       output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
@@ -123,10 +119,7 @@ class Prediction:
 class LocalPrediction:
   """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
 
-  Args:
-    batch_size: most examples of a batch.
-    lengths: that batches are padded to, see `examples.padded_lengths`.
-    token_outputs: names of the outputs that have one row a token.
+  The arguments are those of `Prediction`.
   """
 
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,

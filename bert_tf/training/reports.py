@@ -56,8 +56,7 @@ class Reports:
                ) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`.
 
-    Args:
-      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    One that was `compiled` contained tracing and compilation: its speed is no speed of training.
     """
     self._write(TRAIN, step, metrics)
     speed = {} if compiled else _shown_speed(metrics)
@@ -68,9 +67,9 @@ class Reports:
                            **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    """The report of an evaluation; made when everything that belongs to it is written.
+    """The report of an evaluation, unless an earlier process has made it with the same results.
 
-    One that an earlier process has reported already, with the same results, is not written a second time.
+    To be made when everything that belongs to it is written.
     """
     line = rounded(metrics)
     reported = {name: self._evaluated.get(step, {}).get(name) for name in line}

@@ -43,11 +43,7 @@ class Objective:
 
   @classmethod
   def of(cls, model: BertTaskModel, loss: HeadLoss | None = None, **kwargs) -> "Objective":
-    """The objective of a model with one head.
-
-    Args:
-      loss: another declaration than that of the model.
-    """
+    """The objective of a model with one head; `loss` is another declaration than that of the model."""
     loss = loss or model.head_losses[0]
     return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
         model(features, dropout=dropout, **kwargs), features), loss.metrics)

@@ -21,10 +21,7 @@ _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight"
 
 
 class H5File:
-  """An HDF5 file with arrays.
-
-  Raises:
-    UserError: it is missing or damaged, or refers to other files.
+  """An HDF5 file with arrays; `UserError` where it is missing or damaged, or refers to other files.
 
   Attributes:
     shapes: path in the file → shape of every array in it; links, soft and external, are not followed.
@@ -75,17 +72,10 @@ class H5File:
 
 
 class TransformersH5File:
-  """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`, with the interface of a
-  `SafetensorsFile`: names and orientation of the arrays are those of Hugging Face's PyTorch classes.
+  """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
 
-  Args:
-    path: of the file, `tf_model.h5` or what Keras 2 saved.
-
-  Raises:
-    UserError: as for `H5File`, or two arrays that should be copies of one weight differ.
-
-  Attributes:
-    shapes: name in PyTorch → shape there.
+  It has the interface of a `SafetensorsFile`: names and orientation of the arrays are those of Hugging Face's PyTorch
+  classes. Raises `UserError` as `H5File`, or where two arrays that should be copies of one weight differ.
   """
 
   def __init__(self, path: str):

@@ -137,12 +137,7 @@ def read_huggingface(path: str) -> StoredWeights:
 
 
 def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-  """`model.safetensors` and `config.json`.
-
-  Raises:
-    UserError: there are two heads which that format calls alike.
-    OSError: they can't be written.
-  """
+  """`model.safetensors` and `config.json`; raises `UserError` where that format calls two heads alike."""
   alike = [head for head in heads_of(weights) if _shares_its_name(HEADS[head])]
   if len(alike) > 1:
     raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({HEADS[alike[0]].huggingface_layer}): "
@@ -159,12 +154,7 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
 
 
 def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
-  """The rows of the table of weights that a file can have.
-
-  Args:
-    keys: plain names, see `_plain_keys`.
-    architecture: Hugging Face's class, or None where it is unknown.
-  """
+  """The rows of the table of weights that a file with these plain names, of a class or None, can have."""
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
            if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
@@ -191,15 +181,10 @@ def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
 
 
 def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
-  """Names as Hugging Face's classes with heads write them today.
+  """Names as Hugging Face's classes with heads write them today → the keys that mean it.
 
-  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
-
-  Args:
-    keys: of one file or all its shards, with one encoder.
-
-  Returns:
-    plain name → the keys that mean it: more than one is a contradiction, none of word embeddings is another model.
+  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first. More than one
+  key is a contradiction, none of word embeddings is another model.
   """
   keys = list(keys)
   body = next(iter(_encoder_prefixes(keys)), _PREFIX)

@@ -72,11 +72,7 @@ def read_either_config(path: str) -> BertConfig:
 
 
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
-  """The keys of a `config.json` that makes transformers compute what we compute.
-
-  Args:
-    tensors: original name → shape; they tell the architecture and the number of labels.
-  """
+  """The keys of a `config.json` that makes transformers compute what we compute with these tensors, name → shape."""
   values = {
       "architectures": [architecture_of(tensors, config.causal)],
       "model_type": "bert",

@@ -46,8 +46,7 @@ def find_keras_hub(path: str) -> str | None:
 def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
-  Raises:
-    UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
+  Raises `UserError` where a file is damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
   """
   directory = os.path.dirname(path) or "."
   paths = [path]
@@ -82,8 +81,7 @@ def _plain(name: str) -> str:
 def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Weight]:
   """Key → the row of the table of weights that it is.
 
-  Args:
-    keys: (number of the file, path in it); the encoder is in file 0, a head in the last one.
+  Keys are (number of the file, path in it); the encoder is in file 0, a head in the last one.
   """
   backbones = [key.removesuffix(WORD_EMBEDDINGS.keras_hub) for _, key in keys
                if key.endswith(_LAYERS + WORD_EMBEDDINGS.keras_hub)]

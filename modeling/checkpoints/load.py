@@ -231,10 +231,9 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-  """`load_weights` of a model that is to be used as it is, so that its head must be in the checkpoint.
+  """`load_weights` of a model that is to be used as it is.
 
-  Raises:
-    UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
+  Raises `UserError` also where a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
   """
   if opened.source is None:
     raise ValueError("a checkpoint is needed")

@@ -18,9 +18,6 @@ from modeling.checkpoints.weights import ENCODER_PREFIX, LORA_PREFIX, native_pat
 class LoraWeights:
   """The variables that a checkpoint of a model with LoRA holds besides, or instead of, the model's own.
 
-  Args:
-    model: with an `encoder` on which `enable_lora` was called.
-
   Attributes:
     variables: path → `tf.Variable`: the merged kernels, which stand in the places of the model's own, and what is
       below lora/.

@@ -162,12 +162,7 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
 
 
 class _Nodes:
-  """The object graph, for looking things up by attribute names.
-
-  Attributes:
-    children: for each node attribute → node.
-    keys: for each node the key of its value in the checkpoint, or None.
-  """
+  """The object graph by attribute names: for each node its children, and the key of its value in the checkpoint."""
 
   def __init__(self, bundle: Bundle, serialized: bytes):
     try:

@@ -33,8 +33,7 @@ def weight_variables(model) -> dict[str, tf.Variable]:
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
   """A checkpoint object that saves variables (also those of `MirroredStrategy`) under fixed names.
 
-  Args:
-    variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.
+  The path of a variable and `SUFFIX` are its key in the checkpoint.
   """
   root = tf.Module()
   for path, variable in variables.items():

@@ -19,10 +19,7 @@ _DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile:
-  """An open `.safetensors` file.
-
-  Raises:
-    UserError: it is missing, truncated, or its header does not fit.
+  """An open `.safetensors` file; `UserError` where it is missing, truncated, or its header does not fit.
 
   Attributes:
     shapes: key → shape of every tensor in it.
@@ -59,10 +56,7 @@ class SafetensorsFile:
 
 
 def open_files(path: str) -> dict[str, SafetensorsFile]:
-  """The file that each tensor is in.
-
-  Args:
-    path: a `.safetensors` file, or an index of several that lie beside it.
+  """The file that each tensor of a `.safetensors` file, or of an index of several that lie beside it, is in.
 
   Raises:
     UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not

@@ -31,13 +31,11 @@ _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 
 class Bundle:
-  """An open TensorFlow checkpoint of whatever kind.
+  """An open TensorFlow checkpoint of whatever kind; `UserError` where the index can't be read, or a data shard is
+  missing.
 
   Args:
     prefix: path without `.index`.
-
-  Raises:
-    UserError: the index can't be read, or a data shard is missing.
 
   Attributes:
     shapes: key → shape of every tensor in it.
@@ -91,14 +89,10 @@ class Bundle:
 
 
 def find_prefix(path: str) -> str | None:
-  """The prefix of the checkpoint that `path` means.
+  """The prefix of the checkpoint that `path` means, None if it holds none: a prefix, one of its files, or a directory.
 
-  Args:
-    path: a prefix, one of its files, or a directory: there the newest `ckpt-N` is meant; of other names the one that
-      the file `checkpoint` names, or else there must be one only.
-
-  Returns:
-    None if `path` holds no TensorFlow checkpoint.
+  In a directory the newest `ckpt-N` is meant; of other names the one that the file `checkpoint` names, or else there
+  must be one only.
 
   Raises:
     UserError: the directory holds several checkpoints and names none of them, or the one it names is missing.
@@ -151,12 +145,7 @@ def _check_nothing_is_lost(directory: str, newest: int) -> None:
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
-  """Writes the file `checkpoint`, which lists the checkpoints for TensorFlow and other programs.
-
-  Args:
-    directory: of the checkpoints `ckpt-N`.
-    steps: of all of them, ascending.
-  """
+  """Writes the file `checkpoint`, which lists the checkpoints of all steps, ascending, for other programs."""
   names = [f"{CHECKPOINT_NAME}-{step}" for step in steps]
   with files.atomic_write(os.path.join(directory, STATE_FILE)) as file:
     file.write(f'model_checkpoint_path: "{names[-1]}"\n')
@@ -195,10 +184,7 @@ def _is_readable(prefix: str) -> bool:
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
   """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none.
 
-  `tf.train.Checkpoint` names what it saves by such paths.
-
-  Args:
-    path: attributes joined by "/"; "|" stands for a slash that belongs to a name.
+  `tf.train.Checkpoint` names what it saves by such paths; "|" stands for a slash that belongs to a name.
   """
   *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
   for node in nodes:

@@ -59,9 +59,6 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
   Its pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the pooler
   and the next-sentence head are left out.
 
-  Args:
-    tensors: original names.
-
   Raises:
     UserError: the format can't say that a model is left-to-right, or computes something else for its head; or it has
       no place for a BiLSTM.
