@@ -138,13 +138,13 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
     rows = slice(bounds[first], bounds[last])
     flat = slice(row_starts[rows.start], row_starts[rows.stop])
     lengths = windows.row_lengths[rows]
-    spans = _find_spans(
+    window, first_token, last_token, *logits = _find_spans(
       _pad(start_logits[flat], lengths), _pad(end_logits[flat], lengths), windows.doc_token_start[rows],
       windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
-    question = windows.question_index[rows][spans.window]
-    token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][spans.window]
-    candidates = _Candidates(question, *_characters(contexts.offsets, token + spans.first, token + spans.last),
-                             spans.start_logit, spans.end_logit)
+    question = windows.question_index[rows][window]
+    token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][window]
+    candidates = _Candidates(question, *_characters(contexts.offsets, token + first_token, token + last_token),
+                             *logits)
     if options.version_2_with_negative:
       null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
                         bounds[first:last + 1] - rows.start, first)
@@ -165,16 +165,6 @@ def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np
                for side in (starts, ends))
 
 
-class _TokenSpans(NamedTuple):
-  """Arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64."""
-
-  window: np.ndarray
-  first: np.ndarray
-  last: np.ndarray
-  start_logit: np.ndarray
-  end_logit: np.ndarray
-
-
 def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
   """(first, last + 1) question of slices of about `_WINDOWS_AT_ONCE` windows; `bounds` [Q + 1] counts windows."""
   first = 0
@@ -192,11 +182,14 @@ def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_start: np.ndarray, num_tokens: np.ndarray,
-                max_context: np.ndarray, options: AnswerOptions) -> _TokenSpans:
+                max_context: np.ndarray, options: AnswerOptions) -> tuple[np.ndarray, ...]:
   """The candidates of windows, in their order, then by the rank of the start, then by that of the end.
 
   Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them, [W] each; an answer
   may begin where `max_context`, bool [sum of `num_tokens`], is true.
+
+  Returns:
+    arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64.
   """
   starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
   ends = _best_positions(end_logits, options.n_best_size)
@@ -210,9 +203,8 @@ def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_star
   length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
   allowed = may_start[:, :, None] & may_end[:, None, :] & (length >= 1) & (length <= options.max_answer_length)
   window, i, j = np.nonzero(allowed)
-  return _TokenSpans(window, first[window, i], last[window, j],
-                     start_logits[window, starts[window, i]].astype(np.float64),
-                     end_logits[window, ends[window, j]].astype(np.float64))
+  return (window, first[window, i], last[window, j], start_logits[window, starts[window, i]].astype(np.float64),
+          end_logits[window, ends[window, j]].astype(np.float64))
 
 
 def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:

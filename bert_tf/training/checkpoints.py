@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import files, json_files, locks, run_results
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
@@ -297,7 +297,7 @@ def _saving(prefix: str) -> Iterator[None]:
     if f"{CHECKPOINT_NAME}-{steps[-1] if steps else None}" != name:
       _remove_checkpoint(prefix)
     last = f"the last good one is {directory}/{CHECKPOINT_NAME}-{steps[-1]}" if steps else "there is none yet"
-    raise UserError(f"checkpoint {name} could not be saved in {directory}: {_first_line(error)}; {last}; free some "
+    raise UserError(f"checkpoint {name} could not be saved in {directory}: {in_one_line(error)}; {last}; free some "
                     "space and run the same command again") from None
 
 
@@ -322,7 +322,3 @@ def _remove_checkpoint(prefix: str) -> None:
   for path in [f"{prefix}.index", *files.glob_files(f"{pattern}.data-*"), *files.glob_files(f"{pattern}{UNFINISHED}*")]:
     with contextlib.suppress(OSError):
       files.remove_tree(path) if files.is_directory(path) else files.remove(path)
-
-
-def _first_line(error: Exception) -> str:
-  return " ".join(str(getattr(error, "message", None) or error).split())[:300]

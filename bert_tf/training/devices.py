@@ -12,7 +12,7 @@ import urllib.parse
 import tensorflow as tf
 
 from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, in_one_line
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -133,7 +133,7 @@ def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
       return tf.distribute.MultiWorkerMirroredStrategy()
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "
-                    f"cluster: {' '.join(error.message.split())[:300]}") from None
+                    f"cluster: {in_one_line(error)}") from None
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
@@ -156,7 +156,7 @@ def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUS
       tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
   except Exception as error:  # The resolver raises whatever its HTTP client does.
-    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {' '.join(str(error).split())[:300]}") from None
+    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {in_one_line(error)}") from None
   return tf.distribute.TPUStrategy(resolver)
 
 

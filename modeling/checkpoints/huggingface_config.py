@@ -16,11 +16,7 @@ _ACTIVATIONS = {
 _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_new"}
 
 # What BertConfig of transformers assumes where a key is missing.
-_DEFAULTS = {
-    "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-    "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
-    "max_position_embeddings": 512, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
-}
+_DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
 # Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
 _KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
 # Without cross-attention, a decoder is a model that attends to the left only.
