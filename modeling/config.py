@@ -156,18 +156,16 @@ class BertConfig:
     json_files.write(path, self.to_dict())
 
 
+# Type of a field → what messages call one.
+_TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+
+
 def _check_value(field: dataclasses.Field, value: Any) -> None:
   key = _JSON_KEYS.get(field.name, field.name)
   # bool is an int in Python, but `true` is never meant as a size.
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if field.type is int and not (number and isinstance(value, int)):
-    raise UserError(f"{key} is {value!r}, a whole number is expected")
-  if field.type is float and not number:
-    raise UserError(f"{key} is {value!r}, a number is expected")
-  if field.type is bool and not isinstance(value, bool):
-    raise UserError(f"{key} is {value!r}, true or false is expected")
-  if field.type is str and not isinstance(value, str):
-    raise UserError(f"{key} is {value!r}, a string is expected")
+  if not isinstance(value, (int, float) if field.type is float else field.type) or (
+      isinstance(value, bool) != (field.type is bool)):
+    raise UserError(f"{key} is {value!r}, {_TYPES[field.type]} is expected")
   smallest = 0 if field.name == "bilstm_units" else 1
   if field.type is int and value < smallest:
     raise UserError(f"{key} is {_shown(value)}, it must be at least {smallest}")

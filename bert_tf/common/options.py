@@ -18,9 +18,10 @@ command line.
 import dataclasses
 import functools
 import math
+import operator
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.markdown import table
@@ -108,10 +109,7 @@ class DeclaredOption:
 
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
-    declared = self.declaration
-    return ", ".join(f"{words} {_shown(value)}" for words, value in (
-        ("at least", declared.minimum), ("above", declared.above), ("at most", declared.maximum),
-        ("below", declared.below)) if value is not None and value != LARGEST_INT64)
+    return ", ".join(f"{words} {_shown(bound)}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
@@ -123,23 +121,24 @@ class DeclaredOption:
       return ",".join(map(str, self.default))
     return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
-  def _range_problem(self, value: float) -> str | None:
+  def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool], str]]:
+    """(words, bound, what must hold of value and bound, words for a bound of 0) of those that are declared."""
     declared = self.declaration
+    bounds = [("at least", declared.minimum, operator.ge, "not be negative"),
+              ("above", declared.above, operator.gt, "be positive"),
+              ("at most", declared.maximum, operator.le, "be at most 0"),
+              ("below", declared.below, operator.lt, "be below 0")]
+    return [bound for bound in bounds if bound[1] is not None]
+
+  def _range_problem(self, value: float) -> str | None:
     if isinstance(value, int) and abs(value) > LARGEST_INT64:
       return "it does not fit into 64 bits"
-    if isinstance(value, int) and declared.maximum is None and abs(value) > _LARGEST_INT:
+    if isinstance(value, int) and self.declaration.maximum is None and abs(value) > _LARGEST_INT:
       return f"it must be at {f'most {_LARGEST_INT}' if value > 0 else f'least {-_LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
-    if declared.minimum is not None and value < declared.minimum:
-      return "it must not be negative" if declared.minimum == 0 else f"it must be at least {_shown(declared.minimum)}"
-    if declared.above is not None and value <= declared.above:
-      return "it must be positive" if declared.above == 0 else f"it must be above {_shown(declared.above)}"
-    if declared.maximum is not None and value > declared.maximum:
-      return f"it must be at most {_shown(declared.maximum)}"
-    if declared.below is not None and value >= declared.below:
-      return f"it must be below {_shown(declared.below)}"
-    return None
+    return next((f"it must {f'be {words} {_shown(bound)}' if bound else at_zero}"
+                 for words, bound, holds, at_zero in self._bounds() if not holds(value, bound)), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

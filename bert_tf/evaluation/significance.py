@@ -92,14 +92,13 @@ class Order:
       return f"{counts}; there is one repetition, so nothing is known of chance."
     test = (f"{len(sure)} of them beyond chance (paired t-test over {self.seeds} repetitions, Holm's correction for "
             f"{len(self.pairs)} pairs, p < {LEVEL})")
-    if self.verdict == "confirmed":
-      return f"the paper's order is confirmed at this scale: {counts}, {test}."
-    if self.verdict == "contradicted":
-      named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
-      return f"the paper's order is contradicted at this scale: {named}; {counts}, {test}."
-    if self.verdict == "same order":
-      return f"the order is the paper's, but chance could have made it: {counts}, {test}."
-    return f"the paper's order is not confirmed at this scale, nor is it contradicted: {counts}, {test}."
+    named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
+    return {
+        "confirmed": "the paper's order is confirmed at this scale: ",
+        "contradicted": f"the paper's order is contradicted at this scale: {named}; ",
+        "same order": "the order is the paper's, but chance could have made it: ",
+        "not confirmed": "the paper's order is not confirmed at this scale, nor is it contradicted: ",
+    }[self.verdict] + f"{counts}, {test}."
 
 
 def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], lower_is_better: bool) -> Order:
