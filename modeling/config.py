@@ -162,10 +162,11 @@ _TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: 
 
 def _check_value(field: dataclasses.Field, value: Any) -> None:
   key = _JSON_KEYS.get(field.name, field.name)
+  kind: Any = field.type
+  allowed: Any = (int, float) if kind is float else kind
   # bool is an int in Python, but `true` is never meant as a size.
-  if not isinstance(value, (int, float) if field.type is float else field.type) or (
-      isinstance(value, bool) != (field.type is bool)):
-    raise UserError(f"{key} is {value!r}, {_TYPES[field.type]} is expected")
+  if not isinstance(value, allowed) or isinstance(value, bool) != (kind is bool):
+    raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
   smallest = 0 if field.name == "bilstm_units" else 1
   if field.type is int and value < smallest:
     raise UserError(f"{key} is {_shown(value)}, it must be at least {smallest}")
