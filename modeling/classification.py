@@ -57,7 +57,7 @@ class BertForClassification(WithClasses, BertTaskModel):
     self.classes = classes
     self.head_dropout = head_dropout
     self.classifier = ClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
-    # Of several classes one applies, unless the configuration says otherwise.
+    # Of several classes one applies, unless the configuration has another problem type.
     several = config.extra.get("problem_type") == _MULTI_LABEL
     self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
     self.build_weights()

@@ -18,7 +18,7 @@ _MOST_LAYERS = 10_000
 LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
 DECAYS = ("linear", "cosine", "constant")
-# Dropout rate of a head's input, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+# Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
 
 # Keys that the original does not have: written only where they differ from what it does.

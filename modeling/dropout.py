@@ -69,7 +69,7 @@ class Dropout(keras.layers.Layer):
     """float [B, ...] → the same shape and dtype.
 
     Args:
-      dropout: the training step's stream, whatever `training` says.
+      dropout: the training step's stream; with it `training` is ignored.
       training: without a stream, whether to drop by `keras.random`.
     """
     if dropout is not None:

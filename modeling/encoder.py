@@ -182,9 +182,9 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
       segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
       position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
-      causal: attend to the left only; None for what the configuration says.
+      causal: attend to the left only; None for `causal` of the configuration.
       sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
-      dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
+      dropout: the stream of a step of our own training loop; with it `training` is ignored.
       training: whether to drop by `keras.random`.
 
     Returns:

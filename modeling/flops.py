@@ -33,7 +33,7 @@ def training_flops(config: BertConfig, sequence_length: int | np.ndarray, predic
 
 
 def _products(config: BertConfig, length: int | np.ndarray, predictions: int) -> tuple:
-  """Operations forwards: with the kernels of a layer, of its attention, and behind the last layer."""
+  """Operations forwards: with the kernels of a layer, of its attention, and after the last layer."""
   hidden, units = config.hidden_size, config.bilstm_units
   kernels = length * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
   attention = length * (2 * length * hidden)

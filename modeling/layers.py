@@ -112,7 +112,7 @@ def dense(config: BertConfig, outputs: int, seed: int, path: str, **kwargs) -> D
 class LayerNorm(keras.layers.Layer):
   """Normalises the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
-  Computes in float32 whatever the policy says; the result has the policy's compute dtype.
+  Computes in float32 under any policy; the result has the policy's compute dtype.
 
   Variables: gamma [H], beta [H].
   """
@@ -236,7 +236,7 @@ def matmul_transposed(x, y):
     return ops.matmul(x, ops.transpose(y))
   import tensorflow as tf
 
-  # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
+  # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be transposed.
   return tf.matmul(x, y, transpose_b=True)
 
 

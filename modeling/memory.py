@@ -14,7 +14,7 @@ from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
-# Where the kernel says how much of the machine's memory this process may use, in a container.
+# Where the kernel shows how much of the machine's memory this process may use, in a container.
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

@@ -113,7 +113,7 @@ class MaskedLmHead(Configured, keras.layers.Layer):
 
 @register
 class NextSentenceHead(Configured, keras.layers.Layer):
-  """Predicts whether segment B follows segment A in the text. Computes in float32 whatever the policy says.
+  """Predicts whether segment B follows segment A in the text. Computes in float32 under any policy.
 
   Variables: output_weights [2, H], output_bias [2].
   """

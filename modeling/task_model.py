@@ -47,7 +47,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     if (causal or config.causal) and not self.encoder.causal:
       raise UserError("the encoder attends to both sides and the model is causal: make the encoder "
                       "of a configuration with causal=True")
-    # A checkpoint must say what the encoder is.
+    # The configuration in a checkpoint must be that of the encoder.
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
     self.bilstm = BiLstm(self.config, seed=seed) if config.bilstm_units else None
 
@@ -70,7 +70,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     return cls.head_losses[0].fit_batch(features)
 
   def compile_defaults(self) -> dict:
-    """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""
+    """The losses and metrics that `compile` takes where none are given: arguments of `keras.Model.compile`."""
     return self.head_losses[0].compile_defaults()
 
   def build(self, input_shape=None):

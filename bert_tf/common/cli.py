@@ -27,7 +27,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
-# What a terminal, or a reader of lines, would take for something else than a character, in names of files say.
+# What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Of a wrong flag in a message.
 _LONGEST_MESSAGE = 500
@@ -59,7 +59,7 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
 
 
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
-  """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
+  """The checked options of a command line, as `run` makes them, for calls of a script's work from Python.
 
   The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
   """

@@ -10,5 +10,5 @@ class UserError(Exception):
 
 
 def in_one_line(error: Exception, longest: int = 300) -> str:
-  """The message of somebody else's exception for one of ours."""
+  """The message of a library's exception, as a part of one of ours."""
   return " ".join(str(getattr(error, "message", None) or error).split())[:longest]

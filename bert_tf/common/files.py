@@ -336,7 +336,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
 
 
 def _copy_whole(source: str, target: str) -> None:
-  """`copy_tree` that leaves nothing behind where it fails."""
+  """`copy_tree`, undone where it fails."""
   try:
     copy_tree(source, target)
   except BaseException:

@@ -108,7 +108,7 @@ def line_of(record: dict) -> str:
   try:
     line.encode()
   except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
+    # Half of a surrogate pair, from an escape in JSON, is only possible as an escape.
     line = json.dumps(record)
   return line + "\n"
 

@@ -1,4 +1,4 @@
-"""Locks on local directories and files, so that no two processes write in one place at once, nor leave things behind.
+"""Locks on local directories and files, so that no two processes write in one place at once, nor leave temporary files.
 
 They are the kernel's (`flock`): a lock ends with the process that holds it, however that ends, so that one that was
 killed never blocks another. No file is made for them. On file systems without such locks (some network file systems,

@@ -27,7 +27,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.markdown import table
 
 _KEY = "option"
-# Unless an option says otherwise: tensors have no more rows, and nobody means more.
+# Unless an option declares another maximum: tensors have no more rows, and nobody means more.
 _LARGEST_INT = 2**31 - 1
 # For options that do, such as seeds.
 LARGEST_INT64 = 2**63 - 1

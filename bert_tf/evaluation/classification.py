@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not tell: predicting 1 for every
+# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.
 F1_ACCURACY_MEAN = "f1_accuracy_mean"
 # The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the first one selects.

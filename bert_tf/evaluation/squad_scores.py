@@ -96,7 +96,7 @@ def _gains(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) 
   """Null odds, ascending [n]; the sum of F1 with no answer at all; what answering the k lowest adds to it, [n + 1]."""
   as_answered = f1_by_question(data, spans)
   as_null = f1_by_question(data, dict.fromkeys(spans, ""))
-  # A question without any span is not answered under any threshold, which its gain of 0 says.
+  # A question without any span is not answered under any threshold, so its gain is 0.
   gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
   values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)
   gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])

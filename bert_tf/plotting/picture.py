@@ -66,7 +66,7 @@ def named(paths: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-  """Short names that tell paths apart: what they do not have in common."""
+  """Short distinct names of paths: what they do not have in common."""
   parts = [os.path.normpath(path).split(os.sep) for path in paths]
   if len(parts) == 1:
     return [parts[0][-1]]

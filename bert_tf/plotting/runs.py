@@ -56,7 +56,7 @@ def _draw_curves(figure, runs: dict[str, list[dict]], metrics: Sequence[str]) ->
         if not points:
           continue
         style = line_style(number)
-        # Evaluations have a marker at each; with one run they are told from training by their dashes as well.
+        # Evaluations have a marker at each; with one run their dashes differ from training's, too.
         if split == "eval":
           style |= {"marker": marker_style(number)["marker"], "markersize": 4}
           style |= {"linestyle": "--"} if len(runs) == 1 else {}

@@ -156,7 +156,7 @@ def evaluation_dataset(
     context: tf.distribute.InputContext, max_batches: int | None = None) -> tf.data.Dataset:
   """One pass over all records in file order, or over the first `max_batches` global batches.
 
-  The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], tells the
+  The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
   real ones (1) from the copies (0).
   """
   stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)

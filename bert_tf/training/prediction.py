@@ -117,7 +117,7 @@ class Prediction:
 
 
 class LocalPrediction:
-  """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
+  """The same for a few examples whose results are waited for: on one device, no padding examples, one trace.
 
   The arguments are those of `Prediction`.
   """

@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
+"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
 `bert_tf/common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
@@ -91,7 +91,7 @@ class Reports:
 
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
-    """Sends what `tf.summary` is told in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
+    """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
     if not self._is_chief:
       with tf.summary.create_noop_writer().as_default(step):
         yield

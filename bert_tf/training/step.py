@@ -267,7 +267,7 @@ class TrainingStep:
 
   def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
     """Adds the sums of a step to those of the inner loop."""
-    # With loss scaling a step that overflows is skipped, and its norm says nothing.
+    # With loss scaling a step that overflows is skipped, and its norm means nothing.
     results = {**results, "gradient_norm": tf.where(is_update, results["gradient_norm"], 0.0),
                "updates": tf.cast(is_update, tf.float32)}
     self._names = tuple(results)

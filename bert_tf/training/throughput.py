@@ -1,4 +1,4 @@
-"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` says how much a step needs."""
+"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` counts what a step needs."""
 
 import functools
 import os

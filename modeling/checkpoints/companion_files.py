@@ -2,7 +2,7 @@
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
-  tokenizer_config.json   do_lower_case, else the normalizer of tokenizer.json tells; the vocabulary's fingerprint
+  tokenizer_config.json   do_lower_case, else that of the normalizer in tokenizer.json; the vocabulary's fingerprint
 
 Input: a directory and what the reader of a format found there. Output: a `StoredWeights`.
 """
@@ -34,7 +34,7 @@ CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
 # What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
 TASK_FILE = "task.json"
-# In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
+# In the directory of a fine-tuning run: a directory with its best weights, and a file in it with their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
@@ -105,7 +105,7 @@ def read_best_record(directory: str) -> dict:
 
 
 def is_checkpoint_file(path: str) -> bool:
-  """Whether a file's name says that it holds weights or what is needed to use them."""
+  """Whether a file, by its name, holds weights or what is needed to use them."""
   name = os.path.basename(path)
   return name in (CONFIG_FILE, VOCAB_FILE, TASK_FILE, BEST_RECORD, TOKENIZER_CONFIG_FILE) or bool(
       _CHECKPOINT_FILE.fullmatch(name))

@@ -167,7 +167,7 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
 
 
 def _config_notes(config: BertConfig, output_format: str) -> list[str]:
-  """Notes where the code that the format comes from would not compute what this configuration says."""
+  """Notes where the code that the format comes from would not compute what this configuration means."""
   about_gelu, about_epsilon = _LIMITS.get(output_format, ("", ""))
   notes = [f"hidden_act is {config.hidden_act}: {about_gelu}"] if about_gelu and config.hidden_act == "gelu_erf" else []
   if about_epsilon and config.layer_norm_epsilon != 1e-12:

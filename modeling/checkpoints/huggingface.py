@@ -6,7 +6,7 @@ Read by the safetensors library alone, `tf_model.h5`, of transformers' TensorFlo
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -46,6 +46,7 @@ _COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.d
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _OTHERS = ("flax_model.msgpack",)
+_File = SafetensorsFile | TransformersH5File
 
 
 def find_safetensors(path: str) -> list[str]:
@@ -81,42 +82,21 @@ def read_huggingface(path: str) -> StoredWeights:
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in: Mapping[str, SafetensorsFile | TransformersH5File]
-  if path.endswith(".h5"):
-    h5_file = TransformersH5File(path)
-    stored_in = dict.fromkeys(h5_file.shapes, h5_file)
-  else:
-    stored_in = open_files(path)
+  stored_in = _open(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = {}
-  for name, meaning_it in _plain_keys(stored_in).items():
-    if len(meaning_it) > 1:
-      raise UserError(f"{path}: {' and '.join(sorted(meaning_it))} are two names of one weight, {name}")
-    keys[name] = meaning_it[0]
+  keys = _plain_keys(path, stored_in)
   if WORD_EMBEDDINGS.huggingface not in keys:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
-  for copy, weight in _COPIES.items():
-    # The projection to the vocabulary is the word embedding table.
-    if copy in keys and weight.huggingface in keys:
-      copied, first = keys[copy], keys[weight.huggingface]
-      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
-        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
+  _check_copies(path, keys, stored_in)
   rows = {weight.original: weight for weight in _rows(keys, architecture)}
   stored = {name: keys[weight.huggingface] for name, weight in rows.items() if weight.huggingface in keys}
   for copy, weight in _COPIES.items():
     if copy in keys and weight.original not in stored:
       stored[weight.original] = keys[copy]
-  tensors = {}
-  for name, key in stored.items():
-    stored_in[key].check_dtype(key)
-    tensors[name] = shape = stored_in[key].shapes[key]
-    if rows[name].huggingface_transposed:
-      tensors[name] = shape[::-1]
-      if len(shape) != 2:
-        raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
+  tensors = {name: _original_shape(path, rows[name], key, stored_in[key]) for name, key in stored.items()}
   if config is not None:
     check_fits(config, tensors, path)
     if config.causal and (pooled := pooled_weights(tensors)):
@@ -170,8 +150,8 @@ def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> H
   """Chooses among the heads of one name; without an architecture by the pooler, which only some of the classes have."""
   heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
   reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
-  told = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
-  return next(iter([*told, *(head for head in heads if head.reads == reads), *heads]))
+  named = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
+  return next(iter([*named, *(head for head in heads if head.reads == reads), *heads]))
 
 
 def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
@@ -180,16 +160,22 @@ def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
 
 
-def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
-  """Names as Hugging Face's classes with heads write them today → the keys that mean it.
+def _open(path: str) -> Mapping[str, _File]:
+  """The file that each tensor is in."""
+  if not path.endswith(".h5"):
+    return open_files(path)
+  file = TransformersH5File(path)
+  return dict.fromkeys(file.shapes, file)
 
-  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first. More than one
-  key is a contradiction, none of word embeddings is another model.
+
+def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:
+  """Names as Hugging Face's classes with heads write them today → the keys that mean them.
+
+  Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
   """
-  keys = list(keys)
   body = next(iter(_encoder_prefixes(keys)), _PREFIX)
   outer = body.removesuffix(_PREFIX)
-  plain: dict[str, list[str]] = {}
+  plain: dict[str, str] = {}
   for key in keys:
     name = key
     if key.startswith(tuple(body + part for part in _PARTS)):
@@ -197,5 +183,23 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
     elif outer and key.startswith(outer):
       name = key.removeprefix(outer)
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
-    plain.setdefault(name, []).append(key)
+    if plain.setdefault(name, key) != key:
+      raise UserError(f"{path}: {' and '.join(sorted([plain[name], key]))} are two names of one weight, {name}")
   return plain
+
+
+def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, _File]) -> None:
+  """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
+  for copy, weight in _COPIES.items():
+    if copy in keys and weight.huggingface in keys:
+      copied, first = keys[copy], keys[weight.huggingface]
+      if not np.array_equal(stored_in[copied].read(copied), stored_in[first].read(first)):
+        raise UserError(f"{path}: {copied} differs from {first}: in BERT they are the same")
+
+
+def _original_shape(path: str, row: Weight, key: str, file: _File) -> tuple[int, ...]:
+  file.check_dtype(key)
+  shape = file.shapes[key]
+  if row.huggingface_transposed and len(shape) != 2:
+    raise UserError(f"{path}: {key} is {show_shape(shape)}, a matrix is expected")
+  return shape[::-1] if row.huggingface_transposed else shape

@@ -36,7 +36,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
   """Reads a `config.json`; raises `UserError` where a value is wrong, or it describes another model than BERT.
 
   Returns:
-    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
+    the configuration, with label names in `extra`, and the class of the model, or None where it is unknown.
   """
   values = json_files.read(path)
   if not isinstance(values, Mapping):
@@ -57,7 +57,7 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
 
 
 def read_either_config(path: str) -> BertConfig:
-  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, told apart by their keys.
+  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, distinguished by their keys.
 
   It matters: "gelu" means the exact form in the one and the tanh form in the other.
   """

@@ -97,7 +97,7 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
   others = {*keys} - {*encoder}
   for head in HEADS.values():
     its_rows = {(last_file, _LAYERS + row.keras_hub): row for row in head.weights}
-    # A model with further layers is somebody's own, and its first dense layer is no classifier.
+    # A model with further layers is a custom one, and its first dense layer is no classifier.
     if head.keras_hub and {*its_rows} == others:
       encoder |= its_rows
   return {key: row for key, row in encoder.items() if key in keys}

@@ -192,7 +192,7 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
                     "one that says so")
-  # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
+  # A file without that key need not mean a model without a BiLSTM, which fine-tuning adds.
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
 
 

@@ -1,6 +1,6 @@
 """LoRA in our checkpoints: kernels are saved merged, and what training needs to resume is saved beside them.
 
-  encoder/encoder/layer_0/attention/self/query/kernel                merged: whoever reads it needs not know of LoRA
+  encoder/encoder/layer_0/attention/self/query/kernel                merged: readers need not know of LoRA
   lora/encoder/layer_0/attention/self/query/kernel                   as it was before, which training leaves alone
   lora/encoder/layer_0/attention/self/query/lora_kernel_a, _b        the two matrices, which train
 

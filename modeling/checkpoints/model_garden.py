@@ -1,6 +1,6 @@
 """Checkpoints of the TensorFlow Model Garden: `tf.train.Checkpoint` of its BERT encoders and the models on them.
 
-Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint tells
+Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint shows
 which variable is which attribute of which layer, and those are in the table of weights.
 
 Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head: where that head is,
