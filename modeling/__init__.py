@@ -40,7 +40,7 @@ A batch goes through `embeddings` → `encoder` → a head:
     preprocessing/           strings to ids, also in a graph
 
 Names are imported when they are first asked for, so that `modeling.config` costs no TensorFlow; `__init__.pyi` lists
-them, for this and for editors and type checkers. Keras is told to run on TensorFlow unless KERAS_BACKEND already names
+them, for this and for editors and type checkers. Keras runs on TensorFlow unless KERAS_BACKEND already names
 another backend. The model itself is written in `keras.ops` and gives its outputs under any of them; exact dropout,
 checkpoints and tokenizing layers need TensorFlow.
 """
@@ -49,7 +49,7 @@ import os
 
 import lazy_loader
 
-import bert_tf.common  # noqa: F401  (tells TensorFlow to be quiet)
+import bert_tf.common  # noqa: F401  (sets TensorFlow's log level)
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 

@@ -18,7 +18,7 @@ _MOST_LAYERS = 10_000
 LARGEST_DROPOUT = 0.99
 # How the learning rate falls after the warm-up; `modeling/optimizer.py` computes it.
 DECAYS = ("linear", "cosine", "constant")
-# Dropout rate of a head's input, whatever `hidden_dropout_prob` says: a constant of the original's scripts.
+# Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
 
 # Keys that the original does not have: written only where they differ from what it does.
@@ -109,29 +109,16 @@ class BertConfig:
     return dataclasses.replace(self, causal=True)
 
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-    """Refuses sequences that are longer than the position table.
-
-    Args:
-      length: S.
-      what: where the length comes from, e.g. "--max_seq_length".
-
-    Raises:
-      UserError: `length` is larger than `max_position_embeddings`.
-    """
+    """Raises `UserError` if a length, from the flag `what`, is above `max_position_embeddings`."""
     if length > self.max_position_embeddings:
       raise UserError(f"{what} {length} is longer than the model's position table: "
                       f"max_position_embeddings is {self.max_position_embeddings}")
 
   @classmethod
   def from_dict(cls, values: Mapping[str, Any], source: str = "the configuration") -> "BertConfig":
-    """A configuration from the keys of `bert_config.json`.
+    """A configuration from the keys of `bert_config.json`; the unknown ones go to `extra`.
 
-    Args:
-      values: keys as in JSON; the unknown ones go to `extra`.
-      source: named in errors, usually the file.
-
-    Raises:
-      UserError: `vocab_size` is missing, or a value is wrong (see the class).
+    Raises `UserError` where `vocab_size` is missing, or a value is wrong (see the class).
     """
     if not isinstance(values, Mapping):
       raise UserError(f"{source}: a JSON object is expected, e.g. {{\"vocab_size\": 30522, ...}}")
@@ -152,11 +139,7 @@ class BertConfig:
 
   @classmethod
   def from_file(cls, path: str) -> "BertConfig":
-    """Reads a `bert_config.json`.
-
-    Raises:
-      UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
-    """
+    """Reads a `bert_config.json`; raises `UserError` that names the file and what is wrong."""
     return cls.from_dict(json_files.read(path), path)
 
   def to_dict(self) -> dict[str, object]:
@@ -169,26 +152,21 @@ class BertConfig:
     return {**values, **self.extra}
 
   def to_file(self, path: str) -> None:
-    """Writes a `bert_config.json`, whole or not at all.
-
-    Raises:
-      UserError: the file can't be written.
-    """
+    """Writes a `bert_config.json`, whole or not at all."""
     json_files.write(path, self.to_dict())
+
+
+# Type of a field → what messages call one.
+_TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
 
 def _check_value(field: dataclasses.Field, value: Any) -> None:
   key = _JSON_KEYS.get(field.name, field.name)
+  kind: Any = field.type
+  allowed: Any = (int, float) if kind is float else kind
   # bool is an int in Python, but `true` is never meant as a size.
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if field.type is int and not (number and isinstance(value, int)):
-    raise UserError(f"{key} is {value!r}, a whole number is expected")
-  if field.type is float and not number:
-    raise UserError(f"{key} is {value!r}, a number is expected")
-  if field.type is bool and not isinstance(value, bool):
-    raise UserError(f"{key} is {value!r}, true or false is expected")
-  if field.type is str and not isinstance(value, str):
-    raise UserError(f"{key} is {value!r}, a string is expected")
+  if not isinstance(value, allowed) or isinstance(value, bool) != (kind is bool):
+    raise UserError(f"{key} is {value!r}, {_TYPES[kind]} is expected")
   smallest = 0 if field.name == "bilstm_units" else 1
   if field.type is int and value < smallest:
     raise UserError(f"{key} is {_shown(value)}, it must be at least {smallest}")

@@ -10,22 +10,15 @@ import numpy as np
 from modeling.config import BertConfig
 
 
-def forward_flops(config: BertConfig, sequence_length: int | np.ndarray, predictions: int) -> float | np.ndarray:
-  """Floating-point operations for one row, forwards.
+def training_flops(config: BertConfig, sequence_length: int | np.ndarray, predictions: int, *, frozen_layers: int = 0,
+                   frozen_embeddings: bool = False, has_lora: bool = False) -> float | np.ndarray:
+  """Floating-point operations of a training step for one row.
+
+  The backward pass costs twice the forward pass, as each product has two gradients.
 
   Args:
     sequence_length: S, tokens with padding; or the lengths of several rows.
     predictions: P, positions that are projected to the vocabulary; 0 without the masked-LM head.
-  """
-  kernels, attention, head = _products(config, sequence_length, predictions)
-  return config.num_hidden_layers * (kernels + attention) + head
-
-
-def training_flops(config: BertConfig, sequence_length: int | np.ndarray, predictions: int, *, frozen_layers: int = 0,
-                   frozen_embeddings: bool = False, has_lora: bool = False) -> float | np.ndarray:
-  """The same for a training step: the backward pass costs twice the forward pass, as each product has two gradients.
-
-  Args:
     frozen_layers: of the lowest layers, how many are not trained: their kernels have no gradients.
     frozen_embeddings: then no gradient goes through these layers at all.
     has_lora: no kernel of the encoder and no embedding has a gradient; the small matrices are left out.
@@ -40,7 +33,7 @@ def training_flops(config: BertConfig, sequence_length: int | np.ndarray, predic
 
 
 def _products(config: BertConfig, length: int | np.ndarray, predictions: int) -> tuple:
-  """Operations forwards: with the kernels of a layer, of its attention, and behind the last layer."""
+  """Operations forwards: with the kernels of a layer, of its attention, and after the last layer."""
   hidden, units = config.hidden_size, config.bilstm_units
   kernels = length * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
   attention = length * (2 * length * hidden)

@@ -32,26 +32,3 @@ PRESETS |= {
     "base": _size(12, 768),
     "large": _size(24, 1024),
 }
-
-
-def encoder_parameter_count(config: BertConfig) -> int:
-  """Parameters of a `BertEncoder`, pooler included: what is usually quoted as the size of a BERT."""
-  hidden = config.hidden_size
-  layer_norm = 2 * hidden
-  tables = (config.vocab_size + config.type_vocab_size + config.max_position_embeddings) * hidden
-  attention = 4 * _dense(hidden, hidden) + layer_norm
-  feed_forward = _dense(hidden, config.intermediate_size) + _dense(config.intermediate_size, hidden) + layer_norm
-  pooler = _dense(hidden, hidden)
-  return tables + layer_norm + config.num_hidden_layers * (attention + feed_forward) + pooler
-
-
-def pretraining_parameter_count(config: BertConfig) -> int:
-  """Parameters of a `BertForPreTraining`: the encoder's and those of both heads."""
-  hidden = config.hidden_size
-  masked_lm = _dense(hidden, hidden) + 2 * hidden + config.vocab_size
-  next_sentence = _dense(hidden, 2)
-  return encoder_parameter_count(config) + masked_lm + next_sentence
-
-
-def _dense(inputs: int, outputs: int) -> int:
-  return inputs * outputs + outputs

@@ -13,6 +13,8 @@
     cluster.py       the machines of a run, from TF_CONFIG
     charts.py        table of the metrics: group in TensorBoard, description, unit
     markdown.py      tables and texts in Markdown
+    tables.py        tables for the console
+    run_results.py   results of many runs
     progress.py      the progress bar, and colours on a terminal
 """
 

@@ -19,7 +19,6 @@ class Chart:
 
   Attributes:
     group: of TensorBoard's charts; None where a chart would be a constant, or another one's copy.
-    description: whole sentences.
     unit: of the values, for an axis; "" where the name says it.
   """
 
@@ -79,10 +78,9 @@ CHARTS = {
 
 
 def find(name: str) -> Chart:
-  """The chart of a metric.
+  """The chart of a metric; what is unknown is a quality.
 
-  Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`, `HasAns_f1`,
-  `tagging_loss`. What is unknown is a quality.
+  Names of several sets or kinds of examples end with a name of the table: `mismatched_accuracy`, `HasAns_f1`.
   """
   if name in CHARTS:
     return CHARTS[name]

@@ -28,7 +28,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
-# What a terminal, or a reader of lines, would take for something else than a character, in names of files say.
+# What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Of a wrong flag in a message.
 _LONGEST_MESSAGE = 500
@@ -41,7 +41,6 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
   """Makes the flags, parses them, and calls the target with the checked options.
 
   Args:
-    options: the script's options.
     target: "module:function", whose module is imported when the options are checked; or a function of the script. It
       takes the options and returns an exit status or None.
     positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
@@ -58,15 +57,9 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
 
 
 def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
-  """The checked options of a command line, as `run` makes them, for whoever calls a script's work from Python.
+  """The checked options of a command line, as `run` makes them, for calls of a script's work from Python.
 
-  Args:
-    options: the script's options.
-    arguments: the words of the command line, its first one the script's name.
-    positional: as for `run`.
-
-  Raises:
-    UserError: a flag that does not exist, or a value that can't be.
+  The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
   """
   values = flags.FlagValues()
   for one in declared_options(options):
@@ -202,11 +195,7 @@ def _parse_flags(argv: list[str]) -> list[str]:
 
 
 def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
-  """Sets the flags; returns the words that are none.
-
-  Raises:
-    UserError: there is no such flag, or it can't have this value.
-  """
+  """Sets the flags; returns the words that are none. Raises `UserError` for a wrong flag or value."""
   for word in argv:
     # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
     if any(0xD800 <= ord(character) <= 0xDFFF for character in word):

@@ -21,7 +21,7 @@ from bert_tf.common.errors import UserError
 _EXAMPLE = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
 _KINDS = ("chief", "worker")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
-# When a process that waits says for whom, and again.
+# When a process that waits prints for which others, and how often again.
 _SECONDS_BEFORE_FIRST, _SECONDS_BETWEEN = 10.0, 30.0
 _SECONDS_TO_CONNECT = 2.0
 
@@ -33,7 +33,6 @@ class Cluster:
   Attributes:
     names: of all of them, e.g. "worker 1", the one that writes files first.
     addresses: host:port of each.
-    index: which of them this is.
   """
 
   names: tuple[str, ...]
@@ -60,12 +59,7 @@ class Cluster:
 
 
 def read_cluster() -> Cluster:
-  """The cluster of TF_CONFIG.
-
-  Raises:
-    UserError: it is not set, not JSON, or does not name the processes and this one among them; the message says what is
-      wrong with it.
-  """
+  """The cluster of TF_CONFIG. Raises `UserError` that says what is wrong with it, or that it is not set."""
   text = os.environ.get("TF_CONFIG", "")
   if not text:
     raise _wrong("it is not set")
@@ -101,7 +95,7 @@ def read_cluster() -> Cluster:
 
 @contextlib.contextmanager
 def told_who_is_missing() -> Iterator[None]:
-  """While the block waits for the other processes: says every so often on stderr which of them do not answer.
+  """Prints on stderr, every so often while the block waits for the other processes, which of them do not answer.
 
   That is done by a process of its own: TensorFlow lets no thread of Python's run while it waits.
   """

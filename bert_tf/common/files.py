@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
@@ -39,13 +40,7 @@ def user_error(what: str) -> Iterator[None]:
 
 
 def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
-  """`open` for any file system.
-
-  Args:
-    path: of the file.
-    mode: "r", "w", "a" for text, or "rb", "wb", "ab".
-    encoding, newline: of text, as for `open`.
-  """
+  """`open` for any file system; modes are "r", "w", "a" for text, or "rb", "wb", "ab"."""
   if not is_remote(path):
     return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
   raw = RemoteFile(path, mode.replace("b", "") + "b")
@@ -141,6 +136,18 @@ def copy(source: str, target: str) -> None:
     shutil.copyfileobj(file, result, _COPY_BYTES)
 
 
+def local_copy(path: str, owner: object) -> str:
+  """The path of a local file; of a remote one that of a copy, which is removed with its owner."""
+  if not is_remote(path):
+    return path
+  folder = tempfile.mkdtemp(prefix="copy.")
+  weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+  target = os.path.join(folder, os.path.basename(path))
+  with open_file(path, "rb") as file, open(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+  return target
+
+
 def copy_tree(source: str, target: str) -> None:
   """Copies a directory with everything below it, between any two file systems."""
   make_directories(target)
@@ -157,15 +164,10 @@ def same_file(a: str, b: str) -> bool:
 
 
 def expand_patterns(patterns: str, flag: str) -> list[str]:
-  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted.
+  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted, each file once.
 
-  Args:
-    patterns: e.g. `"data/*.txt,more/one.txt"`. A file named twice is returned once. A name that exists is that file,
-      also where it could be read as a glob (`a[1].txt`).
-    flag: name of the flag the patterns came from, for errors.
-
-  Raises:
-    UserError: no pattern at all, a pattern matches nothing, it names a directory, or its file system can't be read.
+  A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises `UserError` with the name
+  of the flag where there is no pattern, one matches nothing or a directory, or its file system can't be read.
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
@@ -183,11 +185,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
 
 
 def check_readable(path: str, flag: str) -> str:
-  """Returns `path` if it is a readable file.
-
-  Raises:
-    UserError: it is missing, a directory or not readable.
-  """
+  """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
   with user_error(f"--{flag}: can't read {path}"):
     is_there = exists(path)
   if not is_there:
@@ -200,11 +198,7 @@ def check_readable(path: str, flag: str) -> str:
 
 
 def make_output_directory(path: str, flag: str) -> str:
-  """Creates the directory where missing and proves that a file can be written in it.
-
-  Raises:
-    UserError: it can't be created or written, e.g. a parent is a file, no permission, or the disk is full.
-  """
+  """Creates the directory where missing; raises `UserError` unless a file can be written in it."""
   with user_error(f"--{flag}: can't write in {path}"):
     make_directories(path)
     if is_remote(path):
@@ -229,13 +223,7 @@ def is_special(path: str) -> bool:
 def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
   """Returns `path` if a result may take its place.
 
-  Args:
-    path: of the output.
-    flag: its flag, for errors.
-    inputs: flag → what is read, which must stay as it is.
-
-  Raises:
-    UserError: it is a directory, or one of the inputs.
+  Raises `UserError` for a directory, or for one of the inputs, flag → what is read, which must stay as it is.
   """
   with user_error(f"--{flag}: can't write {path}"):
     if is_directory(path):
@@ -247,25 +235,20 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]])
 
 
 def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
-  """`check_output_file`, and makes the directory of the output where it is missing.
-
-  Raises:
-    UserError: as `check_output_file` and `make_output_directory`.
-  """
+  """`check_output_file`, and `make_output_directory` of its directory; raises `UserError` as they do."""
   if not is_special(check_output_file(path, flag, inputs)):
     make_output_directory(parent_directory(path), flag)
 
 
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
-  """A file that appears under its name only when it is complete.
+  """A file that appears under its name, whatever was there, only when it is complete.
 
   Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
-  process that was killed has left of the same file is removed. A device, a pipe or `/dev/stdout` is written at once.
+  process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
+  symbolic link the link is replaced. A device, a pipe or `/dev/stdout` is written at once.
 
   Args:
-    path: final name; an existing file of that name is replaced in one step, by one with the same permissions. Of a
-      symbolic link the link is replaced, never what it points to.
     mode: "w" (UTF-8 text, newlines as given) or "wb".
 
   Raises:
@@ -323,11 +306,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   """A directory that appears under its name only when everything in it is written.
 
   The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
-  directory is moved into place in one step, a remote one is copied there file by file.
-
-  Args:
-    path: final name; nothing may be there. Missing parents are made.
-    flag: name of the flag the path came from, for errors.
+  directory is moved into place in one step, a remote one is copied there file by file. Missing parents are made.
 
   Raises:
     UserError: something is there, or the place can't be written.
@@ -357,7 +336,7 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
 
 
 def _copy_whole(source: str, target: str) -> None:
-  """`copy_tree` that leaves nothing behind where it fails."""
+  """`copy_tree`, undone where it fails."""
   try:
     copy_tree(source, target)
   except BaseException:
@@ -367,11 +346,7 @@ def _copy_whole(source: str, target: str) -> None:
 
 
 def refuse_existing(path: str, flag: str) -> None:
-  """For outputs that must not replace anything.
-
-  Raises:
-    UserError: something is there, or the place can't be reached.
-  """
+  """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
   with user_error(f"--{flag}: can't write {path}"):
     is_there = exists(path) if is_remote(path) else os.path.lexists(path)
   if is_there:

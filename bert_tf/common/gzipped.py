@@ -50,11 +50,7 @@ def faults_named(path: str) -> Iterator[None]:
 
 
 def read_text(path: str) -> str:
-  """A whole file, every character as it is.
-
-  Raises:
-    UserError: it can't be read, or is not UTF-8.
-  """
+  """A whole file, every character as it is. Raises `UserError` if it can't be read, or is not UTF-8."""
   try:
     with faults_named(path), open_unzipped(path) as (_, file):
       return file.read().decode("utf-8")

@@ -24,11 +24,7 @@ def write(path: str, value: object) -> None:
 
 
 def read(path: str) -> Any:
-  """Reads a JSON file, gzipped or not.
-
-  Raises:
-    UserError: missing, empty, not UTF-8, or not JSON (names line and column).
-  """
+  """Reads a JSON file, gzipped or not; raises `UserError` if it is missing or empty, not UTF-8, or not JSON."""
   # Editors of Windows begin a file with a byte order mark.
   text = gzipped.read_text(path).removeprefix("\ufeff")
   try:
@@ -43,15 +39,7 @@ def read(path: str) -> Any:
 
 
 def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
-  """Reads a JSON file that must hold an object; an empty one where there is no file.
-
-  Args:
-    path: of the file.
-    fields: as for `check_object`.
-
-  Raises:
-    UserError: as for `read`, it holds something else than an object, or a value is missing or of another type.
-  """
+  """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is no file."""
   with files.user_error(f"can't read {path}"):
     if not files.exists(path):
       return {}
@@ -61,14 +49,9 @@ def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType
 
 
 def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
-  """Reads a file with one JSON object per line; an incomplete last line, as a kill leaves it, is left out.
+  """Reads a file with one JSON object per line, each as for `read_object`; none where there is no file.
 
-  Args:
-    path: of the file; none is the same as an empty one.
-    fields: as for `read_object`.
-
-  Raises:
-    UserError: it can't be read, or a line is no such object; names the line.
+  An incomplete last line, as a kill leaves it, is left out. Raises `UserError` that names the first wrong line.
   """
   with files.user_error(f"can't read {path}"):
     if not files.exists(path):
@@ -87,17 +70,12 @@ def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyTyp
 
 
 def check_object(value: object, fields: Mapping[str, object], where: str) -> None:
-  """Checks what was read.
+  """Raises `UserError` if what was read is no object, or a value in it is missing or of another type.
 
   Args:
-    value: anything that JSON can hold.
     fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
       `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
       keys are ignored.
-    where: file, and line, for errors.
-
-  Raises:
-    UserError: it is no object, or a value is missing or of another type.
   """
   if not isinstance(value, dict):
     raise UserError(f"{where}: a JSON object is expected")
@@ -130,7 +108,7 @@ def line_of(record: dict) -> str:
   try:
     line.encode()
   except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in somebody's JSON, is only possible as an escape.
+    # Half of a surrogate pair, from an escape in JSON, is only possible as an escape.
     line = json.dumps(record)
   return line + "\n"
 

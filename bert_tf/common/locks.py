@@ -1,4 +1,4 @@
-"""Locks on local directories and files, so that no two processes write in one place at once, nor leave things behind.
+"""Locks on local directories and files, so that no two processes write in one place at once, nor leave temporary files.
 
 They are the kernel's (`flock`): a lock ends with the process that holds it, however that ends, so that one that was
 killed never blocks another. No file is made for them. On file systems without such locks (some network file systems,
@@ -22,17 +22,10 @@ _SECONDS_BETWEEN_TRIALS = 0.1
 
 
 def take(path: str) -> int | None:
-  """Locks what is at `path`.
+  """Locks a file or a directory; a symbolic link is not followed.
 
-  Args:
-    path: of a file or a directory; a symbolic link is not followed.
-
-  Returns:
-    a descriptor, whose closing ends the lock; None where the file system has no locks.
-
-  Raises:
-    BlockingIOError: another process holds the lock.
-    OSError: nothing is there, or it can't be opened.
+  Returns a descriptor, whose closing ends the lock; None where the file system has no locks. Raises `BlockingIOError`
+  where another process holds it.
   """
   while True:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -59,15 +52,7 @@ def is_at(descriptor: int, path: str) -> bool:
 
 @contextlib.contextmanager
 def directory_lock(path: str, busy: str) -> Iterator[None]:
-  """Holds the lock of a directory that exists.
-
-  Args:
-    path: of the directory; a symbolic link is followed. Nothing is locked where it is not on a local disk.
-    busy: what the user is told where another process holds it.
-
-  Raises:
-    UserError: another process holds it.
-  """
+  """Holds the lock of a local directory that exists; raises `UserError(busy)` where another process holds it."""
   if "://" in path:
     yield
     return
@@ -110,12 +95,10 @@ def temporary_beside(path: str) -> tuple[int, str]:
 
 
 def remove_abandoned(directory: str, pattern: str) -> None:
-  """Removes what processes that were killed have left in a local directory.
+  """Removes what processes that were killed have left in a local directory, not below it.
 
-  Args:
-    directory: where to look; below it nothing is looked at.
-    pattern: regular expression of the whole name. What a living process holds locked stays, and so does everything
-      where there are no locks.
+  `pattern` is a regular expression of the whole name. What a living process holds locked stays, and so does everything
+  where there are no locks.
   """
   names = []
   with contextlib.suppress(OSError):

@@ -15,12 +15,7 @@ _TABLE = str.maketrans(_REPLACED)
 
 
 def escape(text: str, longest: int | None = None) -> str:
-  """Markdown for a text, in one line; white space becomes single spaces.
-
-  Args:
-    text: anything.
-    longest: of a longer text only so many characters are shown.
-  """
+  """Markdown for a text, or its first `longest` characters, in one line; white space becomes single spaces."""
   text = " ".join(text.split())
   if longest is not None and len(text) > longest:
     text = text[:longest] + "…"
@@ -28,12 +23,6 @@ def escape(text: str, longest: int | None = None) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int | None = None) -> str:
-  """A Markdown table.
-
-  Args:
-    header: of the columns.
-    rows: cells, of any type: shown as `str` writes them.
-    longest: as for `escape`.
-  """
+  """A Markdown table, its cells as `str` writes them, see `escape`."""
   lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]
   return "\n".join([lines[0], "| --- " * len(header) + "|", *lines[1:]])

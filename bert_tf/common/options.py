@@ -18,15 +18,16 @@ command line.
 import dataclasses
 import functools
 import math
+import operator
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.markdown import table
 
 _KEY = "option"
-# Unless an option says otherwise: tensors have no more rows, and nobody means more.
+# Unless an option declares another maximum: tensors have no more rows, and nobody means more.
 _LARGEST_INT = 2**31 - 1
 # For options that do, such as seeds.
 LARGEST_INT64 = 2**63 - 1
@@ -41,14 +42,10 @@ class Declaration:
   """Properties of an option besides its name, type and default.
 
   Attributes:
-    help: whole sentences.
     minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
     above, below: of a number, exclusive.
-    choices: the values there are.
-    required: it must be given.
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
-    aliases: other names of the flag.
     path: the value is a path of something that is read or written, or several with commas and patterns.
   """
 
@@ -75,11 +72,8 @@ class DeclaredOption:
   """An option of a class, as flags, help and checks see it.
 
   Attributes:
-    name: of the field and the flag.
     kind: bool, int, float or str: of the value, or of each value of a tuple.
     is_list: the value is a tuple.
-    default: of the field.
-    declaration: everything else.
     group: docstring of the class that declares it, its first line.
   """
 
@@ -91,11 +85,7 @@ class DeclaredOption:
   group: str
 
   def parse(self, text: str) -> tuple:
-    """The values of a list with commas.
-
-    Raises:
-      UserError: one of them is no value of the option's type, there are none, or a sweep has one twice.
-    """
+    """The values of a list with commas. Raises `UserError` for a wrong one, for none, or for one twice in a sweep."""
     try:
       values = tuple(self.kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
@@ -119,10 +109,7 @@ class DeclaredOption:
 
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
-    declared = self.declaration
-    return ", ".join(f"{words} {_shown(value)}" for words, value in (
-        ("at least", declared.minimum), ("above", declared.above), ("at most", declared.maximum),
-        ("below", declared.below)) if value is not None and value != LARGEST_INT64)
+    return ", ".join(f"{words} {_shown(bound)}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
@@ -134,23 +121,24 @@ class DeclaredOption:
       return ",".join(map(str, self.default))
     return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
-  def _range_problem(self, value: float) -> str | None:
+  def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool], str]]:
+    """(words, bound, what must hold of value and bound, words for a bound of 0) of those that are declared."""
     declared = self.declaration
+    bounds = [("at least", declared.minimum, operator.ge, "not be negative"),
+              ("above", declared.above, operator.gt, "be positive"),
+              ("at most", declared.maximum, operator.le, "be at most 0"),
+              ("below", declared.below, operator.lt, "be below 0")]
+    return [bound for bound in bounds if bound[1] is not None]
+
+  def _range_problem(self, value: float) -> str | None:
     if isinstance(value, int) and abs(value) > LARGEST_INT64:
       return "it does not fit into 64 bits"
-    if isinstance(value, int) and declared.maximum is None and abs(value) > _LARGEST_INT:
+    if isinstance(value, int) and self.declaration.maximum is None and abs(value) > _LARGEST_INT:
       return f"it must be at {f'most {_LARGEST_INT}' if value > 0 else f'least {-_LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
-    if declared.minimum is not None and value < declared.minimum:
-      return "it must not be negative" if declared.minimum == 0 else f"it must be at least {_shown(declared.minimum)}"
-    if declared.above is not None and value <= declared.above:
-      return "it must be positive" if declared.above == 0 else f"it must be above {_shown(declared.above)}"
-    if declared.maximum is not None and value > declared.maximum:
-      return f"it must be at most {_shown(declared.maximum)}"
-    if declared.below is not None and value >= declared.below:
-      return f"it must be below {_shown(declared.below)}"
-    return None
+    return next((f"it must {f'be {words} {_shown(bound)}' if bound else at_zero}"
+                 for words, bound, holds, at_zero in self._bounds() if not holds(value, bound)), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -170,8 +158,7 @@ class Options:
   def check(self) -> None:
     """Checks every value by its declaration; subclasses add what options demand of each other.
 
-    Raises:
-      UserError: names the first option that is wrong, or all required ones that are missing.
+    Raises `UserError` with the first option that is wrong, or all required ones that are missing.
     """
     declared = declared_options(type(self))
     missing = [f"--{name}" for name in self.required() if getattr(self, name) in (None, "", ())]
@@ -198,11 +185,7 @@ class Options:
 
   @classmethod
   def options_in_help(cls, given: Mapping[str, object]) -> Sequence[DeclaredOption]:
-    """The options that `--help` shows, in order; all of them unless a subclass chooses.
-
-    Args:
-      given: values of the other flags of the command line.
-    """
+    """The options that `--help` shows, in order, beside the values of the other flags; a subclass may choose."""
     return declared_options(cls)
 
   def replace(self, **changes: typing.Any) -> "typing.Self":
@@ -238,16 +221,10 @@ def flags_table(values: Mapping[str, object]) -> str:
 
 def from_texts(cls: type[Options], texts: Mapping[str, typing.Any], given: Sequence[str], /, **fields: typing.Any
                ) -> Options:
-  """An instance from what the flags hold: lists are still text.
+  """An instance from what the flags hold: lists and sweeps are still text, None where they were not given.
 
-  Args:
-    cls: the class.
-    texts: option → value; text for lists and sweeps, None where a list was not given.
-    given: options that were on the command line.
-    fields: further fields.
-
-  Raises:
-    UserError: a list holds something that is no value.
+  `given` are the options that were on the command line. Raises `UserError` where a list holds something that is no
+  value.
   """
   values, sweep = dict(fields), {}
   for one in declared_options(cls):

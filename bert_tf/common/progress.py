@@ -46,11 +46,7 @@ class Progress:
       self._print_line()
 
   def restart_clock(self, amount: float) -> None:
-    """Leaves what was done since the last `advance`, and its time, out of the rate: that of compiling, say.
-
-    Args:
-      amount: what was done.
-    """
+    """Leaves what was done since the last `advance`, and its time, out of the rate, such as that of compiling."""
     self._bar.unpause()
     self._bar.initial += amount
     self._bar.n += amount

@@ -4,6 +4,8 @@ import contextlib
 import io
 from collections.abc import Iterator
 
+from bert_tf.common.errors import in_one_line
+
 
 @contextlib.contextmanager
 def gfile_of(path: str) -> Iterator:
@@ -15,16 +17,11 @@ def gfile_of(path: str) -> Iterator:
   except tf.errors.NotFoundError as error:
     raise FileNotFoundError(2, "No such file or directory", path) from error
   except tf.errors.OpError as error:
-    raise OSError(5, " ".join(error.message.split())[:200], path) from error
+    raise OSError(5, in_one_line(error), path) from error
 
 
 class RemoteFile(io.RawIOBase):
-  """A `GFile` as one of Python's own files.
-
-  Args:
-    path: of the file.
-    mode: "rb", "wb" or "ab".
-  """
+  """A `GFile` as one of Python's own files, in mode "rb", "wb" or "ab"."""
 
   def __init__(self, path: str, mode: str):
     self._path, self._mode = path, mode

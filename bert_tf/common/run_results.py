@@ -54,12 +54,8 @@ class Result:
 def read_result(directory: str, details: Mapping[str, object] | None = None) -> Result | None:
   """The result kept in a run's directory; None where none was begun there.
 
-  Args:
-    directory: of the run.
-    details: the fields that its details must have, see `json_files.read_object`.
-
-  Raises:
-    UserError: it can't be read, was edited, or is of another version.
+  `details` are the fields that its details must have, see `json_files.read_object`. Raises `UserError` where it can't
+  be read, was edited, or is of another version.
   """
   path = os.path.join(directory, RESULT_FILE)
   found = json_files.read_object(path, _FIELDS)

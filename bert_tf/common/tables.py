@@ -1,6 +1,7 @@
 """Tables for people, and the means in them."""
 
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,10 +20,16 @@ def show_mean(values: Sequence[float], decimals: int = 4) -> str:
   return f"{mean:.{decimals}f}" if deviation is None else f"{mean:.{decimals}f} ± {deviation:.{decimals}f}"
 
 
+def columns(text: str) -> int:
+  """Columns that a text takes on a terminal; Chinese characters take two."""
+  return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
 def pad(rows: Sequence[Sequence[str]], align: Callable[[str, int], str] = str.rjust) -> list[list[str]]:
   """The cells of a table, all of a column as wide as the widest."""
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  return [[align(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+  widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+  return [[align(cell, width + len(cell) - columns(cell)) for cell, width in zip(row, widths, strict=True)]
+          for row in rows]
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -30,7 +37,12 @@ def table(rows: Sequence[Sequence[str]]) -> str:
   return "\n".join("  ".join(row).rstrip() for row in pad(rows))
 
 
-def print_table(rows: Sequence[Sequence[str]]) -> None:
-  """Prints a table whose rows begin with a name, aligned on the left."""
+def named_table(rows: Sequence[Sequence[str]]) -> str:
+  """A table whose rows begin with a name, aligned on the left."""
   names = pad([row[:1] for row in rows], str.ljust)
-  print(table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)]))
+  return table([name + list(row[1:]) for name, row in zip(names, rows, strict=True)])
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+  """Prints a `named_table`."""
+  print(named_table(rows))

@@ -10,4 +10,5 @@
     squad_files.py      files of answers
     conlleval.py        the official scorer of CoNLL-2003
     entities.py         further scores of entities
+    significance.py     paired tests of differences
 """

@@ -36,15 +36,10 @@ class Reliability:
 
 
 def reliability(confidence: np.ndarray, correct: np.ndarray, bins: int = 10) -> Reliability:
-  """Sorts examples into bins.
-
-  Args:
-    confidence: float [E], probability of the predicted class.
-    correct: bool [E].
-    bins: how many.
+  """Sorts examples into bins by confidence, float [E], the probability of the predicted class.
 
   Raises:
-    ValueError: no examples, different numbers of both, or what is no probability.
+    ValueError: no examples, different numbers of `confidence` and `correct`, or what is no probability.
   """
   confidence, correct = np.asarray(confidence, np.float64), np.asarray(correct, bool)
   if confidence.ndim != 1 or confidence.shape != correct.shape or not confidence.size:

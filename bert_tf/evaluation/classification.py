@@ -3,12 +3,13 @@
 Input: predictions and labels. Output: name → score. `confusion.py` shows where a classifier is wrong.
 """
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not tell: predicting 1 for every
+# What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.
 F1_ACCURACY_MEAN = "f1_accuracy_mean"
 # The metrics of the GLUE server for each task, by the name of run_classifier's --task_name; the first one selects.
@@ -61,13 +62,11 @@ def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
 def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
   """The metrics `OWN_MULTI_LABEL` of one set, where several classes may apply to an example, or none.
 
-  micro_precision, micro_recall and micro_f1 are over all pairs of example and class; macro_f1 is the mean over the
-  classes that occur or are predicted; subset_accuracy is the fraction of examples whose classes are all right. What is
-  undefined counts as 0.
+  The micro metrics are over all pairs of example and class; macro_f1 is the mean over the classes that occur or are
+  predicted; subset_accuracy is the fraction of examples whose classes are all right. What is undefined counts as 0.
 
   Args:
-    predictions: [E, C], 1 or True for the classes that are predicted.
-    labels: the same of the truth.
+    predictions, labels: [E, C], 1 or True for the classes that are predicted or apply.
 
   Raises:
     ValueError: no examples, or different shapes.
@@ -118,20 +117,15 @@ def _accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:
   return np.mean(predictions == labels)
 
 
-def _f1(predictions: np.ndarray, labels: np.ndarray) -> float:
+def _f1(predictions: np.ndarray, labels: np.ndarray, classes: Sequence[int] | None = (1,)) -> float:
+  """Mean over the classes; None for those that occur or are predicted."""
   from sklearn.metrics import f1_score
 
-  return f1_score(labels, predictions, labels=[1], average=None, zero_division=0)[0]
+  return f1_score(labels, predictions, labels=classes, average="macro", zero_division=0)
 
 
 def _f1_accuracy_mean(predictions: np.ndarray, labels: np.ndarray) -> float:
   return (_f1(predictions, labels) + _accuracy(predictions, labels)) / 2
-
-
-def _macro_f1(predictions: np.ndarray, labels: np.ndarray) -> float:
-  from sklearn.metrics import f1_score
-
-  return f1_score(labels, predictions, average="macro", zero_division=0)
 
 
 def _matthews_correlation(predictions: np.ndarray, labels: np.ndarray) -> float:
@@ -142,26 +136,17 @@ def _matthews_correlation(predictions: np.ndarray, labels: np.ndarray) -> float:
   return matthews_corrcoef(labels, predictions)
 
 
-def _pearson(predictions: np.ndarray, labels: np.ndarray) -> float:
-  from scipy.stats import pearsonr
+def _correlation(statistic: str, predictions: np.ndarray, labels: np.ndarray) -> float:
+  """One of the correlations of `scipy.stats`."""
+  from scipy import stats
 
-  return _correlation(pearsonr, predictions, labels)
-
-
-def _spearman(predictions: np.ndarray, labels: np.ndarray) -> float:
-  from scipy.stats import spearmanr
-
-  return _correlation(spearmanr, predictions, labels)
-
-
-def _correlation(statistic: Callable, predictions: np.ndarray, labels: np.ndarray) -> float:
   predictions, labels = predictions.astype(np.float64), labels.astype(np.float64)
   if is_degenerate(predictions) or is_degenerate(labels) or not np.isfinite(predictions).all():
     return 0.0
   with warnings.catch_warnings():
     # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
     warnings.simplefilter("ignore")
-    correlation = statistic(predictions, labels).statistic
+    correlation = getattr(stats, statistic)(predictions, labels).statistic
   return correlation if np.isfinite(correlation) else 0.0
 
 
@@ -169,8 +154,8 @@ _METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "accuracy": _accuracy,
     "f1": _f1,
     F1_ACCURACY_MEAN: _f1_accuracy_mean,
-    "macro_f1": _macro_f1,
+    "macro_f1": functools.partial(_f1, classes=None),
     "matthews_correlation": _matthews_correlation,
-    "pearson": _pearson,
-    "spearman": _spearman,
+    "pearson": functools.partial(_correlation, "pearsonr"),
+    "spearman": functools.partial(_correlation, "spearmanr"),
 }

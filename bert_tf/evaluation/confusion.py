@@ -1,10 +1,10 @@
 """Confusion matrices of classifiers, as text and as a figure, and a table of scores by class."""
 
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 
+from bert_tf.common.tables import columns, named_table, pad
 from bert_tf.evaluation.classification import check_classes
 from bert_tf.evaluation.drawing import new_figure, shorten, to_pixels
 
@@ -23,15 +23,7 @@ _OTHERS = "(others)"
 
 
 def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
-  """Counts: int64 [C, C], a row for each true class, a column for each predicted one.
-
-  Args:
-    predictions: int [E], class numbers.
-    labels: int [E].
-
-  Raises:
-    ValueError: a number that is no class.
-  """
+  """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each predicted one."""
   predictions, labels = np.asarray(predictions), np.asarray(labels)
   check_classes(predictions, labels, num_classes)
   pairs = labels.astype(np.int64) * num_classes + predictions
@@ -44,9 +36,7 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
   The mean F1 is the metric `macro_f1`: over the classes that occur or are predicted.
 
   Args:
-    predictions: int [E], class numbers; or [E, C], 1 for each class that is predicted, where there may be several.
-    labels: the same of the truth.
-    names: of the C classes.
+    predictions, labels: int [E], class numbers; or [E, C], 1 for each class, where there may be several.
   """
   if np.ndim(labels) == 2:
     chosen, true = np.asarray(predictions, bool), np.asarray(labels, bool)
@@ -58,25 +48,20 @@ def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence
   f1 = _ratio(2 * correct, support + predicted)
   seen = (support + predicted) > 0
   shown = _most_frequent(support + predicted, _MOST_CLASSES)
-  width = max(_width(shorten(names[number], _LONGEST_NAME)) for number in shown)
-  width = max(width, len("macro average"))
-  lines = [f"{'class':{width}}  precision  recall      f1  examples"]
-  lines += [f"{_pad(shorten(names[number], _LONGEST_NAME), width)}  {precision[number]:9.4f}  "
-            f"{recall[number]:6.4f}  {f1[number]:6.4f}  {support[number]:8,}" for number in shown]
+  scores = (precision, recall, f1)
+  rows = [("class", "precision", "recall", "f1", "examples")]
+  rows += [(shorten(names[number], _LONGEST_NAME), *(f"{values[number]:.4f}" for values in scores),
+            f"{support[number]:,}") for number in shown]
+  means = [values[seen].mean() if seen.any() else 0.0 for values in scores]
+  rows.append(("macro average", *(f"{mean:.4f}" for mean in means), f"{len(labels):,}"))
+  lines = named_table(rows).split("\n")
   if len(shown) < len(names):
-    lines.append(f"… and {len(names) - len(shown):,} less frequent classes")
-  means = [values[seen].mean() if seen.any() else 0.0 for values in (precision, recall, f1)]
-  lines.append(f"{'macro average':{width}}  {means[0]:9.4f}  {means[1]:6.4f}  {means[2]:6.4f}  {len(labels):8,}")
+    lines.insert(-1, f"… and {len(names) - len(shown):,} less frequent classes")
   return "\n".join(lines)
 
 
 def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
-  """The matrix with names; of many classes, the most frequent confusions instead.
-
-  Args:
-    matrix: int [C, C] of `confusion_matrix`.
-    names: of the C classes.
-  """
+  """The matrix, int [C, C], with names; of many classes, the most frequent confusions instead."""
   names = [shorten(name, _LONGEST_NAME) for name in names]
   if len(names) <= _MOST_COLUMNS:
     return _matrix_text(matrix, names)
@@ -86,9 +71,10 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
   order = np.argsort(-counts, kind="stable")[:_MOST_CONFUSIONS]
   if not len(order):
     return "no example in a wrong class"
-  width = max(_width(names[true[number]]) for number in order)
+  padded = pad([[names[true[number]]] for number in order], str.ljust)
   lines = ["most frequent confusions (examples  true → predicted)"]
-  lines += [f"{counts[number]:8,}  {_pad(names[true[number]], width)} → {names[predicted[number]]}" for number in order]
+  lines += [f"{counts[number]:8,}  {name} → {names[predicted[number]]}"
+            for number, (name,) in zip(order, padded, strict=True)]
   if len(order) < len(counts):
     lines.append(f"… and {counts.sum() - counts[order].sum():,} examples in {len(counts) - len(order):,} rarer ones")
   return "\n".join(lines)
@@ -96,10 +82,6 @@ def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
 
 def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
   """The matrix as a picture: dark cells are a large share of their true class; the number in a cell is the count.
-
-  Args:
-    matrix: int [C, C] of `confusion_matrix`.
-    names: of the C classes.
 
   Returns:
     uint8 [height, width, 4], RGBA in pixels; at most about 1,600 on a side.
@@ -126,16 +108,10 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 def _matrix_text(matrix: np.ndarray, names: Sequence[str]) -> str:
   rows = heads = names
-  if sum(map(_width, names)) > _WIDEST_HEAD:
+  if sum(map(columns, names)) > _WIDEST_HEAD:
     rows, heads = [f"{number}: {name}" for number, name in enumerate(names)], [str(n) for n in range(len(names))]
-  corner = "true \\ predicted"
-  first = max(map(_width, [corner, *rows]))
-  widths = [max(len(f"{matrix[:, number].max():,}"), _width(head), 5) for number, head in enumerate(heads)]
-  lines = [_pad(corner, first) + "".join("  " + " " * (width - _width(head)) + head
-                                         for width, head in zip(widths, heads, strict=True))]
-  lines += [_pad(row, first) + "".join(f"  {count:{width},}" for count, width in zip(counts, widths, strict=True))
-            for row, counts in zip(rows, matrix, strict=True)]
-  return "\n".join(lines)
+  return named_table([["true \\ predicted", *heads], *(
+      [row, *(f"{count:5,}" for count in counts)] for row, counts in zip(rows, matrix, strict=True))])
 
 
 def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:
@@ -165,12 +141,3 @@ def _short_count(count: int) -> str:
   if count < 10_000:
     return str(count)
   return f"{count / 1000:.0f}k" if count < 999_500 else f"{count / 1e6:.1f}M"
-
-
-def _width(text: str) -> int:
-  """Columns of a terminal; Chinese characters take two."""
-  return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _pad(text: str, width: int) -> str:
-  return text + " " * (width - _width(text))

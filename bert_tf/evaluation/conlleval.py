@@ -1,8 +1,8 @@
 """The official scorer of CoNLL-2000 and CoNLL-2003, `conlleval.pl` of 2004-01-26: the same report, byte for byte.
 
-  python -m evaluation.conlleval < predictions.txt
-  python -m evaluation.conlleval -l < predictions.txt          # a table for LaTeX
-  python -m evaluation.conlleval -d '\\t' < predictions.txt     # columns separated by tabs
+  python -m bert_tf.evaluation.conlleval < predictions.txt
+  python -m bert_tf.evaluation.conlleval -l < predictions.txt          # a table for LaTeX
+  python -m bert_tf.evaluation.conlleval -d '\\t' < predictions.txt     # columns separated by tabs
 
     -l            a table for LaTeX
     -r            tags are raw: types without B- and I-, every token a chunk of its own
@@ -40,8 +40,6 @@ class ChunkCounts:
   """Counts that the scores are made of.
 
   Attributes:
-    tokens: all tokens.
-    correct_tags: tokens whose tag is right.
     gold, guessed, correct: type → number of chunks: right ones, found ones, and found ones that are right.
   """
 
@@ -58,11 +56,11 @@ class ChunkCounts:
 
   def overall(self) -> tuple[float, float, float]:
     """Precision, recall and F1 of all types together, in percent."""
-    return _scores(self.correct.total(), self.guessed.total(), self.gold.total())
+    return scores(self.correct.total(), self.guessed.total(), self.gold.total())
 
   def of_type(self, name: str) -> tuple[float, float, float]:
     """Precision, recall and F1 of a type, in percent."""
-    return _scores(self.correct[name], self.guessed[name], self.gold[name])
+    return scores(self.correct[name], self.guessed[name], self.gold[name])
 
   def types(self) -> list[str]:
     """The types there are, sorted by their bytes."""
@@ -70,11 +68,7 @@ class ChunkCounts:
 
 
 def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
-  """Counts chunks as the script does.
-
-  Args:
-    rows: (right tag, guess) of every token, None between sentences.
-  """
+  """Counts chunks as the script does, of (right tag, guess) for every token, None between sentences."""
   counts = ChunkCounts()
   last_gold = last_guess = ("O", "")
   in_correct = False
@@ -113,10 +107,10 @@ def report(counts: ChunkCounts, latex: bool = False) -> str:
     types.insert(0, "")
   overall = counts.overall()
   if latex:
-    scores = " &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\"
-    rows = [f"\n{_padded(name, -7)}{scores % counts.of_type(name)}" for name in types]
+    template = " &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\"
+    rows = [f"\n{_padded(name, -7)}{template % counts.of_type(name)}" for name in types]
     return ("        & Precision &  Recall  & F$_{\\beta=1} \\\\\\hline" + "".join(rows)
-            + f"\\hline\nOverall{scores % overall}\\hline\n")
+            + f"\\hline\nOverall{template % overall}\\hline\n")
   lines = [f"processed {counts.tokens} tokens with {counts.gold.total()} phrases; found: {counts.guessed.total()} "
            f"phrases; correct: {counts.correct.total()}.\n"]
   if counts.tokens:
@@ -127,13 +121,7 @@ def report(counts: ChunkCounts, latex: bool = False) -> str:
 
 def read_rows(lines: Iterable[str], delimiter: str = " ", raw: bool = False, outside: str = "O"
               ) -> Iterator[tuple[str, str] | None]:
-  """Lines of columns → rows for `count_chunks`.
-
-  Args:
-    lines: with or without their line ends.
-    delimiter: regular expression between columns.
-    raw: tags are types.
-    outside: with `raw`, what stands for O.
+  """Lines of columns → rows for `count_chunks`; the arguments are those of the command line.
 
   Raises:
     UserError: lines with different numbers of columns, or with one.
@@ -218,14 +206,15 @@ def _ends(last: tuple[str, str], tag: tuple[str, str]) -> bool:
   return (last[0], tag[0]) in _ENDS or (last[0] not in _OUTSIDE and last[1] != tag[1]) or last[0] in _ALONE
 
 
-def _scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
+def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
+  """Precision, recall and F1, in percent, of counts of chunks."""
   precision = 100 * correct / guessed if guessed else 0.0
   recall = 100 * correct / gold if gold else 0.0
   return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _plain_scores(scores: tuple[float, float, float]) -> str:
-  precision, recall, f1 = scores
+def _plain_scores(values: tuple[float, float, float]) -> str:
+  precision, recall, f1 = values
   return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.evaluation.conlleval import ChunkCounts
+from bert_tf.evaluation.conlleval import ChunkCounts, scores
 from data_gen.labelled.tag_schemes import Chunks
 
 # What an entity is confused with where there is none between the same words.
@@ -22,25 +22,14 @@ def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[f
   """Precision, recall and F1 of the different (surface form, type) pairs, in percent, as WNUT-17 scores them.
 
   An entity counts once however often it is mentioned: what is measured is the breadth of what is found.
-
-  Args:
-    words: W of them.
-    gold, guess: chunks of them.
   """
-  there, found = _surfaces(words, gold), _surfaces(words, guess)
-  common = len(there & found)
-  precision = 100 * common / len(found) if found else 0.0
-  recall = 100 * common / len(there) if there else 0.0
-  return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+  there, found = ({(" ".join(words[first:last]), name) for first, last, name in _named_spans(chunks)}
+                  for chunks in (gold, guess))
+  return scores(len(there & found), len(found), len(there))
 
 
 def seqeval_report(counts: ChunkCounts, digits: int = _DIGITS) -> str:
-  """The report of `seqeval.metrics.classification_report` in its default mode.
-
-  Args:
-    counts: of chunks.
-    digits: after the decimal point.
-  """
+  """The report of `seqeval.metrics.classification_report` in its default mode."""
   names = [*counts.types()]
   rows = [(name, *counts.of_type(name), counts.gold[name]) for name in names]
   support = counts.gold.total()
@@ -54,8 +43,8 @@ def seqeval_report(counts: ChunkCounts, digits: int = _DIGITS) -> str:
   for number, (name, precision, recall, f1, size) in enumerate(rows):
     if number == len(names):
       lines.append("")
-    scores = " ".join(f"{value / 100:>9.{digits}f}" for value in (precision, recall, f1))
-    lines.append(f"{name:>{width}}  {scores} {size:>9}")
+    shown = " ".join(f"{value / 100:>9.{digits}f}" for value in (precision, recall, f1))
+    lines.append(f"{name:>{width}}  {shown} {size:>9}")
   return "\n".join(lines) + "\n"
 
 
@@ -70,8 +59,7 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
   names = sorted({*gold.type_names, *guess.type_names})
   number = {name: place for place, name in enumerate(names)}
   gold_types, guess_types = (
-      {(first, last): number[chunks.type_names[kind]] for first, last, kind in chunks.spans().tolist()}
-      for chunks in (gold, guess))
+      {(first, last): number[name] for first, last, name in _named_spans(chunks)} for chunks in (gold, guess))
   matrix = np.zeros((len(names) + 1, len(names) + 1), np.int64)
   for span in gold_types.keys() | guess_types.keys():
     matrix[gold_types.get(span, len(names)), guess_types.get(span, len(names))] += 1
@@ -79,14 +67,9 @@ def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
 
 
 def sentence_errors(row_lengths: np.ndarray, gold: Chunks, guess: Chunks) -> np.ndarray:
-  """Entities that are missing plus entities that are wrong, int64 [sentences].
-
-  Args:
-    row_lengths: int64 [sentences], words of each.
-    gold, guess: chunks of the words.
-  """
+  """Entities that are missing plus entities that are wrong, int64 [sentences], for sentences of `row_lengths` words."""
   ends = np.cumsum(row_lengths)
-  wrong = _named_spans(gold).keys() ^ _named_spans(guess).keys()
+  wrong = _named_spans(gold) ^ _named_spans(guess)
   firsts = np.array([first for first, _, _ in wrong], np.int64)
   return np.bincount(np.searchsorted(ends, firsts, side="right"), minlength=len(row_lengths))
 
@@ -99,12 +82,7 @@ def worst_sentences(words: Sequence[str], row_lengths: np.ndarray, gold: Chunks,
         right: [PER Jane Austen] was born in [LOC Steventon] .
         found: [ORG Jane] Austen was born in Steventon .
 
-  Args:
-    words: W of them.
-    row_lengths: int64 [sentences].
-    gold, guess: chunks of the words.
-    most: sentences at most.
-    where: sentence → what is put after the number of its errors, e.g. `file:line`.
+  `where`: sentence → what is put after the number of its errors, e.g. `file:line`.
   """
   errors = sentence_errors(row_lengths, gold, guess)
   ends = np.cumsum(row_lengths)
@@ -119,12 +97,8 @@ def worst_sentences(words: Sequence[str], row_lengths: np.ndarray, gold: Chunks,
   return "\n".join(blocks)
 
 
-def _surfaces(words: Sequence[str], chunks: Chunks) -> set[tuple[str, str]]:
-  return {(" ".join(words[first:last]), chunks.type_names[kind]) for first, last, kind in chunks.spans().tolist()}
-
-
-def _named_spans(chunks: Chunks) -> dict[tuple[int, int, str], None]:
-  return {(first, last, chunks.type_names[kind]): None for first, last, kind in chunks.spans().tolist()}
+def _named_spans(chunks: Chunks) -> set[tuple[int, int, str]]:
+  return {(first, last, chunks.type_names[kind]) for first, last, kind in chunks.spans().tolist()}
 
 
 def _bracketed(words: Sequence[str], chunks: Chunks, first: int, last: int) -> str:

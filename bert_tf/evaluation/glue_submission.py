@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files
+from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 
@@ -77,7 +77,6 @@ class SubmissionEntry:
   Attributes:
     name: e.g. "CoLA.tsv".
     source: path of the file; None where the predictions are constant.
-    predictions: as in the file; empty if the file is missing.
   """
 
   name: str
@@ -86,12 +85,7 @@ class SubmissionEntry:
 
 
 def submission_name(folder: str, split: str) -> str:
-  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv".
-
-  Args:
-    folder: of the task in GLUE's layout, e.g. "CoLA".
-    split: "test", "test_matched", "test_mismatched" or "diagnostic".
-  """
+  """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
   return _NAMES_OF_SPLITS.get(split, f"{folder}.tsv")
 
 
@@ -104,7 +98,6 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
     ids: the column `index` of the test file, in its order.
     predictions: for each example the official name of its class; for regression a number, which is clipped to 0 … 5 and
       written with three decimals.
-    regression: whether they are numbers.
 
   Raises:
     UserError: a number is not finite, or the file can't be written.
@@ -123,11 +116,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
 
 
 def run(options: SubmissionOptions) -> None:
-  """Writes the zip file and prints what is in it, for `make_glue_submission.py`.
-
-  Raises:
-    UserError: see `make_submission`; or the zip file can't be written.
-  """
+  """Runs `make_submission` and prints what is in the zip file, for `make_glue_submission.py`."""
   files.prepare_output_file(options.output_file, "output_file", {"input_dir": _find(options.input_dir).values()})
   entries = make_submission(options.input_dir, options.output_file, options.fill_missing)
   print(describe_submission(entries))
@@ -138,15 +127,11 @@ def run(options: SubmissionOptions) -> None:
 
 
 def make_submission(directories: Sequence[str], output: str, fill_missing: bool = False) -> list[SubmissionEntry]:
-  """Zips all the `<Task>.tsv` found in or below the directories, each checked.
+  """Zips all the `<Task>.tsv` found in or below the directories, each checked, and replaces the file `output`.
 
-  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set.
-
-  Args:
-    directories: where to look; results of several runs.
-    output: path of the zip; a file of that name is replaced.
-    fill_missing: whether the other missing tasks get a constant prediction, as the server takes only complete
-      submissions; their scores then mean nothing.
+  WNLI, where it is missing, is predicted as the paper did: always the majority class of the training set. With
+  `fill_missing` so are the other missing tasks, as the server takes only complete submissions; their scores mean
+  nothing.
 
   Returns:
     An entry for each file of `SUBMISSION_FILES`, in that order.
@@ -180,19 +165,8 @@ def make_submission(directories: Sequence[str], output: str, fill_missing: bool 
 
 
 def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]:
-  """The predictions of a `<Task>.tsv`, in the order of the test set.
-
-  Raises:
-    UserError: the server would refuse the file: header, number of rows, order of the indices, unknown label, a
-      similarity outside 0 … 5.
-  """
-  try:
-    with files.open_file(path, newline="\n") as file:
-      lines = file.read().removesuffix("\n").split("\n")
-  except OSError as error:
-    raise UserError(f"can't read {path}: {error.strerror}") from None
-  except UnicodeDecodeError as error:
-    raise UserError(f"{path} is not UTF-8 (byte {error.start})") from None
+  """The predictions of a `<Task>.tsv`; raises `UserError` for what the server would refuse."""
+  lines = gzipped.read_text(path).removesuffix("\n").split("\n")
   if lines[0] != _HEADER:
     raise UserError(f"{path}:1: the header is {lines[0][:80]!r}, the GLUE server expects {_HEADER!r}")
   predictions = []

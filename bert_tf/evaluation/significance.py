@@ -15,10 +15,7 @@ LEVEL = 0.05
 
 
 def paired_p(a: Mapping[int, float], b: Mapping[int, float]) -> float | None:
-  """Two-sided p of Student's paired t-test of the values of the seeds that both have.
-
-  None where it can't be computed: fewer than two seeds, or the same difference for every one.
-  """
+  """Two-sided p of Student's paired t-test; None for fewer than two seeds that both have, or for equal differences."""
   from scipy import stats
 
   seeds = sorted(a.keys() & b.keys())
@@ -95,24 +92,17 @@ class Order:
       return f"{counts}; there is one repetition, so nothing is known of chance."
     test = (f"{len(sure)} of them beyond chance (paired t-test over {self.seeds} repetitions, Holm's correction for "
             f"{len(self.pairs)} pairs, p < {LEVEL})")
-    if self.verdict == "confirmed":
-      return f"the paper's order is confirmed at this scale: {counts}, {test}."
-    if self.verdict == "contradicted":
-      named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
-      return f"the paper's order is contradicted at this scale: {named}; {counts}, {test}."
-    if self.verdict == "same order":
-      return f"the order is the paper's, but chance could have made it: {counts}, {test}."
-    return f"the paper's order is not confirmed at this scale, nor is it contradicted: {counts}, {test}."
+    named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
+    return {
+        "confirmed": "the paper's order is confirmed at this scale: ",
+        "contradicted": f"the paper's order is contradicted at this scale: {named}; ",
+        "same order": "the order is the paper's, but chance could have made it: ",
+        "not confirmed": "the paper's order is not confirmed at this scale, nor is it contradicted: ",
+    }[self.verdict] + f"{counts}, {test}."
 
 
 def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], lower_is_better: bool) -> Order:
-  """Compares all pairs of rows.
-
-  Args:
-    ours: row → seed → value.
-    paper: row → value.
-    lower_is_better: of the values.
-  """
+  """Compares all pairs of rows."""
   sign = -1.0 if lower_is_better else 1.0
   rows = [row for row in ours if row in paper and ours[row]]
   pairs, tests = [], []

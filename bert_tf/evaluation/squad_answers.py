@@ -69,7 +69,6 @@ class QuestionAnswers:
   """Answers to a question.
 
   Attributes:
-    id: the question's.
     nbest: at least one candidate, the best first, of different texts. With `version_2_with_negative` "no answer" is
       always among them, after `n_best_size` others if need be.
     null_odds: score of "no answer" - score of the best span; where there is no span, as if its score were 0. None
@@ -115,11 +114,9 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
   first `n_best_size` of different text remain. The null score is the smallest of all windows.
 
   Args:
-    data: the questions.
     contexts, windows: of `make_windows` for `data`. `windows.row_lengths` are those of the logits; other fields of
       that shape are ignored.
     start_logits, end_logits: float32 [T], the logits of all windows, concatenated.
-    options: how answers are chosen.
 
   Raises:
     ValueError: the logits are not as many as the windows' tokens.
@@ -141,13 +138,13 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
     rows = slice(bounds[first], bounds[last])
     flat = slice(row_starts[rows.start], row_starts[rows.stop])
     lengths = windows.row_lengths[rows]
-    spans = _find_spans(
+    window, first_token, last_token, *logits = _find_spans(
       _pad(start_logits[flat], lengths), _pad(end_logits[flat], lengths), windows.doc_token_start[rows],
       windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
-    question = windows.question_index[rows][spans.window]
-    token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][spans.window]
-    candidates = _Candidates(question, *_characters(contexts.offsets, token + spans.first, token + spans.last),
-                             spans.start_logit, spans.end_logit)
+    question = windows.question_index[rows][window]
+    token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][window]
+    candidates = _Candidates(question, *_characters(contexts.offsets, token + first_token, token + last_token),
+                             *logits)
     if options.version_2_with_negative:
       null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
                         bounds[first:last + 1] - rows.start, first)
@@ -159,27 +156,13 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
 
 
 def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-  """The means of (start logits, end logits), float32 [T] each, of the members of an ensemble over the same windows.
-
-  Raises:
-    ValueError: the members' logits are not equally many.
-  """
+  """The means of (start logits, end logits), float32 [T] each, of an ensemble's members, for the same windows."""
   starts, ends = zip(*members, strict=True)
   if len({logits.shape for logits in starts + ends}) != 1:
     raise ValueError(f"logits of different shapes: {[logits.shape for logits in starts + ends]}")
   # One by one: stacking an ensemble's logits would double the memory.
   return tuple((sum(logits.astype(np.float64) for logits in side) / len(members)).astype(np.float32)
                for side in (starts, ends))
-
-
-class _TokenSpans(NamedTuple):
-  """Arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64."""
-
-  window: np.ndarray
-  first: np.ndarray
-  last: np.ndarray
-  start_logit: np.ndarray
-  end_logit: np.ndarray
 
 
 def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -199,14 +182,14 @@ def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_start: np.ndarray, num_tokens: np.ndarray,
-                max_context: np.ndarray, options: AnswerOptions) -> _TokenSpans:
+                max_context: np.ndarray, options: AnswerOptions) -> tuple[np.ndarray, ...]:
   """The candidates of windows, in their order, then by the rank of the start, then by that of the end.
 
-  Args:
-    start_logits, end_logits: float32 [W, S].
-    doc_token_start, num_tokens: [W], where the context tokens are.
-    max_context: bool [sum of `num_tokens`], whether an answer may begin there.
-    options: n_best_size, max_answer_length.
+  Logits are float32 [W, S]; the context tokens begin at `doc_token_start`, `num_tokens` of them, [W] each; an answer
+  may begin where `max_context`, bool [sum of `num_tokens`], is true.
+
+  Returns:
+    arrays [C]: row, first and last token (0 is the first context token of the window), logits as float64.
   """
   starts = _best_positions(start_logits, options.n_best_size)  # [W, K]
   ends = _best_positions(end_logits, options.n_best_size)
@@ -220,9 +203,8 @@ def _find_spans(start_logits: np.ndarray, end_logits: np.ndarray, doc_token_star
   length = last[:, None, :] - first[:, :, None] + 1  # [W, K, K]
   allowed = may_start[:, :, None] & may_end[:, None, :] & (length >= 1) & (length <= options.max_answer_length)
   window, i, j = np.nonzero(allowed)
-  return _TokenSpans(window, first[window, i], last[window, j],
-                     start_logits[window, starts[window, i]].astype(np.float64),
-                     end_logits[window, ends[window, j]].astype(np.float64))
+  return (window, first[window, i], last[window, j], start_logits[window, starts[window, i]].astype(np.float64),
+          end_logits[window, ends[window, j]].astype(np.float64))
 
 
 def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
@@ -245,13 +227,7 @@ def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tup
 
 def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int
                ) -> _Candidates:
-  """"No answer" for each question: the [CLS] of the window where it scores least (0 + 0 without any window).
-
-  Args:
-    start_logits, end_logits: float32 [W], at [CLS].
-    bounds: [questions + 1], their windows.
-    first_question: number of the first question.
-  """
+  """"No answer" for each question: the [CLS], float32 [W], of the window where it scores least (0 + 0 without any)."""
   count = len(bounds) - 1
   start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
   owner = np.repeat(np.arange(count), np.diff(bounds))

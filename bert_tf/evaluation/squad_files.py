@@ -26,16 +26,7 @@ ANSWERS = "answers.jsonl"
 
 def write_predictions(directory: str, results: Sequence[QuestionAnswers], null_score_diff_threshold: float = 0.0
                       ) -> None:
-  """Writes the four files (three in version 1.1), each whole or not at all.
-
-  Args:
-    directory: exists.
-    results: of `find_answers`.
-    null_score_diff_threshold: "no answer" is written for questions whose null odds are above it.
-
-  Raises:
-    UserError: a file can't be written.
-  """
+  """Writes the four files (three in version 1.1); "no answer" where the null odds are above the threshold."""
   chosen = [(result, result.choose(null_score_diff_threshold)) for result in results]
   _write_object(os.path.join(directory, PREDICTIONS), ((result.id, answer.text) for result, answer in chosen))
   _write_object(os.path.join(directory, NBEST_PREDICTIONS), ((result.id, [
@@ -64,12 +55,7 @@ def describe_choices(results: Sequence[QuestionAnswers], null_score_diff_thresho
 
 
 def format_nbest(result: QuestionAnswers, count: int | None = None) -> str:
-  """The n best answers of a question as a small table, for `--question`: rank, probability, text, characters.
-
-  Args:
-    result: what was found.
-    count: of the best ones only so many; None for all.
-  """
+  """The n best answers of a question, or the first `count`, as a table: rank, probability, text, characters."""
   return "\n".join(f"{rank:>3}  {candidate.probability:.4f}  {_show(candidate)}"
                    for rank, candidate in enumerate(result.nbest[:count], 1))
 

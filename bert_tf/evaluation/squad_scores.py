@@ -67,13 +67,6 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
 
   It lies midway between the odds of two questions, so that answers do not flip where the same logits are
   computed with another rounding. Of equally good ones it is the lowest.
-
-  Args:
-    data: questions with their right answers.
-    results: what was found for them, with `version_2_with_negative`.
-
-  Raises:
-    UserError: there is no question.
   """
   spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
   values, _, gains = _gains(data, spans, {result.id: result.null_odds for result in results})
@@ -89,14 +82,11 @@ def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str,
   """F1 under every threshold that makes a difference.
 
   Args:
-    data: questions with their right answers.
     spans: id → the best answer that is a part of the context; "" where there is none.
-    null_odds: id → score of "no answer" - score of that answer.
 
   Returns:
-    values: float [n], the null odds, ascending.
-    f1: float [n + 1], in percent: entry k with the k lowest of them answered, that is under a threshold from
-      values[k - 1] up to values[k].
+    the null odds, ascending, float [n]; and F1 in percent, float [n + 1]: entry k with the k lowest of them answered,
+    that is under a threshold from the odds k - 1 up to the odds k.
   """
   values, unanswered, gains = _gains(data, spans, null_odds)
   return values, 100.0 * (unanswered + gains) / len(data.questions)
@@ -106,7 +96,7 @@ def _gains(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) 
   """Null odds, ascending [n]; the sum of F1 with no answer at all; what answering the k lowest adds to it, [n + 1]."""
   as_answered = f1_by_question(data, spans)
   as_null = f1_by_question(data, dict.fromkeys(spans, ""))
-  # A question without any span is not answered under any threshold, which its gain of 0 says.
+  # A question without any span is not answered under any threshold, so its gain is 0.
   gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
   values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)
   gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])

@@ -19,11 +19,7 @@ _EMBEDDINGS = "bert/embeddings/word_embeddings"
 
 
 def embeddings(options: PlotOptions) -> list[Picture]:
-  """Word embeddings of some tokens on the plane in which they differ most (principal components).
-
-  Raises:
-    UserError: a checkpoint that can't be read, or a token that is not in the vocabulary.
-  """
+  """Word embeddings of some tokens on the plane in which they differ most (principal components)."""
   loaded = _open(options)
   if loaded is None:
     return []
@@ -61,11 +57,7 @@ def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray) -> None:
 
 
 def attention(options: PlotOptions) -> list[Picture]:
-  """Draws the attention of every head of a layer in a sentence.
-
-  Raises:
-    UserError: there is no such layer, or the sentence is too long to be drawn.
-  """
+  """Attention of every head of a layer in a sentence."""
   loaded = _open(options) if options.sentence else None
   if loaded is None:
     return []
@@ -120,17 +112,9 @@ def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer:
 
 
 def write_projector(options: PlotOptions, directory: str) -> list[str]:
-  """Word embeddings for TensorBoard's page Projector, with their tokens.
+  """Writes word embeddings for TensorBoard's page Projector, with their tokens, into a directory for `--logdir`.
 
-  Args:
-    options: the checkpoint, and how many tokens.
-    directory: for `tensorboard --logdir`; made where it is not there.
-
-  Returns:
-    the files' paths.
-
-  Raises:
-    UserError: there is no checkpoint, or it can't be read.
+  Returns the files' paths; raises `UserError` where there is no checkpoint, or it can't be read.
   """
   from google.protobuf import text_format
   from tensorboard.plugins.projector import ProjectorConfig

@@ -11,11 +11,7 @@ KINDS = ("curves", "selection", "threshold", "reliability", "records", "embeddin
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlotOptions(Options):
-  """Pictures.
-
-  Attributes:
-    sources: run directories, checkpoints, record files or their statistics.
-  """
+  """Pictures."""
 
   sources: tuple[str, ...] = ()
   what: tuple[str, ...] = option(

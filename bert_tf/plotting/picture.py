@@ -19,7 +19,6 @@ class Picture:
 
   Attributes:
     name: of the files, without extension.
-    draw: draws into a `matplotlib.figure.Figure`.
     size: width and height, inches.
   """
 
@@ -59,8 +58,15 @@ def write(picture: Picture, directory: str, formats: Sequence[str]) -> list[str]
 _DATELESS = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
+def named(paths: Sequence[str]) -> list[tuple[str, str, str]]:
+  """(path, short name, ending of its pictures' names) of each; no ending where there is one path only."""
+  names = names_of(paths)
+  return [(path, name, "_" + name.replace("/", "_") if len(paths) > 1 else "")
+          for path, name in zip(paths, names, strict=True)]
+
+
 def names_of(paths: Sequence[str]) -> list[str]:
-  """Short names that tell paths apart: what they do not have in common."""
+  """Short distinct names of paths: what they do not have in common."""
   parts = [os.path.normpath(path).split(os.sep) for path in paths]
   if len(parts) == 1:
     return [parts[0][-1]]

@@ -2,12 +2,11 @@
 
 import importlib
 import os
-from collections.abc import Callable
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.plotting.options import KINDS, PlotOptions
-from bert_tf.plotting.picture import Picture, write
+from bert_tf.plotting.options import PlotOptions
+from bert_tf.plotting.picture import write
 
 # --what → module and function that finds its pictures, and what they need.
 _FINDERS = {
@@ -22,26 +21,24 @@ _FINDERS = {
     "attention": ("bert_tf.plotting.models:attention", "a checkpoint with its vocabulary, and --sentence"),
 }
 _PROJECTOR = "projector"
-# Drawn where nothing is asked for.
-_BY_ITSELF = tuple(kind for kind in KINDS if kind != _PROJECTOR)
 
 
 def run(options: PlotOptions) -> None:
-  """Draws, and prints the paths of the pictures.
-
-  Raises:
-    UserError: there is nothing to draw, or what is asked for is not there or can't be read.
-  """
+  """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to draw."""
   for path in options.sources:
     if not files.exists(path) and not files.exists(f"{path}.index"):
       raise UserError(f"{path} does not exist: a run directory, a checkpoint or record files are expected")
-  directory = options.output_dir or os.path.join(_directory(options), "plots")
+  first = options.sources[0]
+  beside = first if files.is_directory(first) else os.path.dirname(first) or "."
+  directory = options.output_dir or os.path.join(beside, "plots")
   pictures = []
-  for kind in options.what or _BY_ITSELF:
+  for kind in options.what or _FINDERS:
     if kind == _PROJECTOR:
       continue
     target, needed = _FINDERS[kind]
-    found = _finder(target)(options)
+    module, _, function = target.partition(":")
+    # Imported when it is needed: pictures of files do without TensorFlow.
+    found = getattr(importlib.import_module(module), function)(options)
     if not found and options.what:
       raise UserError(f"--what={kind}: {' and '.join(options.sources)} has nothing for it; it needs {needed}")
     pictures += found
@@ -52,24 +49,9 @@ def run(options: PlotOptions) -> None:
   for picture in pictures:
     print("\n".join(write(picture, directory, options.formats)))
   if _PROJECTOR in options.what:
-    _write_projector(options, directory)
+    from bert_tf.plotting.models import write_projector
 
-
-def _finder(target: str) -> Callable[[PlotOptions], list[Picture]]:
-  """Imported when it is needed: pictures of files do without TensorFlow."""
-  module, _, function = target.partition(":")
-  return getattr(importlib.import_module(module), function)
-
-
-def _directory(options: PlotOptions) -> str:
-  first = options.sources[0]
-  return first if files.is_directory(first) else os.path.dirname(first) or "."
-
-
-def _write_projector(options: PlotOptions, directory: str) -> None:
-  from bert_tf.plotting.models import write_projector
-
-  # Away from checkpoints: TensorBoard would list all their matrices, the optimizer's included, before the embeddings.
-  directory = os.path.join(directory, _PROJECTOR)
-  print("\n".join(write_projector(options, directory)))
-  print(f"tensorboard --logdir={directory}, page Projector")
+    # Away from checkpoints: TensorBoard would list all their matrices, the optimizer's included, before the embeddings.
+    directory = os.path.join(directory, _PROJECTOR)
+    print("\n".join(write_projector(options, directory)))
+    print(f"tensorboard --logdir={directory}, page Projector")

@@ -10,20 +10,16 @@ from bert_tf.common.errors import UserError
 from bert_tf.evaluation.calibration import draw_reliability, reliability
 from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture, line_style, names_of
+from bert_tf.plotting.picture import Picture, line_style, named
 
 TASK_FILE, FLAGS_FILE = "task.json", "flags.json"
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"
 
 
 def threshold(options: PlotOptions) -> list[Picture]:
-  """F1 by the threshold above whose null odds there is no answer; for runs on SQuAD v2.0.
-
-  Raises:
-    UserError: the file with the right answers is not known, or is about other questions.
-  """
+  """F1 by the threshold above whose null odds there is no answer; for runs on SQuAD v2.0."""
   found = []
-  for path, name in zip(options.sources, names_of(options.sources), strict=True):
+  for path, _, suffix in named(options.sources):
     if not files.exists(os.path.join(path, NULL_ODDS)):
       continue
     flags = json_files.read_object(os.path.join(path, FLAGS_FILE)).get("flags", {})
@@ -31,7 +27,6 @@ def threshold(options: PlotOptions) -> list[Picture]:
     if not gold or not files.exists(gold):
       raise UserError(f"{path}: give --predict_file, the SQuAD file with the right answers"
                       f"{f' ({gold} does not exist)' if gold else ''}")
-    suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
     values, f1 = _f1_by_threshold(path, gold)
     chosen = json_files.read_object(os.path.join(path, TASK_FILE)).get("null_score_diff_threshold")
     found.append(Picture(f"threshold{suffix}", functools.partial(_draw_threshold, values=values, f1=f1, chosen=chosen)))
@@ -73,7 +68,7 @@ def _draw_threshold(figure, values: np.ndarray, f1: np.ndarray, chosen: float | 
 def reliability_diagrams(options: PlotOptions) -> list[Picture]:
   """A diagram for each development set that a classifier was evaluated on."""
   found = []
-  for path, name in zip(options.sources, names_of(options.sources), strict=True):
+  for path, name, ending in named(options.sources):
     for file in files.glob_files(os.path.join(files.escape_pattern(path), EVAL_PREDICTIONS)):
       with files.open_file(file, "rb") as lines:
         if b'"probabilities"' not in lines.readline():
@@ -83,8 +78,7 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
       lines = json_files.read_objects(file, fields)
       confidence = np.array([line["probabilities"][line["label"]] for line in lines])
       correct = np.array([line["label"] == line["true_label"] for line in lines])
-      suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl")
-      suffix += "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
+      suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl") + ending
       draw = functools.partial(draw_reliability, found=reliability(confidence, correct),
                                title=f"{name}, {len(lines):,} examples")
       found.append(Picture(f"reliability{suffix}", draw, (5, 5.5)))

@@ -24,11 +24,7 @@ _KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch"
 
 
 def records(options: PlotOptions) -> list[Picture]:
-  """A picture of the records that are named, or that the first run was trained on.
-
-  Raises:
-    UserError: records that can't be read.
-  """
+  """Picture of the records that are named, or that the first run was trained on."""
   paths = [path for path in options.sources if not files.is_directory(path) and not files.exists(f"{path}.index")]
   for directory in filter(files.is_directory, options.sources) if not paths else ():
     flags = json_files.read_object(os.path.join(directory, "flags.json"))

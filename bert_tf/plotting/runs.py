@@ -10,7 +10,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.run_results import SELECTION_FILE
 from bert_tf.common.tables import mean_and_deviation
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture, line_style, marker_style, names_of
+from bert_tf.plotting.picture import Picture, line_style, marker_style, named
 
 # What is read of a run in selection.json, beside its main metric.
 _RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
@@ -20,14 +20,9 @@ _HELD_OUT = "evaluation"
 
 
 def curves(options: PlotOptions) -> list[Picture]:
-  """Losses and qualities by step, of all runs in one picture.
-
-  Raises:
-    UserError: a metric that no run has.
-  """
+  """Losses and qualities by step, of all runs in one picture."""
   runs = {}
-  names = names_of(options.sources)
-  for path, name in zip(options.sources, names, strict=True):
+  for path, name, _ in named(options.sources):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
       runs[name] = lines
@@ -61,7 +56,7 @@ def _draw_curves(figure, runs: dict[str, list[dict]], metrics: Sequence[str]) ->
         if not points:
           continue
         style = line_style(number)
-        # Evaluations have a marker at each; with one run they are told from training by their dashes as well.
+        # Evaluations have a marker at each; with one run their dashes differ from training's, too.
         if split == "eval":
           style |= {"marker": marker_style(number)["marker"], "markersize": 4}
           style |= {"linestyle": "--"} if len(runs) == 1 else {}
@@ -86,7 +81,7 @@ def _draw_curves(figure, runs: dict[str, list[dict]], metrics: Sequence[str]) ->
 def selection(options: PlotOptions) -> list[Picture]:
   """The main metric of every run against its learning rate, a picture for each selection."""
   found = []
-  for path, name in zip(options.sources, names_of(options.sources), strict=True):
+  for path, _, suffix in named(options.sources):
     file = os.path.join(path, SELECTION_FILE)
     if not files.exists(file):
       continue
@@ -94,7 +89,6 @@ def selection(options: PlotOptions) -> list[Picture]:
     run = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
     json_files.check_object(content, {"best": run, "runs": [run]}, file)
     if content["runs"]:
-      suffix = "" if len(options.sources) == 1 else "_" + name.replace("/", "_")
       found.append(Picture(f"selection{suffix}", functools.partial(_draw_selection, content=content), (7, 4.5)))
   return found
 

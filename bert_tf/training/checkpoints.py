@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import files, json_files, locks, run_results
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
@@ -67,9 +67,6 @@ class CheckpointManager:
 
   Args:
     variables: path → variable, see `variables_of`.
-    directory: the run directory.
-    step: the training step.
-    interval: steps between checkpoints.
     keep: how many of the newest stay; 0 keeps all.
     lora: whose merged kernels are among the variables.
   """
@@ -91,13 +88,9 @@ class CheckpointManager:
     return latest_checkpoint(self.directory)
 
   def restore_or_initialize(self) -> str | None:
-    """Restores the newest checkpoint, whole.
+    """Restores the newest checkpoint, whole, and returns its prefix; None if there is none.
 
-    Returns:
-      its prefix, or None if there is none.
-
-    Raises:
-      UserError: it can't be read, does not fit, or holds something that is not finite.
+    Raises `UserError` where it can't be read, does not fit, or holds something that is not finite.
     """
     prefix = latest_checkpoint(self.directory)
     if prefix is None or self._saved_step is not None:
@@ -129,12 +122,8 @@ class CheckpointManager:
   def save(self, check_interval: bool = True) -> str | None:
     """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
 
-    Returns:
-      its prefix; None where nothing was written.
-
-    Raises:
-      UserError: it could not be written, or there is one of this step or a later one that was not restored; the
-        checkpoints that were there still are.
+    Returns its prefix; None where nothing was written. Raises `UserError` where it could not be written, or there is
+    one of this step or a later one that was not restored; the checkpoints that were there still are.
     """
     step = int(self._step.numpy())
     if step == self._saved_step or (check_interval and step % self._interval):
@@ -160,13 +149,9 @@ class BestCheckpoint:
   """The best weights of a run, in `best/`, which is a run directory by itself.
 
   Args:
-    directory: of the run.
-    model: its weights are saved.
-    state: counters; the step is saved.
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
     complete: adds to metrics that an earlier version noted those that have been added since.
-    lora: of a model with LoRA.
 
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
@@ -199,11 +184,7 @@ class BestCheckpoint:
     return self._record
 
   def update(self, metrics: Mapping[str, float]) -> bool:
-    """Saves the weights if these metrics are the best so far; of equal ones the first is kept.
-
-    Raises:
-      UserError: the checkpoint could not be written.
-    """
+    """Saves the weights if these metrics are the best so far; of equal ones the first is kept."""
     step = int(self._step.numpy())
     # A step that is computed again after an interruption gives the same value and changes nothing.
     if self._record is not None and not metrics[self._metric] > self._record["metrics"][self._metric]:
@@ -229,8 +210,7 @@ class BestCheckpoint:
 def copy_best(source: str, directory: str) -> None:
   """Makes the best weights of the run in `source` those of `directory`, whole or not at all.
 
-  Raises:
-    UserError: there are none, or see `check_copied`.
+  Raises `UserError` where there are none, or as `check_copied`.
   """
   check_copied(directory, [source])
   target, best = os.path.join(directory, BEST_DIRECTORY), os.path.join(source, BEST_DIRECTORY)
@@ -253,14 +233,10 @@ def copy_best(source: str, directory: str) -> None:
 
 
 def check_copied(directory: str, sources: Sequence[str]) -> None:
-  """Finds out whether `copy_best` may replace the best weights that are in a directory.
+  """Raises `UserError` unless `copy_best` may replace the best weights in a directory: they are copies.
 
   Args:
-    directory: where they are.
     sources: of what earlier versions copied, without keeping a record of it.
-
-  Raises:
-    UserError: there is something else than a copy: a link, other weights, other files.
   """
   run_directory.check_places(directory)
   target = os.path.join(directory, BEST_DIRECTORY)
@@ -287,10 +263,8 @@ def _digests(directory: str) -> dict[str, str]:
 def remove_leftovers(directory: str) -> None:
   """Removes what a run that was killed has left in its local directory, half a checkpoint above all.
 
-  To be called by the one process that writes there, which holds the directory's lock.
-
-  Raises:
-    UserError: see `latest_checkpoint`.
+  To be called by the one process that writes there, which holds the directory's lock. Raises `UserError` as
+  `latest_checkpoint` does.
   """
   if files.is_remote(directory):
     return
@@ -323,7 +297,7 @@ def _saving(prefix: str) -> Iterator[None]:
     if f"{CHECKPOINT_NAME}-{steps[-1] if steps else None}" != name:
       _remove_checkpoint(prefix)
     last = f"the last good one is {directory}/{CHECKPOINT_NAME}-{steps[-1]}" if steps else "there is none yet"
-    raise UserError(f"checkpoint {name} could not be saved in {directory}: {_first_line(error)}; {last}; free some "
+    raise UserError(f"checkpoint {name} could not be saved in {directory}: {in_one_line(error)}; {last}; free some "
                     "space and run the same command again") from None
 
 
@@ -348,7 +322,3 @@ def _remove_checkpoint(prefix: str) -> None:
   for path in [f"{prefix}.index", *files.glob_files(f"{pattern}.data-*"), *files.glob_files(f"{pattern}{UNFINISHED}*")]:
     with contextlib.suppress(OSError):
       files.remove_tree(path) if files.is_directory(path) else files.remove(path)
-
-
-def _first_line(error: Exception) -> str:
-  return " ".join(str(getattr(error, "message", None) or error).split())[:300]

@@ -12,7 +12,7 @@ import urllib.parse
 import tensorflow as tf
 
 from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, in_one_line
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -33,13 +33,10 @@ class Devices:
   """What a run computes on.
 
   Attributes:
-    strategy: the distribution strategy.
     kind: "CPU", "GPU" or "TPU".
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
-    is_chief: whether this process writes files.
-    num_workers: processes that take part.
   """
 
   strategy: tf.distribute.Strategy
@@ -61,7 +58,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units.
     jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
-    tpu: where the TPU is.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
 
   Raises:
@@ -107,10 +103,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
 
 
 def _let_xla_introduce_itself() -> None:
-  """Compiles once with nobody listening.
-
-  The first compilation of a process writes lines about XLA to standard error, past TensorFlow's log level.
-  """
+  """Compiles once with nobody listening: the first time XLA writes lines to standard error, past any log level."""
   nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
   os.dup2(nowhere, 2)
   try:
@@ -134,28 +127,20 @@ def _dtype(precision: str, device_kind: str) -> str:
 
 
 def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
-  """The strategy, once all processes are there.
-
-  Raises:
-    UserError: they do not find each other.
-  """
+  """The strategy, once all processes are there."""
   try:
     with told_who_is_missing():
       return tf.distribute.MultiWorkerMirroredStrategy()
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "
-                    f"cluster: {' '.join(error.message.split())[:300]}") from None
+                    f"cluster: {in_one_line(error)}") from None
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:
-  """Resolves, connects and initialises a TPU.
+  """Resolves, connects and initialises a TPU, as the TensorFlow guide "Use TPUs" does.
 
-  The steps are those of the TensorFlow guide "Use TPUs": a resolver finds the TPU's address, connecting makes its hosts
-  part of this runtime, initialising clears its memory. A remote TPU has no access to this machine's files, so every
-  path must be on gs://; that is checked first, as connecting takes a minute.
-
-  Raises:
-    UserError: no TPU is named, a path is local, or the TPU does not answer.
+  A remote TPU has no access to this machine's files, so every path must be on gs://; that is checked first, as
+  connecting takes a minute.
   """
   if not tpu.name:
     raise UserError("--distribution_strategy=tpu needs --tpu_name (a Cloud TPU's name, a grpc:// address, or 'local' "
@@ -171,7 +156,7 @@ def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUS
       tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
   except Exception as error:  # The resolver raises whatever its HTTP client does.
-    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {' '.join(str(error).split())[:300]}") from None
+    raise UserError(f"--tpu_name={tpu.name}: the TPU can't be reached: {in_one_line(error)}") from None
   return tf.distribute.TPUStrategy(resolver)
 
 

@@ -79,11 +79,7 @@ class Examples:
     return {name: values.shape[1:] for name, values in self.values.items()}
 
   def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """What a batch is made of.
-
-    Args:
-      chosen: int64 [B], numbers of the examples.
-      num_real: those behind so many only fill the batch.
+    """What a batch is made of the examples `chosen`, int64 [B]; those after the first `num_real` are padding examples.
 
     Returns:
       int64 [B, ...], where the sequences begin in `tokens`; how long they are, 0 for none; and values [B, ...] each.
@@ -98,11 +94,8 @@ def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
 
 
 def padded_lengths(longest: int, number: int) -> np.ndarray:
-  """The lengths that batches are padded to: multiples of a step, the last one is `longest`. int64, ascending.
-
-  Args:
-    longest: S of the longest batch.
-    number: about how many lengths; 1 pads everything to `longest`.
+  """The lengths that batches are padded to, int64, ascending: about `number` multiples of a step, the last one
+  `longest`.
   """
   step = -(-longest // number)
   # The kernels of all devices like multiples of four at least.
@@ -113,13 +106,8 @@ def padded_lengths(longest: int, number: int) -> np.ndarray:
 def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
   """The examples of every batch of an epoch, in random order; every example is in one batch.
 
-  Args:
-    row_lengths: int64 [E].
-    batch_size: examples of a batch; one of the batches has fewer where it does not divide E.
-    seed, epoch: of the order.
-
   Returns:
-    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size].
+    ceil(E / batch_size) arrays of example numbers, int64 [<= batch_size]; one is smaller where that does not divide E.
   """
   random = np.random.default_rng([seed, epoch])
   order = random.permutation(len(row_lengths))
@@ -134,11 +122,7 @@ def epoch_batches(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: in
 
 
 def consecutive_batch(num_examples: int, batch_size: int, seed: int, step: int) -> np.ndarray:
-  """The examples of a step where batches are cut from epochs that follow each other, without regard to their ends.
-
-  Returns:
-    int64 [batch_size].
-  """
+  """The examples of a step, int64 [batch_size], where batches are cut from epochs without regard to their ends."""
   places = np.arange(step * batch_size, (step + 1) * batch_size)
   epochs, places = np.divmod(places, num_examples)
   return np.concatenate([_epoch_order(num_examples, seed, int(epoch))[places[epochs == epoch]]
@@ -160,7 +144,6 @@ def assemble(examples: Examples, chosen: np.ndarray, batch_size: int, lengths: n
   """A padded batch.
 
   Args:
-    examples: all there are.
     chosen: int64 [<= batch_size], numbers of the examples.
     batch_size: B; missing rows are filled up with copies of the first.
     lengths: ascending, see `padded_lengths`; the shortest one that fits is S.
@@ -186,11 +169,8 @@ def training_dataset(examples: Examples, batch_size: int, seed: int, start_step:
   """Endless epochs for the replicas of one host.
 
   Args:
-    examples: all there are.
     batch_size: examples of a step on all replicas together.
-    seed: of the order.
     start_step: steps already made; one batch a step.
-    lengths: see `padded_lengths`.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
     consecutive: batches of `consecutive_batch`, as in the original, and not of `epoch_batches`.
   """

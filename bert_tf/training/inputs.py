@@ -31,13 +31,7 @@ _READ_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class RecordFiles:
-  """TFRecord files and how many records each of them holds.
-
-  Attributes:
-    paths: the files, plain or gzip.
-    counts: number of records of each.
-    gzipped: whether each is compressed.
-  """
+  """TFRecord files and how many records each of them holds."""
 
   paths: tuple[str, ...]
   counts: tuple[int, ...]
@@ -76,7 +70,6 @@ class BatchSizes:
       records, sequences: how many sequences so many records hold.
       multiple: every batch is filled up to the same number of records, which can be divided by this; None where
         batches may differ in size.
-      first: see the class.
     """
     total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
     ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
@@ -124,7 +117,6 @@ def training_dataset(
   """Endless shuffled batches for the replicas of one host.
 
   Args:
-    files: what to read.
     parse: (serialized records, string [b]; which pass over the files each belongs to, int64 [b]) → dict of dense
       tensors [b, ...].
     batch_sizes: records of a step on all replicas together.
@@ -162,14 +154,10 @@ def training_dataset(
 def evaluation_dataset(
     files: RecordFiles, parse: Callable, global_batch_size: int,
     context: tf.distribute.InputContext, max_batches: int | None = None) -> tf.data.Dataset:
-  """One pass over all records in file order.
+  """One pass over all records in file order, or over the first `max_batches` global batches.
 
-  The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], tells the
+  The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
   real ones (1) from the copies (0).
-
-  Args:
-    max_batches: stop after so many global batches.
-    others: as for `training_dataset`.
   """
   stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
   batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))

@@ -28,7 +28,6 @@ class LoopOptions:
   """How far and how often.
 
   Attributes:
-    num_train_steps: where training ends.
     stage_ends: steps at which the batches become of another kind.
     last_step: where this stage ends; None for the end of training.
     save_checkpoints_steps: steps between checkpoints.
@@ -66,14 +65,8 @@ class Trainer:
   """What training needs.
 
   Attributes:
-    step: what is run.
     make_dataset: () → distributed dataset that starts at the state's place in the stream.
-    state: counters, restored already.
-    devices: what it runs on.
-    options: how far and how often.
     checkpoints: None in processes that write nothing.
-    reports: where metrics go.
-    stop: the signals.
     evaluate: evaluates at the state's step and writes whatever belongs to it; None for no evaluation.
     ends_early: whether the evaluations so far are a reason to end; the chief's answer counts. None for no such reason.
   """
@@ -191,11 +184,7 @@ class Agreement:
     self._sum = tf.function(self._all_reduce, autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
-    """All processes must have restored the same checkpoint.
-
-    Raises:
-      UserError: they have not.
-    """
+    """Raises `UserError` unless all processes have restored the same checkpoint."""
     if self._devices.num_workers > 1:
       mean, mean_square = self._means([float(step), float(step) * step])
       if mean_square > mean * mean:

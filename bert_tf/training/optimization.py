@@ -87,10 +87,6 @@ class AdamWeightDecay:
 def layerwise_factors(names: Sequence[str], decay: float) -> list[float]:
   """Factors of learning rates that fall from layer to layer: of heads and pooler 1, of the last layer `decay`, of the
   one below it its square and so on, of the embeddings the smallest (Clark et al. 2020, ELECTRA, appendix B).
-
-  Args:
-    names: of variables, the original's.
-    decay: 1 for the same rate everywhere.
   """
   layers = [int(match[1]) if (match := _LAYER.search(name)) else None for name in names]
   count = 1 + max((layer for layer in layers if layer is not None), default=-1)

@@ -19,11 +19,7 @@ class EvaluationPass:
   """One exact pass over an evaluation set, for metrics that are made of sums.
 
   Args:
-    objective: what is measured.
     make_dataset: () → distributed dataset of the pass, its batches filled up (`inputs.evaluation_dataset`).
-    batches: how many there are.
-    strategy: where it runs.
-    jit_compile: compile with XLA.
     check_stop: called before every batch; may raise to break off.
   """
 
@@ -67,8 +63,6 @@ class Prediction:
     model: features → dict of float32 outputs, [b, ...] with one row an example or [b, S, ...] with one a token.
     batch_size: examples of a batch on all replicas together.
     lengths: that batches are padded to, see `examples.padded_lengths`.
-    strategy: where it runs.
-    jit_compile: compile with XLA.
     token_outputs: names of the outputs that have one row a token.
     check_stop: called before every batch; may raise to break off.
   """
@@ -85,11 +79,7 @@ class Prediction:
     self._next = tf.function(self._next_outputs, autograph=False)
 
   def __call__(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
-    """Runs over all examples.
-
-    Args:
-      examples: E examples with T tokens.
-      advance: called with the number of examples of every batch, for a progress bar.
+    """Outputs for E examples with T tokens; `advance` is called with the number of examples of every batch.
 
     Returns:
       output name → [E, ...], or [T, ...] for those with one row a token, whatever the number of replicas.
@@ -127,13 +117,9 @@ class Prediction:
 
 
 class LocalPrediction:
-  """The same where somebody waits for a few examples: on one device, no padding examples, one trace.
+  """The same for a few examples whose results are waited for: on one device, no padding examples, one trace.
 
-  Args:
-    model: as for `Prediction`; gets "input_ids", "input_mask" and "segment_ids".
-    batch_size: most examples of a batch.
-    lengths: that batches are padded to, see `examples.padded_lengths`.
-    token_outputs: names of the outputs that have one row a token.
+  The arguments are those of `Prediction`.
   """
 
   def __init__(self, model: Callable[[dict], dict], batch_size: int, lengths: np.ndarray,

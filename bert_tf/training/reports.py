@@ -1,4 +1,4 @@
-"""What a run tells: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
+"""Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
 `bert_tf/common/charts.py`).
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
@@ -21,10 +21,7 @@ class Reports:
   """Takes reports of training and evaluation.
 
   Args:
-    directory: the run directory.
-    is_chief: whether this process writes.
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
-    log: prints a line.
 
   Raises:
     UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
@@ -59,8 +56,7 @@ class Reports:
                ) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`.
 
-    Args:
-      compiled: the loop contained tracing and compilation: its speed is no speed of training.
+    One that was `compiled` contained tracing and compilation: its speed is no speed of training.
     """
     self._write(TRAIN, step, metrics)
     speed = {} if compiled else _shown_speed(metrics)
@@ -71,9 +67,9 @@ class Reports:
                            **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-    """The report of an evaluation; made when everything that belongs to it is written.
+    """The report of an evaluation, unless an earlier process has made it with the same results.
 
-    One that an earlier process has reported already, with the same results, is not written a second time.
+    To be made when everything that belongs to it is written.
     """
     line = rounded(metrics)
     reported = {name: self._evaluated.get(step, {}).get(name) for name in line}
@@ -95,11 +91,7 @@ class Reports:
 
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
-    """What `tf.summary` is told in the block goes to TensorBoard, of `TRAIN` or `EVAL`, when the block ends.
-
-    Raises:
-      UserError: it can't be written.
-    """
+    """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
     if not self._is_chief:
       with tf.summary.create_noop_writer().as_default(step):
         yield

@@ -33,13 +33,7 @@ _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
 
 
 def lock(directory: str) -> contextlib.AbstractContextManager[None]:
-  """Holds a run directory for the only process that writes there.
-
-  On a local disk only, see `bert_tf/common/locks.py`.
-
-  Raises:
-    UserError: another process has it.
-  """
+  """Holds a local run directory for the only process that writes there; raises `UserError` if another has it."""
   return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
                               "it, or choose another directory")
 
@@ -47,8 +41,7 @@ def lock(directory: str) -> contextlib.AbstractContextManager[None]:
 def check_places(directory: str) -> None:
   """Finds out before training what would keep a report or a checkpoint from being written hours later.
 
-  Raises:
-    UserError: there is a file where a directory must be, or a link to other weights.
+  Raises `UserError` where a file is in the place of a directory, or `best/` is a link to other weights.
   """
   best = os.path.join(directory, BEST_DIRECTORY)
   if os.path.islink(best):
@@ -61,11 +54,7 @@ def check_places(directory: str) -> None:
 
 
 def check_same_model(directory: str, config: BertConfig) -> None:
-  """Refuses to resume in a directory that holds checkpoints of another model.
-
-  Raises:
-    UserError: names the keys of `bert_config.json` that differ.
-  """
+  """Raises `UserError` where a directory holds checkpoints of another model; names the keys that differ."""
   path = os.path.join(directory, CONFIG_FILE)
   if latest_checkpoint(directory) is None or not files.exists(path):
     return
@@ -83,10 +72,8 @@ _VARIABLES = {"feature_based": ("layers", "combine", "lstm_units", "lstm_layers"
 
 
 def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
-  """Refuses to resume a run that trains other variables: with another LoRA, or another tagger on fixed activations.
-
-  Raises:
-    UserError: names the first flag that differs.
+  """Raises `UserError` where the run in a directory trains other variables, with another LoRA or another tagger on
+  fixed activations; names the first flag that differs.
   """
   earlier = read_flags(directory)
   if latest_checkpoint(directory) is None or not earlier:
@@ -131,12 +118,8 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
                       task: Mapping[str, object] | None = None, vocab_sha256: str | None = None) -> None:
   """Writes everything but checkpoints and reports.
 
-  Args:
-    vocab_file: copied as `vocab.txt`; None where it is not known.
-    do_lower_case: casing of the vocabulary; None where it is not known.
-    task: of a fine-tuned model, kept in `task.json`; None for pre-training.
-    vocab_sha256: `Vocabulary.fingerprint`, kept beside the weights whether or not the vocabulary is; None where it is
-      not known.
+  What is None is not known; `task`, kept in `task.json`, is None for pre-training. `vocab_sha256`, the vocabulary's
+  fingerprint, is kept whether or not the vocabulary is.
   """
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
@@ -154,7 +137,6 @@ class MetricsLog:
   """`metrics.jsonl`: {"step": 100, "split": "train", "loss": ...} a line.
 
   Args:
-    directory: the run directory.
     step: the step that the run resumes at; lines of later steps, written before an interruption, are dropped.
   """
 
@@ -180,9 +162,5 @@ def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def read_metrics(directory: str) -> list[dict]:
-  """The lines of `metrics.jsonl`; an incomplete last line is left out.
-
-  Raises:
-    UserError: another line is no report.
-  """
+  """The lines of `metrics.jsonl`, without an incomplete last one. Raises `UserError` if a line is no report."""
   return json_files.read_objects(os.path.join(directory, METRICS_FILE), {"step": int, "split": str})

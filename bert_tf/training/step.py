@@ -43,13 +43,7 @@ class Objective:
 
   @classmethod
   def of(cls, model: BertTaskModel, loss: HeadLoss | None = None, **kwargs) -> "Objective":
-    """The objective of a model with one head.
-
-    Args:
-      model: what is trained.
-      loss: another declaration than that of the model.
-      kwargs: of the model's `call`.
-    """
+    """The objective of a model with one head; `loss` is another declaration than that of the model."""
     loss = loss or model.head_losses[0]
     return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
         model(features, dropout=dropout, **kwargs), features), loss.metrics)
@@ -63,7 +57,6 @@ class StepOptions:
     jit_compile: compile the replica's computation with XLA.
     gradient_accumulation_steps: micro-batches a step is cut into.
     loss_scaling: multiply the loss by a dynamic factor, for float16.
-    seed: of the dropout masks.
     batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
   """
 
@@ -109,13 +102,9 @@ class TrainingStep:
   """Runs inner loops of training steps inside one tf.function.
 
   Args:
-    objective: what is minimised.
     optimizer: holds the variables that are trained.
     schedule: step, int64 [] → learning rate, float32 [].
-    state: counters; advanced by every step.
-    strategy: where the steps run.
     global_batch_size: examples of a step on all replicas.
-    options: how a step is computed.
   """
 
   def __init__(self, objective: Objective, optimizer: AdamWeightDecay, schedule: Callable, state: TrainingState,
@@ -147,7 +136,6 @@ class TrainingStep:
 
     Args:
       iterator: of a distributed dataset, at the state's place in the stream.
-      steps: how many.
 
     Returns:
       metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the mean over its updates;
@@ -279,7 +267,7 @@ class TrainingStep:
 
   def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
     """Adds the sums of a step to those of the inner loop."""
-    # With loss scaling a step that overflows is skipped, and its norm says nothing.
+    # With loss scaling a step that overflows is skipped, and its norm means nothing.
     results = {**results, "gradient_norm": tf.where(is_update, results["gradient_norm"], 0.0),
                "updates": tf.cast(is_update, tf.float32)}
     self._names = tuple(results)

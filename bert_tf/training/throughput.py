@@ -1,4 +1,4 @@
-"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` says how much a step needs."""
+"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` counts what a step needs."""
 
 import functools
 import os
@@ -42,7 +42,9 @@ def peak_rate(devices: Devices) -> float | None:
     return devices.num_workers * _cpu_rate("bfloat16" if devices.dtype == "mixed_bfloat16" else "float32")
   if devices.kind == "TPU":
     return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
-  return _gpu_rate(devices.dtype, devices.strategy.num_replicas_in_sync)
+  gpu = tf.config.list_physical_devices("GPU")[0]
+  peak = gpu_peak(tf.config.experimental.get_device_details(gpu).get("device_name", ""), devices.dtype)
+  return peak and peak * devices.strategy.num_replicas_in_sync
 
 
 def gpu_peak(name: str, dtype: str) -> float | None:
@@ -60,13 +62,6 @@ def tpu_peak(accelerator_type: str) -> float | None:
     return None
   peak, cores = _TPUS[version]
   return peak * 1e12 * int(number) / cores
-
-
-@functools.cache
-def _gpu_rate(dtype: str, replicas: int) -> float | None:
-  gpus = tf.config.list_physical_devices("GPU")
-  peak = gpu_peak(tf.config.experimental.get_device_details(gpus[0]).get("device_name", ""), dtype)
-  return peak and peak * replicas
 
 
 @functools.cache

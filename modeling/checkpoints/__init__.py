@@ -13,9 +13,8 @@
     model_garden.py        checkpoints of the TensorFlow Model Garden
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
-    tf_transformers.py     their TensorFlow classes' `.h5` files
     keras_hub.py           presets of KerasHub
     tensorflow_files.py    `.index` and `.data` files
     safetensors_files.py   `.safetensors` files
-    h5_files.py            `.h5` files
+    h5_files.py            `.h5` files, and those of transformers' TensorFlow classes
 """

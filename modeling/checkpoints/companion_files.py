@@ -2,7 +2,7 @@
 
   bert_config.json        the original's and ours
   vocab.txt               everybody's; Hugging Face's newer tools write its entries into tokenizer.json only
-  tokenizer_config.json   do_lower_case, else the normalizer of tokenizer.json tells; the vocabulary's fingerprint
+  tokenizer_config.json   do_lower_case, else that of the normalizer in tokenizer.json; the vocabulary's fingerprint
 
 Input: a directory and what the reader of a format found there. Output: a `StoredWeights`.
 """
@@ -34,7 +34,7 @@ CONFIG_FILE = "bert_config.json"
 VOCAB_FILE = "vocab.txt"
 # What a fine-tuned model is for: kind, names of the labels, lengths, thresholds.
 TASK_FILE = "task.json"
-# In the directory of a fine-tuning run: a directory with its best weights, and a file in it that tells their metrics.
+# In the directory of a fine-tuning run: a directory with its best weights, and a file in it with their metrics.
 BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
@@ -95,8 +95,7 @@ class StoredWeights:
 def read_best_record(directory: str) -> dict:
   """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none.
 
-  Raises:
-    UserError: it is damaged, or does not have the metric that it names.
+  Raises `UserError` where it is damaged, or does not have the metric that it names.
   """
   path = os.path.join(directory, BEST_RECORD)
   record = json_files.read_object(path, _BEST_FIELDS)
@@ -106,7 +105,7 @@ def read_best_record(directory: str) -> dict:
 
 
 def is_checkpoint_file(path: str) -> bool:
-  """Whether a file's name says that it holds weights or what is needed to use them."""
+  """Whether a file, by its name, holds weights or what is needed to use them."""
   name = os.path.basename(path)
   return name in (CONFIG_FILE, VOCAB_FILE, TASK_FILE, BEST_RECORD, TOKENIZER_CONFIG_FILE) or bool(
       _CHECKPOINT_FILE.fullmatch(name))
@@ -115,8 +114,7 @@ def is_checkpoint_file(path: str) -> bool:
 def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
-  Raises:
-    UserError: a file is damaged. The checkpoint's `read` raises it where a weight is not finite.
+  Raises `UserError` where a file is damaged; the checkpoint's `read` raises it where a weight is not finite.
   """
   config_file = os.path.join(directory, CONFIG_FILE)
   config = checkpoint.config
@@ -173,7 +171,7 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   tokens = {id: token for token, id in ids.items() if isinstance(id, int)}
   if sorted(tokens) != list(range(len(ids))):
     raise UserError(f"{path}: the ids of the vocabulary are not 0...{len(ids) - 1}, each once")
-  if any("\n" in token or not _is_text(token) for token in ids):
+  if any("\n" in token or token.encode(errors="ignore").decode() != token for token in ids):
     raise UserError(f"{path}: an entry of the vocabulary holds a line break or half a character")
   folder = tempfile.mkdtemp(prefix="vocabulary.")
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -181,15 +179,6 @@ def _extracted_vocabulary(tokenizer: dict, path: str) -> str | None:
   with open(vocab_file, "w", encoding="utf-8", newline="") as file:
     file.writelines(tokens[id] + "\n" for id in range(len(tokens)))
   return vocab_file
-
-
-def _is_text(token: str) -> bool:
-  """Whether there are no lone surrogates in it, which JSON can write and UTF-8 can't."""
-  try:
-    token.encode()
-  except UnicodeEncodeError:
-    return False
-  return True
 
 
 def _json_object(path: str) -> dict:

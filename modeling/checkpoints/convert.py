@@ -24,6 +24,14 @@ from modeling.checkpoints.weights import (
 from modeling.checkpoints.write import FORMATS, without_place, write_checkpoint
 from modeling.config import BertConfig
 
+# Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the original's.
+_LIMITS = {
+    "original": ("the original's code has only the tanh form of GELU and refuses it",
+                 "the original's code does not look at it and takes 1e-12"),
+    "model_garden": ("tell the Model Garden's encoder so, its default is the tanh form of GELU",
+                     "the Model Garden's encoders always take 1e-12"),
+}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConvertOptions(Options):
@@ -48,11 +56,6 @@ class Conversion:
   """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
-    source: description of the input.
-    output: path of the output.
-    output_format: its format.
-    heads: on the encoder.
-    parameters: in all weights together.
     carried: weights in the output, the same bits as in the input.
     missing: weights that the encoder and its heads would have, but the input has not.
     unused: what was in the input and is in no BERT; not in the output.
@@ -90,15 +93,11 @@ def run(options: ConvertOptions) -> None:
 
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
             vocab_file: str | None = None, do_lower_case: bool | None = None) -> Conversion:
-  """Converts a checkpoint.
+  """Converts a checkpoint, whatever `read_checkpoint` reads, and compares the output with it.
 
   Args:
-    input_path: whatever `read_checkpoint` reads.
-    output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
-    bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
-    vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
-    do_lower_case: its casing; None where it is found beside the input.
+    bert_config_file, vocab_file, do_lower_case: None where they are found beside the input.
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
@@ -168,16 +167,9 @@ def _vocabulary_notes(vocab_file: str | None, do_lower_case: bool | None, config
 
 
 def _config_notes(config: BertConfig, output_format: str) -> list[str]:
-  """Notes where the code that the format comes from would not compute what this configuration says."""
-  exact_gelu, epsilon = config.hidden_act == "gelu_erf", config.layer_norm_epsilon
-  if output_format == "original":
-    return ([f"hidden_act is {config.hidden_act}: the original's code has only the tanh form of GELU and refuses it"]
-            if exact_gelu else []) + (
-                [f"layer_norm_eps is {epsilon}: the original's code does not look at it and takes 1e-12"]
-                if epsilon != 1e-12 else [])
-  if output_format == "model_garden":
-    return ([f"hidden_act is {config.hidden_act}: tell the Model Garden's encoder so, its default is the tanh form of "
-             "GELU"] if exact_gelu else []) + (
-                 [f"layer_norm_eps is {epsilon}: the Model Garden's encoders always take 1e-12"]
-                 if epsilon != 1e-12 else [])
-  return []
+  """Notes where the code that the format comes from would not compute what this configuration means."""
+  about_gelu, about_epsilon = _LIMITS.get(output_format, ("", ""))
+  notes = [f"hidden_act is {config.hidden_act}: {about_gelu}"] if about_gelu and config.hidden_act == "gelu_erf" else []
+  if about_epsilon and config.layer_norm_epsilon != 1e-12:
+    notes.append(f"layer_norm_eps is {config.layer_norm_epsilon}: {about_epsilon}")
+  return notes

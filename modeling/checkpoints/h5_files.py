@@ -4,58 +4,42 @@ HDF5 can point into other files (external links, external and virtual data sets)
 what is read of somebody's disk: those are refused.
 """
 
-import io
 import os
-from collections.abc import Iterator
+import re
 
 import h5py
 import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from modeling.checkpoints.weights import show_shape
 
 # What h5py raises for files that are damaged.
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
+# In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it translated them itself.
+_PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 
 
 class H5File:
-  """An HDF5 file with arrays.
-
-  Args:
-    path: of the file; a remote one is read into memory whole.
-
-  Raises:
-    UserError: it is missing or damaged, or refers to other files.
+  """An HDF5 file with arrays; `UserError` where it is missing or damaged, or refers to other files.
 
   Attributes:
-    path: as given.
-    shapes: path in the file → shape of every array in it.
+    shapes: path in the file → shape of every array in it; links, soft and external, are not followed.
   """
 
   def __init__(self, path: str):
     self.path = path
-    self._content: bytes | None = None
     self.shapes: dict[str, tuple[int, ...]] = {}
     self._dtypes: dict[str, str] = {}
     try:
-      if files.is_remote(path):
-        with files.open_file(path, "rb") as file:
-          self._content = file.read()
+      self._local = files.local_copy(path, self)
       with self._open() as file:
-        for name, array in _arrays(file):
-          self._check_inside(name, array)
-          self.shapes[name] = tuple(array.shape)
-          # Keras keeps bfloat16 in bytes that numpy has no name for.
-          self._dtypes[name] = "bfloat16" if array.attrs.get("dtype") == "bfloat16" else str(array.dtype)
+        file.visititems(self._visit)
     except _ERRORS as error:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
 
   def read(self, name: str) -> np.ndarray:
-    """The array called `name` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or can't be read.
-    """
+    """The array called `name` as float32; half-precision numbers are widened, which is exact."""
     self.check_dtype(name)
     try:
       with self._open() as file:
@@ -67,24 +51,57 @@ class H5File:
     return np.asarray(values, np.float32)
 
   def check_dtype(self, name: str) -> None:
-    """Refuses what is no float, or would lose digits.
-
-    Raises:
-      UserError: names the array and its type.
-    """
+    """Raises `UserError` for what is no float, or would lose digits."""
     if self._dtypes[name] not in ("float32", "float16", "bfloat16"):
       raise UserError(f"{self.path}: {name} is of type {self._dtypes[name]}; weights are float32, float16, bfloat16")
 
   def _open(self) -> h5py.File:
     # No lock: the file may be on a read-only or a network file system.
-    return (h5py.File(self.path, "r", locking=False) if self._content is None else
-            h5py.File(io.BytesIO(self._content), "r"))
+    return h5py.File(self._local, "r", locking=False)
 
-  def _check_inside(self, name: str, array: h5py.Dataset) -> None:
+  def _visit(self, name: str, array: object) -> None:
+    if not isinstance(array, h5py.Dataset):
+      return
     if not name.isprintable():
       raise UserError(f"{self.path} holds an array with the name {ascii(name)}: no program writes such names")
     if array.external or array.is_virtual:
       raise UserError(f"{self.path}: the numbers of {name} are in another file, which is not read")
+    self.shapes[name] = tuple(array.shape)
+    # Keras keeps bfloat16 in bytes that numpy has no name for.
+    self._dtypes[name] = "bfloat16" if array.attrs.get("dtype") == "bfloat16" else str(array.dtype)
+
+
+class TransformersH5File:
+  """A file of transformers' TensorFlow classes, `TFBertModel` and `TFBertFor…`: `tf_model.h5`, or what Keras 2 saved.
+
+  It has the interface of a `SafetensorsFile`: names and orientation of the arrays are those of Hugging Face's PyTorch
+  classes. Raises `UserError` as `H5File`, or where two arrays that should be copies of one weight differ.
+  """
+
+  def __init__(self, path: str):
+    self._file = H5File(path)
+    self._stored: dict[str, str] = {}
+    for name in self._file.shapes:
+      key = _pytorch_name(name)
+      first = self._stored.setdefault(key, name)
+      # Heads that share the embeddings save them along with their own weights.
+      if first != name and not np.array_equal(self._file.read(first), self._file.read(name)):
+        raise UserError(f"{path}: {first} and {name} are two names of one weight, {key}, and differ")
+    self.shapes = {key: self._file.shapes[name][::-1] if _is_kernel(name) else self._file.shapes[name]
+                   for key, name in self._stored.items()}
+
+  def read(self, key: str) -> np.ndarray:
+    """As `H5File.read`."""
+    name = self._stored[key]
+    values = self._file.read(name)
+    return values.T if _is_kernel(name) else values
+
+  def check_dtype(self, key: str) -> None:
+    """As `H5File.check_dtype`."""
+    name = self._stored[key]
+    if _is_kernel(name) and len(self._file.shapes[name]) != 2:
+      raise UserError(f"{self._file.path}: {name} is {show_shape(self._file.shapes[name])}, a matrix is expected")
+    self._file.check_dtype(name)
 
 
 def find_h5(path: str) -> list[str]:
@@ -94,16 +111,21 @@ def find_h5(path: str) -> list[str]:
   return [path] if path.endswith(".h5") and files.exists(path) else []
 
 
-def _arrays(file: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
-  """(path, array) of all that is in the file; links, soft and external, are not followed."""
-  found = []
+def _is_kernel(name: str) -> bool:
+  return name.endswith(("/kernel:0", "/kernel"))
 
-  def visit(name: str, entry) -> None:
-    if isinstance(entry, h5py.Dataset):
-      found.append((name, entry))
 
-  file.visititems(visit)
-  return iter(found)
+def _pytorch_name(name: str) -> str:
+  """Name of a variable in the file → name in PyTorch, still with the class's own prefix.
+
+  E.g. bert/tf_bert_model/bert/encoder/layer_._0/attention/self/key/kernel:0
+  → tf_bert_model.bert.encoder.layer.0.attention.self.key.weight.
+  """
+  # The first part is the layer of the file, under which some variables of other layers are repeated.
+  _, _, path = name.partition("/")
+  # Some names hold the PyTorch name after three underscores: mlm___cls is cls.
+  *parts, leaf = [part.rpartition("___")[2] for part in (path or name).removesuffix(":0").split("/")]
+  return re.sub(r"layer_\._(\d+)", r"layer.\1", ".".join([*parts, _PYTORCH_LEAVES.get(leaf, leaf)]))
 
 
 def _first_line(error: Exception) -> str:

@@ -1,21 +1,21 @@
 """Checkpoints of Hugging Face's transformers: a directory with `config.json` and `model.safetensors`, or such a file.
 
-Read by the safetensors library alone; `tf_model.h5`, of transformers' TensorFlow classes, by `tf_transformers.py`.
+Read by the safetensors library alone, `tf_model.h5`, of transformers' TensorFlow classes, by h5py.
 `pytorch_model.bin` is a pickle, which can run any code: it is never opened.
 """
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
-from modeling.checkpoints.tf_transformers import TransformersH5File, open_h5
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -63,11 +63,7 @@ def find_safetensors(path: str) -> list[str]:
 
 
 def refuse_pickle(path: str) -> None:
-  """Explains the way out to who gives a pickle, or a directory with nothing else.
-
-  Raises:
-    UserError: `path` is or holds a file of weights that is not read.
-  """
+  """Raises `UserError` with a way out where `path` is or holds a pickle or another file that is not read."""
   names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
   for name in names:
     if name.endswith(_PICKLES):
@@ -81,20 +77,17 @@ def refuse_pickle(path: str) -> None:
 def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
-  Args:
-    path: as `find_safetensors` or `h5_files.find_h5` returns it.
-
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
   """
   config_file = os.path.join(os.path.dirname(path) or ".", CONFIG_FILE)
   config, architecture = read_config(config_file) if files.exists(config_file) else (None, None)
-  stored_in: Mapping[str, _File] = open_h5(path) if path.endswith(".h5") else open_files(path)
+  stored_in = _open(path)
   encoders = _encoder_prefixes(stored_in)
   if len(encoders) > 1:
     raise UserError(f"{path} holds {len(encoders)} encoders ({', '.join(map(repr, encoders))}): save the one that is "
                     "meant by itself")
-  keys = _unique_keys(path, stored_in)
+  keys = _plain_keys(path, stored_in)
   if WORD_EMBEDDINGS.huggingface not in keys:
     raise UserError(f"{path} holds no BERT: there is no {_BARE_WORD_EMBEDDINGS} in it")
   _check_copies(path, keys, stored_in)
@@ -124,12 +117,7 @@ def read_huggingface(path: str) -> StoredWeights:
 
 
 def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-  """`model.safetensors` and `config.json`.
-
-  Raises:
-    UserError: there are two heads which that format calls alike.
-    OSError: they can't be written.
-  """
+  """`model.safetensors` and `config.json`; raises `UserError` where that format calls two heads alike."""
   alike = [head for head in heads_of(weights) if _shares_its_name(HEADS[head])]
   if len(alike) > 1:
     raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({HEADS[alike[0]].huggingface_layer}): "
@@ -146,12 +134,7 @@ def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config:
 
 
 def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
-  """The rows of the table of weights that a file can have.
-
-  Args:
-    keys: plain names, see `_plain_keys`.
-    architecture: Hugging Face's class, or None where it is unknown.
-  """
+  """The rows of the table of weights that a file with these plain names, of a class or None, can have."""
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
            if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
@@ -167,8 +150,8 @@ def _head_called(layer: str, keys: Iterable[str], architecture: str | None) -> H
   """Chooses among the heads of one name; without an architecture by the pooler, which only some of the classes have."""
   heads = [head for head in HEADS.values() if head.huggingface_layer == layer]
   reads = "pooled_output" if any(weight.huggingface in keys for weight in POOLER) else "sequence_output"
-  told = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
-  return next(iter([*told, *(head for head in heads if head.reads == reads), *heads]))
+  named = [head for head in heads if head.name in ARCHITECTURES.get(architecture or "", ())]
+  return next(iter([*named, *(head for head in heads if head.reads == reads), *heads]))
 
 
 def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
@@ -177,21 +160,22 @@ def _encoder_prefixes(keys: Iterable[str]) -> list[str]:
                 if key == _BARE_WORD_EMBEDDINGS or key.endswith("." + _BARE_WORD_EMBEDDINGS))
 
 
-def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
-  """Names as Hugging Face's classes with heads write them today.
+def _open(path: str) -> Mapping[str, _File]:
+  """The file that each tensor is in."""
+  if not path.endswith(".h5"):
+    return open_files(path)
+  file = TransformersH5File(path)
+  return dict.fromkeys(file.shapes, file)
+
+
+def _plain_keys(path: str, keys: Collection[str]) -> dict[str, str]:
+  """Names as Hugging Face's classes with heads write them today → the keys that mean them.
 
   Prefixes differ ("bert.", "model.", "model.bert.", none), and gamma and beta were called so at first.
-
-  Args:
-    keys: of one file or all its shards, with one encoder.
-
-  Returns:
-    plain name → the keys that mean it: more than one is a contradiction, none of word embeddings is another model.
   """
-  keys = list(keys)
   body = next(iter(_encoder_prefixes(keys)), _PREFIX)
   outer = body.removesuffix(_PREFIX)
-  plain: dict[str, list[str]] = {}
+  plain: dict[str, str] = {}
   for key in keys:
     name = key
     if key.startswith(tuple(body + part for part in _PARTS)):
@@ -199,20 +183,12 @@ def _plain_keys(keys: Iterable[str]) -> dict[str, list[str]]:
     elif outer and key.startswith(outer):
       name = key.removeprefix(outer)
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name))
-    plain.setdefault(name, []).append(key)
+    if plain.setdefault(name, key) != key:
+      raise UserError(f"{path}: {' and '.join(sorted([plain[name], key]))} are two names of one weight, {name}")
   return plain
 
 
-def _unique_keys(path: str, stored_in: Mapping[str, _File]) -> dict[str, str]:
-  """Plain name → key in the file."""
-  keys = _plain_keys(stored_in)
-  for name, meaning_it in keys.items():
-    if len(meaning_it) > 1:
-      raise UserError(f"{path}: {' and '.join(sorted(meaning_it))} are two names of one weight, {name}")
-  return {name: meaning_it[0] for name, meaning_it in keys.items()}
-
-
-def _check_copies(path: str, keys: dict[str, str], stored_in: Mapping[str, _File]) -> None:
+def _check_copies(path: str, keys: Mapping[str, str], stored_in: Mapping[str, _File]) -> None:
   """The projection to the vocabulary is the word embedding table; what is saved twice must be the same."""
   for copy, weight in _COPIES.items():
     if copy in keys and weight.huggingface in keys:

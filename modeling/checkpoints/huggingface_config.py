@@ -16,11 +16,7 @@ _ACTIVATIONS = {
 _ACTIVATIONS_BACK = {"gelu_erf": "gelu", "gelu": "gelu_new", "gelu_new": "gelu_new"}
 
 # What BertConfig of transformers assumes where a key is missing.
-_DEFAULTS = {
-    "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-    "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
-    "max_position_embeddings": 512, "type_vocab_size": 2, "initializer_range": 0.02, "layer_norm_eps": 1e-12,
-}
+_DEFAULTS = {**BertConfig(vocab_size=30522, type_vocab_size=2).to_dict(), "layer_norm_eps": 1e-12}
 # Kept in `BertConfig.extra`: what a task needs to know. The rest is about files, or about other models.
 _KEPT = ("id2label", "label2id", "classifier_dropout", "problem_type")
 # Without cross-attention, a decoder is a model that attends to the left only.
@@ -37,13 +33,10 @@ _REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_c
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
-  """Reads a `config.json`.
+  """Reads a `config.json`; raises `UserError` where a value is wrong, or it describes another model than BERT.
 
   Returns:
-    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
-
-  Raises:
-    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
+    the configuration, with label names in `extra`, and the class of the model, or None where it is unknown.
   """
   values = json_files.read(path)
   if not isinstance(values, Mapping):
@@ -64,12 +57,9 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
 
 
 def read_either_config(path: str) -> BertConfig:
-  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, told apart by their keys.
+  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, distinguished by their keys.
 
   It matters: "gelu" means the exact form in the one and the tanh form in the other.
-
-  Raises:
-    UserError: as for `read_config` and `BertConfig.from_file`.
   """
   values = json_files.read(path)
   if isinstance(values, Mapping) and ("model_type" in values or "architectures" in values):
@@ -78,11 +68,7 @@ def read_either_config(path: str) -> BertConfig:
 
 
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
-  """The keys of a `config.json` that makes transformers compute what we compute.
-
-  Args:
-    tensors: original name → shape; they tell the architecture and the number of labels.
-  """
+  """The keys of a `config.json` that makes transformers compute what we compute with these tensors, name → shape."""
   values = {
       "architectures": [architecture_of(tensors, config.causal)],
       "model_type": "bert",
@@ -114,11 +100,7 @@ def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
 
 
 def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
-  """Refuses label names of another number than the head's classes.
-
-  Raises:
-    UserError: names both numbers.
-  """
+  """Raises `UserError` where there are more or fewer names of labels than the head has classes."""
   classes = _classes(tensors)
   labels = config.extra.get("id2label")
   if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):

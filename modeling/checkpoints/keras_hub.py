@@ -8,27 +8,18 @@
 `save_weights` of a task writes encoder and head into one file. Keras names the layers in these files by their classes.
 """
 
+import dataclasses
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
-
-import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import H5File
-from modeling.checkpoints.model_garden import from_garden, original_shape
-from modeling.checkpoints.weights import (
-  HEADS,
-  WORD_EMBEDDINGS,
-  Weight,
-  check_fits,
-  config_from_shapes,
-  encoder_weights,
-  show_shape,
-)
+from modeling.checkpoints.model_garden import stored_weights
+from modeling.checkpoints.weights import HEADS, WORD_EMBEDDINGS, Weight, encoder_weights
 from modeling.config import BertConfig
 
 SUFFIX = ".weights.h5"
@@ -55,11 +46,7 @@ def find_keras_hub(path: str) -> str | None:
 def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
-  Args:
-    path: as `find_keras_hub` returns it.
-
-  Raises:
-    UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
+  Raises `UserError` where a file is damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
   """
   directory = os.path.dirname(path) or "."
   paths = [path]
@@ -69,35 +56,16 @@ def read_keras_hub(path: str) -> StoredWeights:
   stored = {(number, _plain(name)): (file, name) for number, file in enumerate(map(H5File, paths))
             for name in file.shapes if not _NOT_WEIGHTS.search(name)}
   rows = _rows(path, stored)
-  for key, row in rows.items():
+  for key in rows:
     file, name = stored[key]
     file.check_dtype(name)
-    if len(file.shapes[name]) != len(row.garden_shape):
-      raise UserError(f"{file.path}: {name} is {show_shape(file.shapes[name])}, which has not {len(row.garden_shape)} "
-                      "dimensions")
-  places = {row.original: (row, *stored[key]) for key, row in rows.items()}
-  shapes = {original: file.shapes[name] for original, (_, file, name) in places.items()}
-  tensors = {original: original_shape(row, shapes[original]) for original, (row, _, _) in places.items()}
-  unused = {name: (file, name) for key, (file, name) in stored.items() if key not in rows}
-  config = _read_config(os.path.join(directory, _CONFIG_FILE)) or config_from_shapes(
-      shapes, {original: row.garden_shape for original, (row, _, _) in places.items()})
-  if config is not None:
-    check_fits(config, tensors, path)
-    _check_heads(config, places, path)
-
-  def read(name: str) -> np.ndarray:
-    if name in places:
-      row, file, key = places[name]
-      return from_garden(row, file.read(key))
-    file, key = unused[name]
-    return file.read(key)
-
+  weights = stored_weights(
+      f"{path} (KerasHub)", {row.original: (row, *stored[key]) for key, row in rows.items()},
+      {name: (file, name) for key, (file, name) in stored.items() if key not in rows},
+      _read_config(os.path.join(directory, _CONFIG_FILE)))
   vocab_file = os.path.join(directory, _VOCAB_FILE)
-  return StoredWeights(
-      description=f"{path} (KerasHub)",
-      tensors=tensors | {name: file.shapes[name] for file, name in unused.values()}, read=read, config=config,
-      vocab_file=vocab_file if files.exists(vocab_file) else None,
-      do_lower_case=_casing(os.path.join(directory, _TOKENIZER_FILE)))
+  return dataclasses.replace(weights, vocab_file=vocab_file if files.exists(vocab_file) else None,
+                             do_lower_case=_casing(os.path.join(directory, _TOKENIZER_FILE)))
 
 
 def _plain(name: str) -> str:
@@ -113,9 +81,7 @@ def _plain(name: str) -> str:
 def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Weight]:
   """Key → the row of the table of weights that it is.
 
-  Args:
-    path: for messages.
-    keys: (number of the file, path in it); the encoder is in file 0, a head in the last one.
+  Keys are (number of the file, path in it); the encoder is in file 0, a head in the last one.
   """
   backbones = [key.removesuffix(WORD_EMBEDDINGS.keras_hub) for _, key in keys
                if key.endswith(_LAYERS + WORD_EMBEDDINGS.keras_hub)]
@@ -131,18 +97,14 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
   others = {*keys} - {*encoder}
   for head in HEADS.values():
     its_rows = {(last_file, _LAYERS + row.keras_hub): row for row in head.weights}
-    # A model with further layers is somebody's own, and its first dense layer is no classifier.
+    # A model with further layers is a custom one, and its first dense layer is no classifier.
     if head.keras_hub and {*its_rows} == others:
       encoder |= its_rows
   return {key: row for key, row in encoder.items() if key in keys}
 
 
 def _read_config(path: str) -> BertConfig | None:
-  """The configuration of a preset; None where there is none.
-
-  Raises:
-    UserError: it is of another model, or a size is missing or wrong.
-  """
+  """The configuration of a preset; None where there is none."""
   if not files.exists(path):
     return None
   record = json_files.read_object(path)
@@ -155,15 +117,6 @@ def _read_config(path: str) -> BertConfig | None:
   dropout = values.get("dropout", 0.1)
   return BertConfig.from_dict({ours: values[theirs] for theirs, ours in _SIZES.items()} | {
       "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}, path)
-
-
-def _check_heads(config: BertConfig, places: Mapping[str, tuple], path: str) -> None:
-  """The number of attention heads shows in the shapes of this format only."""
-  for row, file, name in places.values():
-    axis = row.garden_shape.find("N")
-    if axis >= 0 and file.shapes[name][axis] != config.num_attention_heads:
-      raise UserError(f"{path}: the configuration contradicts the tensors: num_heads is {config.num_attention_heads}, "
-                      f"and {name} has {file.shapes[name][axis]}")
 
 
 def _casing(path: str) -> bool | None:

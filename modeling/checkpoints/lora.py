@@ -1,6 +1,6 @@
 """LoRA in our checkpoints: kernels are saved merged, and what training needs to resume is saved beside them.
 
-  encoder/encoder/layer_0/attention/self/query/kernel                merged: whoever reads it needs not know of LoRA
+  encoder/encoder/layer_0/attention/self/query/kernel                merged: readers need not know of LoRA
   lora/encoder/layer_0/attention/self/query/kernel                   as it was before, which training leaves alone
   lora/encoder/layer_0/attention/self/query/lora_kernel_a, _b        the two matrices, which train
 
@@ -17,9 +17,6 @@ from modeling.checkpoints.weights import ENCODER_PREFIX, LORA_PREFIX, native_pat
 
 class LoraWeights:
   """The variables that a checkpoint of a model with LoRA holds besides, or instead of, the model's own.
-
-  Args:
-    model: with an `encoder` on which `enable_lora` was called.
 
   Attributes:
     variables: path → `tf.Variable`: the merged kernels, which stand in the places of the model's own, and what is
@@ -40,11 +37,7 @@ class LoraWeights:
       variable.assign(values[name])
 
   def load(self, prefix: str) -> None:
-    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only.
-
-    Raises:
-      UserError: it is not there, or can't be read.
-    """
+    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only."""
     bundle = Bundle(prefix)
     for name, variable in _below_lora(self._model).items():
       variable.assign(bundle.read_as(name + SUFFIX, np.dtype(np.float32)))

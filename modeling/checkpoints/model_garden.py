@@ -1,6 +1,6 @@
 """Checkpoints of the TensorFlow Model Garden: `tf.train.Checkpoint` of its BERT encoders and the models on them.
 
-Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint tells
+Their keys depend on how a model was wrapped, so they are not read by key: the object graph in the checkpoint shows
 which variable is which attribute of which layer, and those are in the table of weights.
 
 Its pre-training model does not use the encoder's own pooler, but one in its next-sentence head: where that head is,
@@ -19,6 +19,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
+from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.tensorflow_files import Bundle, attach
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -69,26 +70,55 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
   layers = nodes.layers(encoders[0])
   encoder_keys = nodes.keys_of(encoders[0], nodes.encoder_paths(encoders[0], layers))
   keys = encoder_keys | _head_keys(nodes)
-  rows = {name: weight for name, weight in all_weights(layers).items() if name in keys}
-  description = f"{bundle.prefix} (Model Garden)"
-  for name, key in keys.items():
-    if len(bundle.shapes[key]) != len(rows[name].garden_shape):
-      raise UserError(f"{description}: {key} is {show_shape(bundle.shapes[key])}, which has not "
-                      f"{len(rows[name].garden_shape)} dimensions")
-  tensors = {name: original_shape(rows[name], bundle.shapes[key]) for name, key in keys.items()}
+  rows = all_weights(layers)
   # The encoder's own pooler may be a copy of that of the next-sentence head.
   copies = [key for name, key in encoder_keys.items()
             if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name]))]
   read_already = {*keys.values(), *copies}
-  unused = {key.removesuffix(_VALUE): bundle.shapes[key] for key in sorted(bundle.shapes)
+  others = {key.removesuffix(_VALUE): (bundle, key) for key in sorted(bundle.shapes)
             if key not in read_already and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
+  beside = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
+  return stored_weights(
+      f"{bundle.prefix} (Model Garden)", {name: (rows[name], bundle, key) for name, key in keys.items()}, others,
+      BertConfig.from_file(beside) if files.exists(beside) else None)
+
+
+def stored_weights(description: str, placed: Mapping[str, tuple[Weight, Bundle | H5File, str]],
+                   others: Mapping[str, tuple[Bundle | H5File, str]], config: BertConfig | None) -> StoredWeights:
+  """Weights in files, in the shapes of the Model Garden, which are those of KerasHub, too.
+
+  Args:
+    placed: original name → row of the table of weights, file and key in it.
+    others: name → file and key of what is in no BERT.
+    config: what lies beside them; None for what follows from the shapes, with the Model Garden's activation and rates.
+
+  Raises:
+    UserError: a tensor has too few or too many dimensions, or the configuration contradicts the tensors.
+  """
+  shapes = {name: file.shapes[key] for name, (_, file, key) in placed.items()}
+  for row, _, key in placed.values():
+    if len(shapes[row.original]) != len(row.garden_shape):
+      raise UserError(f"{description}: {key} is {show_shape(shapes[row.original])}, which has not "
+                      f"{len(row.garden_shape)} dimensions")
+  tensors = {name: original_shape(row, shapes[name]) for name, (row, _, _) in placed.items()}
+  found = config_from_shapes(shapes, {name: row.garden_shape for name, (row, _, _) in placed.items()})
+  # The number of attention heads shows in the shapes of these formats only.
+  if config and found and config.num_attention_heads != found.num_attention_heads:
+    raise UserError(f"{description}: the configuration contradicts the tensors: num_attention_heads is "
+                    f"{config.num_attention_heads} there and {found.num_attention_heads} in the tensors")
+  config = config or found
+  if config is not None:
+    check_fits(config, tensors, description)
 
   def read(name: str) -> np.ndarray:
-    return from_garden(rows[name], bundle.read(keys[name])) if name in keys else bundle.read(name + _VALUE)
+    if name in placed:
+      row, file, key = placed[name]
+      return from_garden(row, file.read(key))
+    file, key = others[name]
+    return file.read(key)
 
-  shapes = {name: bundle.shapes[key] for name, key in keys.items()}
-  return StoredWeights(description=description, tensors=tensors | unused, read=read,
-                    config=_config(bundle, rows, shapes, tensors, description))
+  return StoredWeights(description=description, read=read, config=config,
+                       tensors=tensors | {name: file.shapes[key] for name, (file, key) in others.items()})
 
 
 def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
@@ -132,12 +162,7 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
 
 
 class _Nodes:
-  """The object graph, for looking things up by attribute names.
-
-  Attributes:
-    children: for each node attribute → node.
-    keys: for each node the key of its value in the checkpoint, or None.
-  """
+  """The object graph by attribute names: for each node its children, and the key of its value in the checkpoint."""
 
   def __init__(self, bundle: Bundle, serialized: bytes):
     try:
@@ -250,23 +275,6 @@ def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
     return np.ascontiguousarray(values.T)
   first, shape = row.garden_shape.find("ND"), values.shape
   return values if first < 0 else values.reshape(*shape[:first], heads, shape[first] // heads, *shape[first + 1:])
-
-
-def _config(bundle: Bundle, rows: Mapping[str, Weight], shapes: Mapping[str, tuple[int, ...]],
-            tensors: Mapping[str, tuple[int, ...]], description: str) -> BertConfig | None:
-  """The configuration beside the weights, else that of their shapes, with the Model Garden's activation and rates."""
-  config = config_from_shapes(shapes, {name: weight.garden_shape for name, weight in rows.items()})
-  if config is None:
-    return None
-  beside = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
-  if files.exists(beside):
-    heads = config.num_attention_heads
-    config = BertConfig.from_file(beside)
-    if config.num_attention_heads != heads:
-      raise UserError(f"{description}: {beside} contradicts the tensors: num_attention_heads is "
-                      f"{config.num_attention_heads} there and {heads} in the tensors")
-  check_fits(config, tensors, description)
-  return config
 
 
 def _module(variables: Mapping[str, tf.Variable], paths: Mapping[str, str]) -> tf.Module:

@@ -3,13 +3,11 @@
 The `safetensors` library proves that the header fits the file; what is read after that are plain numbers.
 """
 
-import json
 import os
-import struct
 from collections.abc import Mapping
 
 import numpy as np
-from safetensors import SafetensorError, deserialize, safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save, save_file
 
 from bert_tf.common import files, json_files
@@ -17,85 +15,48 @@ from bert_tf.common.errors import UserError
 
 INDEX_SUFFIX = ".safetensors.index.json"
 # Kinds of numbers that are exact in float32.
-_DTYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile:
-  """An open `.safetensors` file.
-
-  Args:
-    path: of the file.
-
-  Raises:
-    UserError: it is missing, truncated, or its header does not fit.
+  """An open `.safetensors` file; `UserError` where it is missing, truncated, or its header does not fit.
 
   Attributes:
-    path: as given.
     shapes: key → shape of every tensor in it.
   """
 
   def __init__(self, path: str):
     self.path = path
-    # The content of a file that can't be mapped into memory, and read in parts, as a local one can.
-    self._content: bytes | None = None
     try:
-      # Both check that the header is JSON and that the tensors lie side by side, each as long as it must be.
-      if files.is_remote(path):
-        with files.open_file(path, "rb") as file:
-          self._content = file.read()
-        deserialize(self._content)
-      else:
-        with safe_open(path, "np"):
-          pass
-      with files.open_file(path, "rb") as file:
-        length, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length))
-    except (OSError, SafetensorError, ValueError, struct.error) as error:
+      self._local = files.local_copy(path, self)
+      with safe_open(self._local, "np") as file:
+        slices = {key: file.get_slice(key) for key in file.keys()}
+        self.shapes = {key: tuple(one.get_shape()) for key, one in slices.items()}
+        self._dtypes = {key: one.get_dtype() for key, one in slices.items()}
+    except (OSError, SafetensorError) as error:
       reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
       raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
-    for key in header:
+    for key in self.shapes:
       if not key.isprintable():
         raise UserError(f"{path} holds a tensor with the name {ascii(key)}: no program writes such names")
-    self._start = 8 + length
-    self._entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
-    self.shapes = {key: tuple(entry["shape"]) for key, entry in self._entries.items()}
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or the file has changed.
-    """
-    entry = self._entries[key]
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact."""
     self.check_dtype(key)
-    dtype = _DTYPES[entry["dtype"]]
-    first, last = entry["data_offsets"]
-    count, offset = (last - first) // dtype.itemsize, self._start + first
     try:
-      values = (np.fromfile(self.path, dtype, count, offset=offset) if self._content is None else
-                np.frombuffer(self._content, dtype, count, offset)).reshape(self.shapes[key])
-    except (OSError, ValueError):
+      with safe_open(self._local, "np") as file:
+        return file.get_tensor(key).astype(np.float32, copy=False)
+    except (OSError, SafetensorError):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
-    if entry["dtype"] == "BF16":
-      return (values.astype(np.uint32) << 16).view(np.float32)
-    return values.astype(np.float32, copy=False)
 
   def check_dtype(self, key: str) -> None:
-    """Refuses what is no float.
-
-    Raises:
-      UserError: names the tensor and its type.
-    """
-    dtype = self._entries[key]["dtype"]
-    if dtype not in _DTYPES:
-      raise UserError(f"{self.path}: {key} is of type {dtype}; weights are {', '.join(_DTYPES)}")
+    """Raises `UserError` for what is no float, or would lose digits."""
+    if self._dtypes[key] not in _DTYPES:
+      raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(_DTYPES)}")
 
 
 def open_files(path: str) -> dict[str, SafetensorsFile]:
-  """The file that each tensor is in.
-
-  Args:
-    path: a `.safetensors` file, or an index of several that lie beside it.
+  """The file that each tensor of a `.safetensors` file, or of an index of several that lie beside it, is in.
 
   Raises:
     UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not
@@ -124,11 +85,7 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
-  """Writes a `.safetensors` file as PyTorch's programs expect it.
-
-  Raises:
-    OSError: it can't be written.
-  """
+  """Writes a `.safetensors` file as PyTorch's programs expect it; raises `OSError` where it can't be written."""
   tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
   metadata = {"format": "pt"}
   if files.is_remote(path):

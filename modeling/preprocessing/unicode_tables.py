@@ -46,8 +46,7 @@ class UnicodeTables(NamedTuple):
 def build_tables(do_lower_case: bool) -> UnicodeTables:
   """Looks at every character there is, which takes about a second.
 
-  Args:
-    do_lower_case: lower-case, decompose, and tell which characters are accents to be dropped.
+  With `do_lower_case` the tables lower-case, decompose, and mark the accents that are dropped.
   """
   values = np.zeros(_CODES, np.int32)
   values[_ideographs()] = IDEOGRAPH
@@ -76,7 +75,7 @@ def build_tables(do_lower_case: bool) -> UnicodeTables:
 
 
 def _ideographs() -> np.ndarray:
-  """The characters that are words of their own: a letter after one begins a chunk, though there is no white space."""
+  """The characters that are words by themselves: a letter after one begins a chunk, though there is no white space."""
   text = "".join(chr(code) + "a" for code in range(_CODES))
   starts = find_chunk_starts(text)
   codes = starts[starts % 2 == 1] // 2

@@ -10,7 +10,7 @@ from data_gen.pretraining.schema import Schema
 from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.weights import raw_variables
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import BertForPreTraining, pretraining_counts, pretraining_sums
+from modeling.pretraining import MASKED_LM, NEXT_SENTENCE, BertForPreTraining, pretraining_sums
 from tests.bert_tf.training.common import TINY, make_trainer, weights
 from tests.bert_tf.training.packed import pack_features, parsed, sequences_of
 
@@ -34,7 +34,7 @@ def loss_and_gradients(model, features: dict) -> tuple[float, list[np.ndarray], 
   variables = list(raw_variables(model).values())
   with tf.GradientTape() as tape:
     sums = pretraining_sums(model(features), features, mask_id=4)
-    counts = pretraining_counts(features)
+    counts = MASKED_LM.counts(features) | NEXT_SENTENCE.counts(features)
     loss = sum(sums[f"{part}_loss_sum"] / counts[f"{part}_count"] for part in ("masked_lm", "next_sentence"))
   gradients = [tf.convert_to_tensor(one).numpy() for one in tape.gradient(loss, variables)]
   return float(loss), gradients, {key: float(value) for key, value in sums.items()}

@@ -114,7 +114,7 @@ def _change_config(preset, **changes):
 def test_what_is_refused(preset, tmp_path):
   sizes = _change_config(preset)
   _change_config(preset, config=sizes | {"num_heads": 4})
-  assert_refused(preset, "num_heads is 4", "has 2")
+  assert_refused(preset, "num_attention_heads is 4 there and 2 in the tensors")
   _change_config(preset, config=sizes | {"hidden_dim": 16})
   assert_refused(preset, "the configuration contradicts the tensors")
   _change_config(preset, config={})
