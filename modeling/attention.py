@@ -53,7 +53,9 @@ class SelfAttention(Configured, keras.layers.Layer):
   """Every position looks at every position the mask allows, once for each head.
 
   Args:
+    config: sizes and the dropout rate of the probabilities.
     index: number of the encoder layer it is in, from 0; it decides the initial weights and the dropout site.
+    seed: of the initial weights.
   """
 
   _arguments = ("index", "seed")
@@ -86,6 +88,7 @@ class SelfAttention(Configured, keras.layers.Layer):
     Args:
       x: [B, S, H].
       bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend everywhere.
+      dropout, training: as in `Dropout`.
       return_attention_probabilities: also return what the softmax gives, before dropout.
 
     Returns:

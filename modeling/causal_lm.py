@@ -25,8 +25,9 @@ _PORTION_SIZE = 2**24
 def restore_tokens(features: dict) -> dict:
   """Features of records with the text as it was: "input_ids" with the tokens that masking has hidden or replaced.
 
-  Without "masked_lm_positions", "masked_lm_ids" and "masked_lm_weights" (0 where there is no prediction), [B, P] each,
-  the ids are the text already.
+  Args:
+    features: int "input_ids" [B, S], "masked_lm_positions" and "masked_lm_ids" [B, P], float "masked_lm_weights" [B, P]
+      (0 where there is no prediction); without these three the ids are the text already.
   """
   if "masked_lm_positions" not in features:
     return features
@@ -40,10 +41,15 @@ def restore_tokens(features: dict) -> dict:
 
 
 def next_tokens(features: dict) -> tuple:
-  """Ids that follow each position, int [B, S], and their weights, float32 [B, S].
+  """What every position is to predict.
 
-  The weight is 1 where a token of the same sequence follows, else 0: at the last token of a sequence, in padding and in
-  padding examples. `features` are those of `BertEncoder.call` and `BertForPreTraining.fit_batch`.
+  Args:
+    features: int "input_ids" [B, S], and as far as given "input_mask", "sequence_ids" and "is_real_example", as in
+      `BertEncoder.call` and `BertForPreTraining.fit_batch`.
+
+  Returns:
+    int [B, S], the ids that follow, and float32 [B, S], 1 where a token of the same sequence follows, else 0: at the
+    last token of a sequence, in padding and in padding examples.
   """
   ids = ops.convert_to_tensor(features["input_ids"])
   follows = ops.ones_like(ids[:, 1:], dtype="bool")
@@ -87,6 +93,10 @@ class BertForCausalLm(BertForPreTraining):
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
     """Scores the vocabulary at every position.
 
+    Args:
+      features: as in `BertForClassification.call`.
+      dropout, training: as in `BertEncoder.call`.
+
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "next_token_logits" float32 [B, S, V], at position i those of the
       token at i + 1, and "next_sentence_logits" float32 [B, 2].
@@ -112,6 +122,10 @@ class BertForCausalLm(BertForPreTraining):
 
     Of the logits never more than a portion exists: with a dropout stream, as in training, the gradients of a portion
     are computed at once, so that nothing of it is kept for later.
+
+    Args:
+      features: as for `fit_batch`.
+      dropout: as in `BertEncoder.call`.
     """
     features = restore_tokens(features)
     labels, weights = next_tokens(features)

@@ -36,8 +36,10 @@ class BertForClassification(WithClasses, BertTaskModel):
   """Encoder and classification head.
 
   Args:
+    config: sizes, rates, activation.
     classes: C; 1 for regression.
     head_dropout: dropout rate of the head's input.
+    kwargs: as in `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
@@ -57,7 +59,7 @@ class BertForClassification(WithClasses, BertTaskModel):
     self.classes = classes
     self.head_dropout = head_dropout
     self.classifier = ClassificationHead(config, classes, seed=seed, dropout_rate=head_dropout)
-    # Of several classes one applies, unless the configuration has another problem type.
+    # Of several classes one applies, unless the configuration says otherwise.
     several = config.extra.get("problem_type") == _MULTI_LABEL
     self.head_losses = (SCORES if classes == 1 else SEVERAL_CLASSES if several else CLASSES,)
     self.build_weights()
@@ -72,6 +74,7 @@ class BertForClassification(WithClasses, BertTaskModel):
     Args:
       features: a dict with int "input_ids" [B, S] and the other inputs of the encoder, other keys are ignored; or a
         tensor or list, as there.
+      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       float32 logits [B, C].

@@ -69,7 +69,7 @@ class Dropout(keras.layers.Layer):
     """float [B, ...] → the same shape and dtype.
 
     Args:
-      dropout: the training step's stream; with it `training` is ignored.
+      dropout: the training step's stream, whatever `training` says.
       training: without a stream, whether to drop by `keras.random`.
     """
     if dropout is not None:
@@ -83,9 +83,17 @@ class Dropout(keras.layers.Layer):
 
 
 def drop(x, rate: float, site: int, stream: DropoutStream):
-  """The exact form of dropout of x, float [B, ...], under TensorFlow only.
+  """The exact form of dropout.
 
   The probability is a multiple of 2^-16: 0.1 becomes 0.100006, and the scale is exact for it.
+
+  Args:
+    x: float [B, ...].
+    rate, site: as in `Dropout`.
+    stream: of the step.
+
+  Raises:
+    NotImplementedError: Keras does not run on TensorFlow.
   """
   threshold = round(rate * 65536)
   if threshold == 0:

@@ -20,6 +20,10 @@ class Embeddings(Configured, keras.layers.Layer):
 
   Variables: word_embeddings [V, H], token_type_embeddings [segments, H], position_embeddings
   [max_position_embeddings, H], and those of `layer_norm`.
+
+  Args:
+    config: sizes and the dropout rate.
+    seed: of the initial weights.
   """
 
   def __init__(self, config: BertConfig, seed: int = 0, **kwargs):
@@ -49,6 +53,7 @@ class Embeddings(Configured, keras.layers.Layer):
       input_ids: int [B, S].
       segment_ids: int [B, S]; None means 0 everywhere.
       position_ids: int [B, S]; None means 0...S-1 in every row.
+      dropout, training: as in `Dropout`.
 
     Returns:
       [B, S, H].

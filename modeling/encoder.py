@@ -34,7 +34,9 @@ class EncoderLayer(Configured, keras.layers.Layer):
   """Self-attention and a feed-forward layer, each added to its input and then normalised.
 
   Args:
+    config: sizes, rates, activation.
     index: number of the layer, from 0; it decides the initial weights and the dropout sites.
+    seed: of the initial weights.
   """
 
   _arguments = ("index", "seed")
@@ -98,6 +100,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   `layers` are the transformer layers: `for layer in encoder.layers[:4]: layer.trainable = False` freezes four of them.
 
   Args:
+    config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout. The same seed gives the same weights for any number of devices.
     causal: attend to the left only, unless `call` says otherwise: the same as `causal` in the configuration, and
       then there, too.
@@ -182,10 +185,11 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       input_mask: [B, S], 1 for tokens and 0 for padding; None means no padding.
       segment_ids: int [B, S], 0 for the first segment and 1 for the second; None means 0.
       position_ids: int [B, S]; None means 0...S-1. Packed sequences start again at 0.
-      causal: attend to the left only; None for `causal` of the configuration.
+      causal: attend to the left only; None for what the configuration says.
       sequence_ids: int [B, S], numbers of the sequences packed in a row; each attends to itself only.
-      dropout: the stream of a step of our own training loop; with it `training` is ignored.
+      dropout: the stream of a step of our own training loop; it decides, whatever `training` says.
       training: whether to drop by `keras.random`.
+      return_attention_probabilities: see below.
 
     Returns:
       "embedding_output", "encoder_layer_0" ... "encoder_layer_{L-1}" and "sequence_output" (the last layer's),
@@ -236,6 +240,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
     update apart. To be called once, after the weights are loaded.
 
     Args:
+      rank: of the updates.
       lora_alpha: an update is scaled by lora_alpha / rank; None for a scale of 1.
       layers: which of "query", "key", "value", "attention_output", "intermediate" and "output_dense" get one; "all"
         for all of them.
@@ -267,10 +272,14 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
 
 def encoder_inputs(input_ids, **others) -> dict:
-  """Inputs of `BertEncoder.call`, by the names in `INPUTS`; None where one is not given.
+  """Inputs of the encoder, by the names in `INPUTS`; None where one is not given.
 
-  Those of `others` that are not None win over what a dict or list holds. Raises `UserError` where there are no input
-  ids, or as `known_inputs`.
+  Args:
+    input_ids: as in `BertEncoder.call`.
+    others: the other arguments of it; those that are not None win over what a dict or list holds.
+
+  Raises:
+    UserError: there are no input ids, or see `known_inputs`.
   """
   if isinstance(input_ids, Mapping):
     given = known_inputs(input_ids)
@@ -287,7 +296,8 @@ def encoder_inputs(input_ids, **others) -> dict:
 def known_inputs(features: Mapping) -> dict:
   """The inputs of the encoder among features, by the names in `INPUTS`; other keys are ignored.
 
-  Raises `UserError` where an input is there under two names, or a key is nearly the name of one.
+  Raises:
+    UserError: an input is there under two names, or a key is nearly the name of one.
   """
   found = {name: value for name, value in _with_our_names(features).items() if name in INPUTS}
   names = (*INPUTS, *_OTHER_NAMES)
@@ -313,9 +323,13 @@ def _as_integers(ids):
 
 
 def freeze_layers(model, count: int) -> None:
-  """Makes the first `count` transformer layers of an encoder, or of a model with one, keep their weights.
+  """Makes the first `count` transformer layers keep their weights; the embeddings are not among them.
 
-  The embeddings are not among them. Raises `UserError` where there are fewer layers.
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder`.
+
+  Raises:
+    UserError: there are fewer layers.
   """
   encoder = getattr(model, "encoder", model)
   if not 0 <= count <= len(encoder.layers):
@@ -325,5 +339,9 @@ def freeze_layers(model, count: int) -> None:
 
 
 def freeze_embeddings(model) -> None:
-  """Makes the embeddings, their LayerNorm included, keep their weights, also where a masked-LM head reads them."""
+  """Makes the embeddings, their LayerNorm included, keep their weights: also where a masked-LM head projects to them.
+
+  Args:
+    model: a `BertEncoder`, or a model with an `encoder`.
+  """
   getattr(model, "encoder", model).embeddings.trainable = False

@@ -17,7 +17,11 @@ from modeling.saving import register
 
 
 def check_policy(policy: keras.DTypePolicy) -> None:
-  """Raises `UserError` for policies that keep weights in another type than float32, such as "bfloat16"."""
+  """Refuses the policies that would keep weights in less or more than float32.
+
+  Raises:
+    UserError: e.g. for "bfloat16", where LayerNorm and the optimizer would lose what makes them work.
+  """
   if policy.variable_dtype != "float32":
     raise UserError(f"the dtype policy {policy.name!r} keeps the weights in {policy.variable_dtype}: use 'float32', "
                     "'mixed_bfloat16' or 'mixed_float16', which keep them in float32")
@@ -26,8 +30,12 @@ def check_policy(policy: keras.DTypePolicy) -> None:
 def truncated_normal(standard_deviation: float, seed: int, name: str) -> keras.initializers.Initializer:
   """Normal distribution without what lies beyond two standard deviations, as the original initialises.
 
-  Neither the order in which variables (`name` is unique in the model) are made nor the number of devices changes what
-  one starts from.
+  Neither the order in which variables are made nor the number of devices changes what a variable starts from.
+
+  Args:
+    standard_deviation: of the distribution before it is truncated.
+    seed: the run's seed.
+    name: the variable's name, unique in the model.
   """
   return keras.initializers.TruncatedNormal(mean=0.0, stddev=standard_deviation, seed=derived_seed(seed, name))
 
@@ -112,7 +120,7 @@ def dense(config: BertConfig, outputs: int, seed: int, path: str, **kwargs) -> D
 class LayerNorm(keras.layers.Layer):
   """Normalises the last axis to mean 0 and variance 1, then scales by gamma and shifts by beta.
 
-  Computes in float32 under any policy; the result has the policy's compute dtype.
+  Computes in float32 whatever the policy says; the result has the policy's compute dtype.
 
   Variables: gamma [H], beta [H].
   """
@@ -215,7 +223,8 @@ _FUSED_ACTIVATIONS = {
 def activation(name: str, training: bool = False) -> Callable:
   """The function called `name` in `BertConfig.hidden_act`; float in, float of the same shape and dtype out.
 
-  That for `training` is faster where gradients are taken and shapes stay the same.
+  Args:
+    training: choose the form that is faster where gradients are taken and shapes stay the same.
   """
   return (_FUSED_ACTIVATIONS if training else _ACTIVATIONS)[name]
 
@@ -236,7 +245,7 @@ def matmul_transposed(x, y):
     return ops.matmul(x, ops.transpose(y))
   import tensorflow as tf
 
-  # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be transposed.
+  # The gradient of y comes out in y's own layout; of an explicit transpose it would have to be turned round.
   return tf.matmul(x, y, transpose_b=True)
 
 

@@ -72,7 +72,15 @@ class HeadLoss:
   parts: Mapping[str, Callable[[dict], object]] = dataclasses.field(default_factory=dict)
 
   def measure(self, logits, labels) -> tuple:
-    """Losses, float32 [R], of logits and labels, and what else is added up: name → float32 [R]."""
+    """Scores every row.
+
+    Args:
+      logits: float32, the outputs of the head.
+      labels: as `labels` gives them.
+
+    Returns:
+      the losses, float32 [R], and what else is added up: name → float32 [R].
+    """
     raise NotImplementedError
 
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
@@ -92,7 +100,11 @@ class HeadLoss:
     return {f"{self.name}_count": ops.sum((self.loss_weights or self.weights)(features))}
 
   def sums(self, logits, features: dict) -> dict:
-    """Adds up the loss and the metrics of a batch, of the head's logits and of features with labels.
+    """Adds up the loss and the metrics of a batch.
+
+    Args:
+      logits: float32, the outputs of the head.
+      features: with the labels, and optionally "is_real_example" [B], 0 for padding examples.
 
     Returns:
       float32 scalars "<name>_loss_sum", "<name>_count", and what the metrics are made of.

@@ -46,7 +46,9 @@ class BertForMultipleChoice(BertTaskModel):
   """Encoder and multiple-choice head.
 
   Args:
+    config: sizes, rates, activation.
     head_dropout: dropout rate of the head's input.
+    kwargs: as in `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
@@ -79,6 +81,7 @@ class BertForMultipleChoice(BertTaskModel):
         "num_choices" int [B], each at least 1: those from that number on do not exist, whatever their ids are. With it
         `dropout` needs "first_choice" int [B], the number of choices of the examples before in the global batch.
       dropout: the stream of a step of our own training loop; its first example is counted in examples, not choices.
+      training: as in `BertEncoder.call`.
       skip_missing: leave out the choices that do not exist; false where XLA compiles the model, which needs to know all
         sizes. The logits are the same.
 

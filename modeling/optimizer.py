@@ -61,7 +61,10 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
   Step 0 of a warm-up has rate 0.
 
   Args:
+    learning_rate: the highest rate.
+    steps: of the whole training.
     warmup_steps: of them, usually a tenth.
+    decay: one of `DECAYS`.
 
   Examples:
       rate = WarmupDecay(1e-4, steps=1000, warmup_steps=100, decay="cosine")

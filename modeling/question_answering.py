@@ -54,5 +54,13 @@ class BertForQuestionAnswering(BertTaskModel):
     return {"span": self.span}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores every position as start and as end: float32 logits, [B, S] each."""
+    """Scores every position of a batch as start and as end.
+
+    Args:
+      features: as for `BertForClassification`.
+      dropout, training: as in `BertEncoder.call`.
+
+    Returns:
+      float32 logits of the start and of the end, each [B, S].
+    """
     return self.span(self.encode(features, dropout, training)["sequence_output"], dropout=dropout, training=training)

@@ -29,6 +29,7 @@ class BertTaskModel(Checkpointed, keras.Model):
   The weights exist as soon as the model is made.
 
   Args:
+    config: sizes, rates, activation.
     seed: of the initial weights and of Keras' dropout.
     causal: attend to the left only: the same as `causal` in the configuration, and then there, too.
     encoder: an encoder to build on, e.g. one that is shared or has LoRA; None for a new one. Whether it is causal holds
@@ -47,7 +48,7 @@ class BertTaskModel(Checkpointed, keras.Model):
     if (causal or config.causal) and not self.encoder.causal:
       raise UserError("the encoder attends to both sides and the model is causal: make the encoder "
                       "of a configuration with causal=True")
-    # The configuration in a checkpoint must be that of the encoder.
+    # A checkpoint must say what the encoder is.
     self.config = dataclasses.replace(config, causal=self.encoder.causal)
     self.bilstm = BiLstm(self.config, seed=seed) if config.bilstm_units else None
 
@@ -66,11 +67,15 @@ class BertTaskModel(Checkpointed, keras.Model):
 
   @classmethod
   def fit_batch(cls, features: dict) -> tuple:
-    """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`."""
+    """(inputs, labels, weights) as `fit` takes them: `dataset.map(Model.fit_batch)`.
+
+    Args:
+      features: the inputs of the model and the labels that `head_losses` read.
+    """
     return cls.head_losses[0].fit_batch(features)
 
   def compile_defaults(self) -> dict:
-    """The losses and metrics that `compile` takes where none are given: arguments of `keras.Model.compile`."""
+    """The losses and metrics that `compile` takes where it is told none: arguments of `keras.Model.compile`."""
     return self.head_losses[0].compile_defaults()
 
   def build(self, input_shape=None):
@@ -86,8 +91,11 @@ class BertTaskModel(Checkpointed, keras.Model):
         self.trainable = False
 
   def encode(self, features, dropout: DropoutStream | None = None, training: bool | None = None) -> dict:
-    """The encoder's outputs for whatever the encoder takes, see `BertEncoder.call`; with a BiLSTM, its outputs among
-    them.
+    """The encoder's outputs for a batch of features, see `BertEncoder.call`; with a BiLSTM, its outputs among them.
+
+    Args:
+      features: a dict of the encoder's inputs, see `BertEncoder.call`; or whatever else the encoder takes.
+      dropout, training: as there.
 
     Raises:
       UserError: several sequences are packed in a row, which a BiLSTM would read as one.
@@ -105,8 +113,12 @@ class BertTaskModel(Checkpointed, keras.Model):
   def compile(self, optimizer="auto", loss="auto", *, metrics=None, weighted_metrics="auto", **kwargs) -> None:
     """As `keras.Model.compile`; what is left out is what fine-tuning BERT needs.
 
-    `optimizer` is `BertAdamW()`, `loss` that of the task, and so are the metrics where neither loss nor `metrics` are
-    given, see `compile_defaults`.
+    Args:
+      optimizer: "auto" for `BertAdamW()`.
+      loss: "auto" for that of the task, see `compile_defaults`.
+      metrics, weighted_metrics: as in Keras; "auto" for those of the task where the loss is "auto" and there are no
+        `metrics`, else none.
+      kwargs: the other arguments of `keras.Model.compile`.
     """
     defaults = self.compile_defaults() if loss == "auto" else {}
     default_metrics = defaults.pop("weighted_metrics", None)
@@ -139,6 +151,9 @@ class LinearHead(Configured, keras.layers.Layer):
   in checkpoints.
 
   Args:
+    config: sizes and initialisation.
+    classes: C.
+    seed: of the initial weights.
     dropout_rate: fraction of the input's units dropped in training.
   """
 

@@ -35,8 +35,10 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
   """Encoder and token-classification head.
 
   Args:
+    config: sizes, rates, activation.
     classes: C, number of tags.
     head_dropout: dropout rate of the head's input.
+    kwargs: as in `BertTaskModel`.
 
   Examples:
       config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)
@@ -62,6 +64,10 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
     return {"tagging": self.tagging}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
-    """Scores the tags of every token, float32 [B, S, C]; the arguments are those of `BertForClassification.call`."""
+    """Scores the tags of every token; the arguments are those of `BertForClassification.call`.
+
+    Returns:
+      float32 logits [B, S, C].
+    """
     return self.tagging(self.encode(features, dropout, training)["sequence_output"], dropout=dropout,
                         training=training)

@@ -56,6 +56,8 @@ class LoadReport:
   """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
+    description: of the checkpoint.
+    loaded: weights of the model that were read.
     newly_initialised: weights of the model that the checkpoint does not have; they keep their initial values.
     unused: weights of the checkpoint that the model does not have.
   """
@@ -80,6 +82,7 @@ class Checkpoint:
   """A checkpoint with its configuration, tokenizer and task, before a model is built.
 
   Attributes:
+    config: of the model.
     tokenizer: with the vocabulary and the casing that belong to it.
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
@@ -147,7 +150,8 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   Args:
     checkpoint: whatever `read_checkpoint` reads; None for random weights, then `bert_config_file` is needed, and the
       vocabulary is found beside it where not given.
-    bert_config_file, vocab_file, do_lower_case: None for those beside the checkpoint; unknown casing is lower case.
+    bert_config_file, vocab_file: None where they are found beside the checkpoint.
+    do_lower_case: casing of the vocabulary; None for that of the checkpoint, true where it is unknown.
 
   Raises:
     UserError: nothing can be read there, configuration or vocabulary are missing or do not fit, the vocabulary is
@@ -179,10 +183,12 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
-  """The configuration to use weights with: the one that is given, else the one beside them, or None.
+  """The configuration to use weights with: the one that is given, else the one that was found beside them, or None.
 
-  The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it. Raises `UserError`
-  where the file can't be read, or makes a bidirectional model of a left-to-right one.
+  The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
+
+  Raises:
+    UserError: the file can't be read, or makes a bidirectional model of a left-to-right one.
   """
   beside = checkpoint.config if checkpoint else None
   if not bert_config_file:
@@ -192,7 +198,7 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
                     "one that says so")
-  # A file without that key need not mean a model without a BiLSTM, which fine-tuning adds.
+  # A file without that key says nothing of a BiLSTM, which fine-tuning adds.
   return dataclasses.replace(config, bilstm_units=config.bilstm_units or (beside.bilstm_units if beside else 0))
 
 
@@ -203,6 +209,7 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
   Args:
     model: a `BertEncoder`, or a model with an `encoder` and `heads`; its variables must exist.
+    checkpoint: from `read_checkpoint`.
 
   Raises:
     UserError: a tensor has another shape, a weight of the encoder is missing, the head stands on a BiLSTM that the
@@ -231,9 +238,15 @@ def load_weights(model, checkpoint: StoredWeights) -> LoadReport:
 
 
 def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
-  """`load_weights` of a model that is to be used as it is.
+  """Loads a model that is to be used as it is, so that its head, and what that reads, must be in the checkpoint.
 
-  Raises `UserError` also where a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
+  Args:
+    model: its variables must exist.
+    opened: from `open_checkpoint`, with a source.
+    head: one of `weights.HEADS`.
+
+  Raises:
+    UserError: as `load_weights`, or a weight of the head, or of the pooler or BiLSTM that it reads, is missing.
   """
   if opened.source is None:
     raise ValueError("a checkpoint is needed")
@@ -248,7 +261,11 @@ def load_with_head(model, opened: Checkpoint, head: str) -> LoadReport:
 
 
 def read_task(checkpoint: StoredWeights | None) -> dict | None:
-  """`task.json` of the run directory that the weights are in; None where there is none."""
+  """`task.json` of the run directory that the weights are in; None where there is none.
+
+  Raises:
+    UserError: it can't be read, or is no JSON object.
+  """
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)

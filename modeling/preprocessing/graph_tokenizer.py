@@ -72,6 +72,7 @@ class GraphTokenizer(tf.Module):
 
   Args:
     vocabulary: entries of at most 256 bytes.
+    do_lower_case: lower-case and strip accents.
     special_tokens: "[MASK]" and the like in a text, written exactly so, are those tokens.
   """
 

@@ -67,7 +67,12 @@ class BertPreprocessor(keras.layers.Layer):
   def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
     """With the vocabulary and the casing beside a checkpoint of any format; lower-cased where it is unknown.
 
-    Raises `UserError` where there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
+    Args:
+      path: as for `BertEncoder.from_checkpoint`.
+      kwargs: of the constructor.
+
+    Raises:
+      UserError: there is no checkpoint, no vocabulary beside it, or another one than it was trained with.
     """
     from modeling.checkpoints.load import read_checkpoint
     from modeling.checkpoints.vocabulary_check import check_vocabulary
