@@ -62,7 +62,7 @@ def describe(plan: Plan, planned: Sequence[Planned], options: ExperimentOptions,
 def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
   """Settings of a scale that these experiments use, for people: name → value."""
   sizes = {row.model.size for one in planned for row in one.rows}
-  recipes = {row.recipe or column.kind for one in planned for row in one.rows for column, _ in one.columns.values()}
+  recipes = {scale.recipe(row, column) for one in planned for row in one.rows for column, _ in one.columns.values()}
   phases = "; ".join(f"{phase.share:.0%} of the steps with {phase.length} tokens and at most {phase.predictions} "
                      "predictions" for phase in scale.phases)
   found = {

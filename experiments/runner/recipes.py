@@ -83,7 +83,7 @@ class Recipes:
     name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
-    settings = self._scale.fine_tuning[row.recipe or column.kind]
+    settings = self._scale.fine_tuning[self._scale.recipe(row, column)]
     name = f"{name}-{row.recipe}" if row.recipe else name
     if row.triviaqa:
       start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"

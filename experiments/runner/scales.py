@@ -8,11 +8,15 @@ import dataclasses
 from collections.abc import Mapping
 
 from experiments.runner import columns
+from experiments.runner.columns import Column
+from experiments.runner.experiment import Row
 from experiments.runner.options import LAPTOP, PAPER, TOY
 
-# Recipes in `Scale.fine_tuning` beside those of the tasks. That of the miniatures;
+# Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
+SQUAD_2 = f"{columns.SQUAD} v2.0"
+# that of the miniatures;
 MINIATURES = "miniatures"
-# That of `score_per_flop.py`, which fine-tunes many checkpoints.
+# that of `score_per_flop.py`, which fine-tunes many checkpoints.
 SHORT = "short"
 
 
@@ -113,6 +117,11 @@ class Scale:
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
   fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
+  def recipe(self, row: Row, column: Column) -> str:
+    """Name in `fine_tuning` of a row's own recipe, of the task's, or of that of its kind."""
+    of_task = f"{column.kind} {column.task}"
+    return row.recipe or (of_task if of_task in self.fine_tuning else column.kind)
+
 
 PAPER_SIZES = {
     "base": Size(12, 768, 12), "large": Size(24, 1024, 16),
@@ -132,6 +141,7 @@ _SCALES = {
         fine_tuning={
             columns.GLUE: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
             columns.SQUAD: FineTuning(5e-5, 32, 3, 384, flags={"doc_stride": 128}),
+            SQUAD_2: FineTuning(5e-5, 48, 2, 384, flags={"doc_stride": 128}),
             columns.SWAG: FineTuning(2e-5, 16, 3, 128),
             columns.NER: FineTuning(5e-5, 32, 3, 512, (5e-5, 3e-5, 2e-5)),
             columns.FEATURES: FineTuning(1e-3, 32, 15, 512),
