@@ -7,11 +7,12 @@ again where it was stopped.
 
 import dataclasses
 import fnmatch
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 
 from bert_tf.common import cli, run_results
-from experiments.runner import scripts
+from bert_tf.common.options import Options
 
 JOBS = "jobs"
 
@@ -95,6 +96,13 @@ def _parts(value: object) -> Iterable[object]:
   return [value] if parts is None else [one for part in parts for one in _parts(part)]
 
 
+def options_class(script: str) -> type[Options]:
+  """The options of a script, the one class of them that it imports."""
+  module = importlib.import_module(script.removesuffix(".py").replace("/", "."))
+  (found,) = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Options))
+  return found
+
+
 class Plan:
   """Jobs by their names, each after those it needs.
 
@@ -144,7 +152,7 @@ class Plan:
       UserError: a flag or a value that can't be.
     """
     for job in self.jobs.values():
-      cli.parse(scripts.options_class(job.script), self.command(job))
+      cli.parse(options_class(job.script), self.command(job))
 
   def needed(self, results: Iterable[str]) -> "Plan":
     """The part of the plan that makes the results of some jobs, in the same order."""

@@ -112,8 +112,8 @@ class Recipes:
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
-    records = [Made(self._records(model, phase).name, "train.tfrecord-*-of-*") for phase in phases]
-    held_out = tuple(Made(self._held_out_records(model, phase).name, "dev.tfrecord") for phase in phases)
+    records = [Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*") for phase in phases]
+    held_out = tuple(Made(self._records(model, phase, "dev").name, "dev.tfrecord") for phase in phases)
     read: dict[str, object] = {"input_file": records[0], "max_seq_length": phases[0].length,
                                "max_predictions_per_seq": phases[0].predictions}
     if len(phases) > 1:
@@ -150,7 +150,9 @@ class Recipes:
     flops = 0.0
     for phase in self._scale.phases:
       count = min(made, round(phase.share * self._steps(model)))
-      flops += self._flops_of(model, phase, count)
+      # Left to right every position is projected to the vocabulary.
+      predictions = phase.length if model.left_to_right else phase.predictions
+      flops += count * self._scale.batch_size * training_flops(self._bert_config(model), phase.length, predictions)
       made -= count
     return float(steps * self._scale.batch_size), flops
 
@@ -172,15 +174,14 @@ class Recipes:
   def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
-    chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
-    flags = {"feature_based": True, **chosen, "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
-             "do_eval": True, **source.flags, **self._settings_flags(settings, seed, dropout=False)}
-    name = f"{name}-all" if row.layers else name
-    flags["output_dir"] = Made(name)
-    result = SELECTION_FILE if row.layers else EVAL_RESULTS
-    return self._plan.add(Job(name, "run_ner.py", flags, result=result, work=Work(
-        round(settings.epochs * source.examples), source.examples / 3 * training_flops(
-            self._bert_config(row.model), settings.length, 0))))
+    chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
+    if row.layers:
+      name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
+    flops = source.examples / 3 * training_flops(self._bert_config(row.model), settings.length, 0)
+    return self._add(name, "run_ner.py", {
+        "feature_based": True, **chosen, "init_checkpoint": start, "do_train": True, "do_eval": True, **source.flags,
+        **self._settings_flags(settings, seed, dropout=False)}, result,
+        work=Work(round(settings.epochs * source.examples), flops))
 
   def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
     """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
@@ -239,19 +240,17 @@ class Recipes:
         "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased, **self._workers()}, "vocab.txt")
     return Made(name, "vocab.txt")
 
-  def _records(self, model: Model, phase: Phase) -> Job:
-    return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8")
-
-  def _held_out_records(self, model: Model, phase: Phase) -> Job:
-    """Masked as in the paper whatever the model was trained with, for perplexities that can be compared."""
-    return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord")
-
-  def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str) -> Job:
+  def _records(self, model: Model, phase: Phase, split: str) -> Job:
+    """Of split "train", or "dev": masked as in the paper whatever the model was trained with, for perplexities that can
+    be compared."""
+    text, dupe_factor, masking, output = {
+        "train": ("train.txt", self._scale.dupe_factor, model.masking, "train.tfrecord@8"),
+        "dev": ("held_out.txt", 1, Model().masking, "dev.tfrecord")}[split]
     vocab_file = self._vocab_file(model)
     name = "-".join([f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
                      *([] if model.next_sentence else ["no_next_sentence"])])
     return self._add(name, "data_gen/create_pretraining_data.py", {
-        "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"), "vocab_file": vocab_file,
+        "input_file": Made("corpus", text), "vocab_file": vocab_file,
         "do_lower_case": not model.cased, "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions,
         "dupe_factor": dupe_factor, "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True,
         **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
@@ -291,14 +290,7 @@ class Recipes:
     return f"{self._shape_name(model)}{'' if model.next_sentence else '-no_next_sentence'}{masking}{length}"
 
   def _bert_config(self, model: Model) -> BertConfig:
-    size = self._size(model)
-    return BertConfig(vocab_size=self._scale.vocab_size, hidden_size=size.hidden, num_hidden_layers=size.layers,
-                      num_attention_heads=size.heads, intermediate_size=4 * size.hidden, type_vocab_size=2)
-
-  def _flops_of(self, model: Model, phase: Phase, steps: int) -> float:
-    """Left to right every position is projected to the vocabulary."""
-    predictions = phase.length if model.left_to_right else phase.predictions
-    return steps * self._scale.batch_size * training_flops(self._bert_config(model), phase.length, predictions)
+    return self._size(model).config(self._scale.vocab_size)
 
   def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> Work:
     """As if all sequences had the greatest length."""

@@ -11,6 +11,7 @@ from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.experiment import Row
 from experiments.runner.options import LAPTOP, PAPER, TOY
+from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
 SQUAD_2 = f"{columns.SQUAD} v2.0"
@@ -37,6 +38,11 @@ class Size:
   @property
   def name(self) -> str:
     return f"L{self.layers}-H{self.hidden}-A{self.heads}"
+
+  def config(self, vocab_size: int) -> BertConfig:
+    """The shape with a vocabulary."""
+    return BertConfig(vocab_size=vocab_size, hidden_size=self.hidden, num_hidden_layers=self.layers,
+                      num_attention_heads=self.heads, intermediate_size=4 * self.hidden, type_vocab_size=2)
 
 
 @dataclasses.dataclass(frozen=True)
