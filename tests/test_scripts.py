@@ -5,7 +5,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
@@ -91,10 +90,3 @@ for name in sys.argv[1:]:
     print(f"{name}: {error}")
 """, *sorted(modules))
   assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
-
-
-def test_every_task_is_in_the_contract_of_independent_tasks():
-  contracts = tomllib.loads((_PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-  (independent,) = [contract["modules"] for contract in contracts if contract["type"] == "independence"]
-  assert set(independent) == {
-      f"bert_tf.tasks.{path.parent.name}" for path in (_PROJECT / "bert_tf/tasks").glob("*/__init__.py")}

@@ -57,9 +57,6 @@ class Work:
   flops: float = 0.0
 
 
-NO_WORK = Work()
-
-
 @dataclasses.dataclass(frozen=True)
 class Job:
   """A command.
@@ -78,7 +75,7 @@ class Job:
   flags: Mapping[str, object]
   result: str
   makes: tuple[str, ...] = ()
-  work: Work = NO_WORK
+  work: Work = Work()
 
   def reads(self) -> list[Made | Given]:
     """What it reads, in the order of its flags."""

@@ -13,9 +13,9 @@ from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.labelled import glue
 from experiments.runner import columns, data
 from experiments.runner.columns import Column
-from experiments.runner.data import Missing, Source
+from experiments.runner.data import Source
 from experiments.runner.experiment import Model, Row
-from experiments.runner.jobs import NO_WORK, Given, Job, Joined, Made, Plan, Work
+from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.scales import FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
@@ -44,13 +44,7 @@ class Measurement:
 
 
 class Recipes:
-  """Adds jobs to a plan.
-
-  Args:
-    plan: grows.
-    scale: the settings.
-    options: where the data is.
-  """
+  """Adds jobs to a plan, with the settings of a scale and the data that the options name."""
 
   def __init__(self, plan: Plan, scale: Scale, options: ExperimentOptions):
     self._plan, self._scale, self._options = plan, scale, options
@@ -256,10 +250,10 @@ class Recipes:
         **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
 
   def _add(self, name: str, script: str, flags: Mapping[str, object], result: str, makes: tuple[str, ...] = (),
-           work: Work = NO_WORK, output: str | None = None) -> Job:
+           work: Work | None = None, output: str | None = None) -> Job:
     """Adds a job that writes in its directory, or an output file in it."""
     written = {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
-    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work))
+    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work or Work()))
 
   def _workers(self) -> dict[str, object]:
     return {} if self._scale.cores is None else {"num_workers": self._scale.cores}
@@ -312,8 +306,8 @@ def available(column_names: tuple[str, ...], options: ExperimentOptions
   for name in column_names:
     column = columns.COLUMNS[name]
     source = None if column.kind == columns.PRETRAINING else data.find(column, options)
-    if isinstance(source, Missing):
-      notes.append(f"{column.title} is left out: {source.why}")
+    if isinstance(source, str):
+      notes.append(f"{column.title} is left out: {source}")
       continue
     found[name] = column, source
     if source is not None and source.note and source.note not in notes:

@@ -75,13 +75,7 @@ class Measured:
 
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
-  """Reads the results.
-
-  Args:
-    planned: the experiment.
-    plan: where its jobs are.
-    complete: names of the jobs that have results.
-  """
+  """Reads the results of the jobs that are complete."""
   values: dict[str, dict[str, dict[int, float]]] = {}
   degenerate: Counter[tuple[str, str]] = Counter()
   for row in planned.rows:
@@ -97,16 +91,14 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
-  measured = Measured(planned, values, {}, degenerate)
-  if not planned.experiment.orders_rows:
-    return measured
-  orders = {}
-  for name, column in planned.shown.items():
+  orders: dict[str, Order] = {}
+  measured = Measured(planned, values, orders, degenerate)
+  for name, column in planned.shown.items() if planned.experiment.orders_rows else ():
     paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
     ours = {row: found[name] for row, found in values.items() if name in found}
     if len(paper.keys() & ours.keys()) > 1:
       orders[name] = compare_order(ours, paper, column.lower_is_better)
-  return dataclasses.replace(measured, orders=orders)
+  return measured
 
 
 def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
