@@ -86,8 +86,8 @@ def main(options: DemoOptions) -> None:
   at_mask = json_files.read(os.path.join(run, EVAL_RESULTS))["masked_lm_accuracy_at_mask"]
   step(f"6. Filling masks (of those in held-out text the first guess is right in {at_mask:.1%})",
        "fill_mask.py", f"--init_checkpoint={run}", "--top_k=3", *SENTENCES)
-  step("7. Pictures of the records, of word embeddings, and of what every head attends to",
-       "plot.py", run, "--what=records,embeddings,attention", f"--output_dir={directory}/plots",
+  step("7. Pictures of the curves, the records, word embeddings, and of what every head attends to",
+       "plot.py", run, "--what=curves,records,embeddings,attention", f"--output_dir={directory}/plots",
        f"--sentence={ATTENDED}")
   report(directory, text, vocab, run, time.perf_counter() - began)
   print_learnt(run)
@@ -126,7 +126,7 @@ def affordable_steps(config_file: str) -> int:
 
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
-  """Prints what was done and reached, and draws the curves."""
+  """Prints what was done and reached."""
   from bert_tf.tasks.pretraining.baselines import measure_baselines
   from bert_tf.training.run_directory import read_metrics
   from data_gen.pretraining.records import read_examples
@@ -136,12 +136,10 @@ def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> N
   counts = json_files.read(f"{text}/corpus.tfrecord.stats.json")["counts"]
   lines = read_metrics(run)
   training = [line for line in lines if line["split"] == "train"]
-  evaluations = [line for line in lines if line["split"] == "eval"]
-  first, last, held_out = training[0], training[-1], evaluations[-1]
+  held_out = [line for line in lines if line["split"] == "eval"][-1]
+  first, last = training[0], training[-1]
   vocabulary = Vocabulary.from_file(f"{vocab}/vocab.txt")
   baselines = measure_baselines(read_examples(f"{text}/held_out.tfrecord"), vocabulary.mask_id)
-  picture = os.path.join(directory, "curves.png")
-  draw(training, evaluations, baselines.copying, picture)
   examples = last["step"] * BATCH_SIZE
   rates = sorted(line["examples_per_second"] for line in training[1:])
   rate = rates[len(rates) // 2]
@@ -162,7 +160,7 @@ throughput   {rate:.0f} examples/s, {last['input_wait_share']:.1%} of the time w
 {baselines.describe(held_out, vocabulary)}
 
 checkpoint   {latest_checkpoint(run)}
-picture      {picture}
+pictures     {directory}/plots
 TensorBoard  tensorboard --logdir={run}
 time         {seconds / 60:.1f} minutes""")
 
@@ -197,34 +195,6 @@ def print_learnt(run: str) -> None:
     nearest = [vocabulary.token_of(int(token)) for token in np.argsort(-table @ table[vocabulary.id_of(word)])]
     words = [token for token in nearest if len(token) > 2 and token.isalpha() and token != word]
     print(f"  {word:10} {', '.join(words[:5])}")
-
-
-def draw(training: list[dict], evaluations: list[dict], copying: float, path: str) -> None:
-  """Accuracy and loss of both tasks by step, in training and on held-out documents, as a PNG."""
-  import matplotlib
-
-  matplotlib.use("Agg")
-  from matplotlib import pyplot
-
-  figure, axes = pyplot.subplots(2, 2, figsize=(10, 6.5), sharex=True, constrained_layout=True)
-  for column, task in enumerate(("masked_lm", "next_sentence")):
-    for row, measure in enumerate(("accuracy", "loss")):
-      axis, name = axes[row, column], f"{task}_{measure}"
-      axis.plot([line["step"] for line in training], [line[name] for line in training],
-                color="tab:blue", alpha=0.6, linewidth=1, label="training")
-      axis.plot([line["step"] for line in evaluations], [line[name] for line in evaluations],
-                "o-", color="tab:orange", label="held-out documents")
-      if name == "masked_lm_accuracy":
-        axis.axhline(copying, color="gray", linestyle="--", linewidth=1, label="copying what is visible")
-      axis.set_title(f"{task.replace('_', ' ')} {measure}".replace("lm", "LM"))
-      axis.grid(alpha=0.3)
-      axis.set_ylim(bottom=0)
-  axes[0, 0].legend(loc="lower right")
-  for axis in axes[1]:
-    axis.set_xlabel("step")
-  figure.suptitle("BERT-Tiny, pre-trained on the documentation of Python packages")
-  with files.atomic_write(path, "wb") as file:
-    pyplot.savefig(file, format="png", dpi=120)
 
 
 if __name__ == "__main__":

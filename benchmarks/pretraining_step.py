@@ -3,6 +3,7 @@
   python benchmarks/pretraining_step.py                                        # L4-H256, batch 32, 128 tokens
   python benchmarks/pretraining_step.py --size=base --batch_size=8
   python benchmarks/pretraining_step.py --max_seq_length=512 --batch_size=8    # long inputs
+  python benchmarks/pretraining_step.py --size=base --batch_size=4 --max_seq_length=384 --programs=ours,ours_recomputed
 
 Same random batch without padding, predictions at 15 % of the positions, dropout on, float32. Compared: this project;
 the Model Garden's BertPretrainerV2 with its AdamW; KerasHub's BertBackbone and MaskedLMHead with Keras' AdamW; these
@@ -10,13 +11,18 @@ three with and without XLA; and Hugging Face's BertForPreTraining on PyTorch, as
 the vocabulary) and with its encoder and heads called one by one, the masked positions gathered in between
 (`pytorch_gathered`; `pytorch_compiled` with torch.compile, whose compilation takes minutes). KerasHub and PyTorch are
 in requirements-peers.txt.
+
+"MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
+makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs.
 """
 
 import dataclasses
+import os
+import tempfile
 from collections.abc import Callable
 
-from benchmarks import interleaved
-from bert_tf.common import cli
+from benchmarks import interleaved, resources
+from bert_tf.common import cli, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 
@@ -31,6 +37,8 @@ PROGRAMS = {
     "pytorch": ("pytorch_peers.pretraining", {"gathered": False}),
     "pytorch_gathered": ("pytorch_peers.pretraining", {}),
     "ours_xla": ("ours.pretraining", {"jit_compile": True}),
+    "ours_recomputed": ("ours.pretraining", {"recompute": True}),
+    "ours_recomputed_xla": ("ours.pretraining", {"jit_compile": True, "recompute": True}),
     "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
     "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
     "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
@@ -60,8 +68,10 @@ def main(options: PretrainingStepOptions) -> None:
   # Before the programs start, so that a wrong --size is one error and not one of each.
   config = find_config(options.size, options.vocab_size)
   config.check_sequence_length(options.max_seq_length)
-  seconds = interleaved.take_turns(
-      options, (_MATMUL, *options.programs), options.repetitions, _build, options)
+  with tempfile.TemporaryDirectory() as folder:
+    seconds = interleaved.take_turns(
+        options, (_MATMUL, *options.programs), options.repetitions, _build, options, folder)
+    activations = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
   from modeling.flops import training_flops
 
   peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
@@ -74,7 +84,8 @@ def main(options: PretrainingStepOptions) -> None:
   steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
   interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
       "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
-      "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()}})
+      "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()},
+      "MiB of activations": {name: f"{mib:,.0f}" for name, mib in activations.items()}})
 
 
 def find_config(size: str, vocab_size: int):
@@ -109,14 +120,17 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
   }
 
 
-def _build(options: PretrainingStepOptions, name: str) -> Callable[[], None]:
-  """A turn of the program, which is warmed up."""
+def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
+  """A turn of the program, which is warmed up and has written what its activations took."""
   if name == _MATMUL:
     return interleaved.repeated(interleaved.find_program("ours.matmul")(_MATMUL_SIZE), _MATMULS, _WARM_UP_STEPS)
   config = find_config(options.size, options.vocab_size)
   batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
   step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.precision)
-  return interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
+  before = resources.held_mib()
+  turn = interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
+  json_files.write(os.path.join(folder, name), resources.peak_mib() - before)
+  return turn
 
 
 if __name__ == "__main__":

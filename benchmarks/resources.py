@@ -28,6 +28,12 @@ def peak_mib(who: int = resource.RUSAGE_SELF) -> float:
   return resource.getrusage(who).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
+def held_mib() -> float:
+  """Memory that this process has resident now, in MiB; Linux."""
+  with open("/proc/self/statm") as file:
+    return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
 def in_new_process(function: Callable[..., Result], *arguments: object) -> Result:
   """Calls the function in a new process that is not forked from this one, so that nothing here counts there."""
   with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

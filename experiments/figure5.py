@@ -18,7 +18,7 @@ _LAPTOP_POINTS = (100, 200, 400, 1000)
 
 
 def _rows(curve: str, model: Model, values: tuple[float, ...]) -> tuple[Row, ...]:
-  return tuple(Row(f"{curve}, {point / 10:g} % of the steps", model, {"mnli": value}, at=point / 1000, curve=curve,
+  return tuple(Row(f"{curve}, {point / 10:g} % of the steps", model, (value,), at=point / 1000, curve=curve,
                    scales=(PAPER, LAPTOP, TOY) if point in _LAPTOP_POINTS else (PAPER,))
                for point, value in zip(_POINTS, values, strict=True))
 

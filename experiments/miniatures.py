@@ -12,7 +12,6 @@ from experiments.runner.options import LAPTOP, PAPER, TOY
 from experiments.runner.run import main
 from experiments.runner.scales import MINIATURES
 
-_COLUMNS = ("cola", "sst-2", "mrpc_f1", "sts-b", "qqp", "mnli", "mnli_mm", "qnli", "rte", "wnli")
 # Layers and hidden units → published scores of GLUE's test sets; only these four were published.
 _PUBLISHED = {
     (2, 128): (0.0, 83.2, 81.1, 73.6, 62.2, 70.2, 70.3, 81.5, 57.2, 62.3),
@@ -26,10 +25,11 @@ EXPERIMENT = Experiment(
     name="miniatures", title="The miniatures: GLUE",
     rows=tuple(
         Row(f"{layers} layers, {hidden} hidden units", Model(f"{layers}-{hidden}"),
-            dict(zip(_COLUMNS, _PUBLISHED.get((layers, hidden), ()), strict=False)), recipe=MINIATURES,
+            _PUBLISHED.get((layers, hidden), ()), recipe=MINIATURES,
             scales=(PAPER, LAPTOP, TOY) if (layers, hidden) in _ON_A_LAPTOP else (PAPER,))
         for layers in (2, 4, 6, 8, 10, 12) for hidden in (128, 256, 512, 768)),
-    columns=_COLUMNS, mean_of_columns=True,
+    columns=("cola", "sst-2", "mrpc_f1", "sts-b", "qqp", "mnli", "mnli_mm", "qnli", "rte", "wnli"),
+    mean_of_columns=True,
     about="Sizes from BERT-Tiny (2 layers, 128 hidden units) to 12 layers and 768 hidden units. The published numbers "
           "are of the test sets, ours of the development sets.")
 

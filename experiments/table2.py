@@ -13,11 +13,11 @@ from experiments.runner.run import main
 EXPERIMENT = Experiment(
     name="table2", title="Table 2: SQuAD v1.1",
     rows=(
-        Row("BERT-Base", Model(), {"squad_em": 80.8, "squad": 88.5}),
-        Row("BERT-Large", Model("large"), {"squad_em": 84.1, "squad": 90.9}),
-        Row("BERT-Large, ensemble", Model("large"), {"squad_em": 85.8, "squad": 91.8}, members=7),
-        Row("BERT-Large + TriviaQA", Model("large"), {"squad_em": 84.2, "squad": 91.1}, triviaqa=True),
-        Row("BERT-Large, ensemble + TriviaQA", Model("large"), {"squad_em": 86.2, "squad": 92.2}, members=7,
+        Row("BERT-Base", Model(), (80.8, 88.5)),
+        Row("BERT-Large", Model("large"), (84.1, 90.9)),
+        Row("BERT-Large, ensemble", Model("large"), (85.8, 91.8), members=7),
+        Row("BERT-Large + TriviaQA", Model("large"), (84.2, 91.1), triviaqa=True),
+        Row("BERT-Large, ensemble + TriviaQA", Model("large"), (86.2, 92.2), members=7,
             triviaqa=True),
     ),
     columns=("squad_em", "squad"),

@@ -13,7 +13,7 @@ EXPERIMENT = Experiment(
     name="table3", title="Table 3: SQuAD v2.0",
     rows=(
         Row("BERT-Base", Model()),
-        Row("BERT-Large", Model("large"), {"squad2_em": 78.7, "squad2": 81.9}),
+        Row("BERT-Large", Model("large"), (78.7, 81.9)),
     ),
     columns=("squad2_em", "squad2"),
     about="The paper has a single BERT-Large; Base is here to have something to compare it with.")

@@ -12,8 +12,8 @@ from experiments.runner.run import main
 EXPERIMENT = Experiment(
     name="table4", title="Table 4: SWAG",
     rows=(
-        Row("BERT-Base", Model(), {"swag": 81.6}),
-        Row("BERT-Large", Model("large"), {"swag": 86.6}),
+        Row("BERT-Base", Model(), (81.6,)),
+        Row("BERT-Large", Model("large"), (86.6,)),
     ),
     columns=("swag",),
     about="One of four endings is chosen; guessing has 25. The paper's numbers are of SWAG's development set.")

@@ -67,5 +67,6 @@ def tensors(directory) -> dict[str, np.ndarray]:
 
 def curve(directory) -> list[dict]:
   """What was reported, without speeds."""
-  return [{name: value for name, value in line.items() if "per_second" not in name and name != "input_wait_share"}
+  speeds = ("input_wait_share", "peak_share")
+  return [{name: value for name, value in line.items() if "per_second" not in name and name not in speeds}
           for line in read_metrics(str(directory))]

@@ -18,14 +18,14 @@ from tests.bert_tf.training.common import LENGTH, ONE_LAYER, write_records
 from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.processes import Script, curve, run_here, tensors
 
-STEPS = 300
+STEPS = 150
 # Tokens of the records of the first phase.
 SHORT = 12
 
 
 @pytest.fixture(scope="module")
 def arguments(tmp_path_factory) -> list[str]:
-  """300 steps of a tiny model, with dropout and several epochs, first on packed rows that are masked on the way."""
+  """150 steps of a tiny model, with dropout and several epochs, first on packed rows that are masked on the way."""
   folder = tmp_path_factory.mktemp("data")
   lengths = np.random.default_rng(0).integers(4, SHORT + 1, 200)
   schema, rows = pack_features(sequences_of(lengths, SHORT, 2, ONE_LAYER.vocab_size), 3)
@@ -39,7 +39,7 @@ def arguments(tmp_path_factory) -> list[str]:
   return ["--do_train", "--do_eval", f"--phases={SHORT}x12:0.4:{folder}/short,{LENGTH}:0.6:{folder}/train-*",
           f"--eval_file={folder}/dev.tfrecord,{folder}/short", f"--bert_config_file={folder}/bert_config.json",
           f"--vocab_file={folder}/vocab.txt", "--train_batch_size=8", "--learning_rate=1e-3",
-          f"--num_train_steps={STEPS}", "--num_warmup_steps=20", "--save_checkpoints_steps=50", "--eval_steps=200",
+          f"--num_train_steps={STEPS}", "--num_warmup_steps=10", "--save_checkpoints_steps=25", "--eval_steps=100",
           "--iterations_per_loop=2"]
 
 
@@ -47,7 +47,7 @@ def arguments(tmp_path_factory) -> list[str]:
 def uninterrupted(arguments, tmp_path_factory) -> pathlib.Path:
   folder = tmp_path_factory.mktemp("uninterrupted")
   run_here(PretrainingOptions, pretrain, *arguments, f"--output_dir={folder}/run")
-  assert [line["step"] for line in curve(folder / "run") if line["split"] == "eval"] == [120, 200, 300]
+  assert [line["step"] for line in curve(folder / "run") if line["split"] == "eval"] == [60, 100, 150]
   return folder / "run"
 
 
@@ -55,17 +55,17 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
   script = Script("run_pretraining.py", tmp_path / "first", *command)
-  script.signal_at_step(signal.SIGTERM, run, 40)
+  script.signal_at_step(signal.SIGTERM, run, 20)
   status, output, errors = script.end()
   assert status == 0, errors
   stopped = int(tf.train.latest_checkpoint(str(run)).rpartition("-")[2])
-  assert 40 <= stopped < STEPS
+  assert 20 <= stopped < STEPS
   assert f"SIGTERM: saved step {stopped} in {run}; run the same command again to resume" in output
   assert "SIGTERM: finishing the current loop, then saving" in errors
   assert not (run / "eval_results.txt").exists()
 
   script = Script("run_pretraining.py", tmp_path / "second", *command)
-  script.signal_at_step(signal.SIGKILL, run, stopped + 60)
+  script.signal_at_step(signal.SIGKILL, run, stopped + 30)
   assert script.end()[0] == -signal.SIGKILL
 
   capsys.readouterr()
@@ -73,7 +73,7 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   output = capsys.readouterr().out
   assert f"trained to step {STEPS}: {run}/ckpt-{STEPS}" in output
   saved = int(output.partition(", step ")[2].split()[0])
-  assert stopped < saved < STEPS and saved % 50 == 0
+  assert stopped < saved < STEPS and saved % 25 == 0
   assert f"resuming from {run}/ckpt-{saved}, step {saved}" in output
 
   found, expected = tensors(run), tensors(uninterrupted)
@@ -104,11 +104,11 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
         "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
 
   chief, worker = start("first")
-  worker.signal_at_step(signal.SIGTERM, run, 40)
+  worker.signal_at_step(signal.SIGTERM, run, 20)
   results = [chief.end(), worker.end()]
   assert [status for status, _, _ in results] == [0, 0], results
   stopped = int(tf.train.latest_checkpoint(str(run)).rpartition("-")[2])
-  assert 40 <= stopped < STEPS
+  assert 20 <= stopped < STEPS
   assert f"a signal to another process: saved step {stopped}" in results[0][1]
   assert "2 x CPU (MultiWorkerMirroredStrategy, 2 processes)" in results[0][1]
   # Only the chief reports; the other one says why it stops.

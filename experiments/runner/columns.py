@@ -56,7 +56,7 @@ COLUMNS = {
     "squad2": Column("SQuAD v2.0 F1", SQUAD, "v2.0", "f1", 1.0, examples=131_944),
     "swag": Column("SWAG", SWAG, "swag", "eval_accuracy", examples=4 * 73_546),
     "ner": Column("NER fine-tuned F1", NER, "ner", "eval_f1", examples=14_041),
-    "ner_features": Column("NER feature-based F1", FEATURES, "ner", "f1", examples=14_041),
+    "ner_features": Column("NER feature-based F1", FEATURES, "ner", "eval_f1", examples=14_041),
     "perplexity": Column("held-out LM perplexity", PRETRAINING, "", PERPLEXITY, 1.0, lower_is_better=True,
                          decimals=2),
 }

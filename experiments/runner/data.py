@@ -37,15 +37,8 @@ class Source:
   note: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Missing:
-  """Why a task can't be run."""
-
-  why: str
-
-
-def find(column: Column, options: ExperimentOptions) -> Source | Missing:
-  """The data of a column.
+def find(column: Column, options: ExperimentOptions) -> Source | str:
+  """The data of a column, or why it can't be measured.
 
   A plan needs no data: where a directory is not given, its flag stands for it.
   """
@@ -54,7 +47,7 @@ def find(column: Column, options: ExperimentOptions) -> Source | Missing:
   if directory is None and options.print_plan:
     return _published(column, kind)
   if directory is None:
-    return Missing(f"--{kind}_dir was not given")
+    return f"--{kind}_dir was not given"
   return {columns.GLUE: _glue, columns.SQUAD: _squad, columns.SWAG: _swag, columns.NER: _ner}[kind](column, directory)
 
 
@@ -73,7 +66,7 @@ def _published(column: Column, kind: str) -> Source:
   return Source({"data_dir": Given(folder)}, column.examples)
 
 
-def _glue(column: Column, directory: str) -> Source | Missing:
+def _glue(column: Column, directory: str) -> Source | str:
   task = glue.find_task(column.task)
   folder = os.path.join(directory, task.folder)
   flags = {"data_dir": Given(folder)}
@@ -84,7 +77,7 @@ def _glue(column: Column, directory: str) -> Source | Missing:
   if files.exists(os.path.join(folder, dev)):
     return Source(flags, _lines(os.path.join(folder, dev)), split=True, note=(
         f"{task.folder} has only {dev} here: four fifths of it are trained on, one fifth is measured"))
-  return Missing(f"{folder} has no train.tsv and {dev}")
+  return f"{folder} has no train.tsv and {dev}"
 
 
 def _squad_flags(version: str, directory: str) -> dict[str, object]:
@@ -93,34 +86,34 @@ def _squad_flags(version: str, directory: str) -> dict[str, object]:
   return flags | ({"version_2_with_negative": True} if version == "v2.0" else {})
 
 
-def _squad(column: Column, directory: str) -> Source | Missing:
+def _squad(column: Column, directory: str) -> Source | str:
   flags = _squad_flags(column.task, directory)
   missing = [value.path for value in flags.values() if isinstance(value, Given) and not files.exists(value.path)]
   if missing:
-    return Missing(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there"
   # A question begins with its text.
   with files.open_file(flags["train_file"].path) as file:
     return Source(flags, file.read().count('"question"'))
 
 
-def _swag(column: Column, directory: str) -> Source | Missing:
+def _swag(column: Column, directory: str) -> Source | str:
   if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
     return Source({"data_dir": Given(directory)}, 4 * _lines(os.path.join(directory, "train.csv")))
   if all(files.exists(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")):
     return Source({"task_name": "codah", "fold": 0, "data_dir": Given(directory)},
                   4 * _lines(os.path.join(directory, _CODAH.format("train"))),
                   note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
-  return Missing(f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH")
+  return f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
 
 
-def _ner(column: Column, directory: str) -> Source | Missing:
+def _ner(column: Column, directory: str) -> Source | str:
   names = files.list_directory(directory) if files.exists(directory) else []
   found = {}
   for split, parts in _NER_NAMES.items():
     matches = [sorted(name for name in names if part in name) for part in parts]
     chosen = next((one for one in matches if one), None)
     if chosen is None:
-      return Missing(f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected")
+      return f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected"
     found[split] = os.path.join(directory, chosen[0])
   with files.open_file(found["train"]) as file:
     sentences = file.read().count("\n\n")

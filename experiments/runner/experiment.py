@@ -1,7 +1,7 @@
 """What an experiment is: rows of models, columns of measurements, and the paper's numbers.
 
     EXPERIMENT = Experiment(
-        name="table5", title="…", rows=(Row("BERT-Base", Model(), {"mnli": 84.4}), …), columns=("mnli", …))
+        name="table5", title="…", rows=(Row("BERT-Base", Model(), (84.4, …)), …), columns=("mnli", …))
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ class Row:
   Attributes:
     name: as the paper calls it.
     model: what is fine-tuned.
-    paper: column → the published value.
+    paper: published values in the order of the columns; the last ones may not be published.
     at: of a curve: the share of the pre-training after which the checkpoint was taken.
     curve: of a curve: the name of its line.
     bilstm: whether fine-tuning puts a BiLSTM, as wide as the model, on top.
@@ -56,7 +56,7 @@ class Row:
 
   name: str
   model: Model
-  paper: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  paper: tuple[float, ...] = ()
   at: float | None = None
   curve: str | None = None
   bilstm: bool = False

@@ -7,11 +7,12 @@ again where it was stopped.
 
 import dataclasses
 import fnmatch
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 
 from bert_tf.common import cli, run_results
-from experiments.runner import scripts
+from bert_tf.common.options import Options
 
 JOBS = "jobs"
 
@@ -56,9 +57,6 @@ class Work:
   flops: float = 0.0
 
 
-NO_WORK = Work()
-
-
 @dataclasses.dataclass(frozen=True)
 class Job:
   """A command.
@@ -77,7 +75,7 @@ class Job:
   flags: Mapping[str, object]
   result: str
   makes: tuple[str, ...] = ()
-  work: Work = NO_WORK
+  work: Work = Work()
 
   def reads(self) -> list[Made | Given]:
     """What it reads, in the order of its flags."""
@@ -93,6 +91,13 @@ def _parts(value: object) -> Iterable[object]:
   """A value, or those that it is made of."""
   parts = value.parts if isinstance(value, Joined) else value if isinstance(value, tuple) else None
   return [value] if parts is None else [one for part in parts for one in _parts(part)]
+
+
+def options_class(script: str) -> type[Options]:
+  """The options of a script, the one class of them that it imports."""
+  module = importlib.import_module(script.removesuffix(".py").replace("/", "."))
+  (found,) = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Options))
+  return found
 
 
 class Plan:
@@ -144,7 +149,7 @@ class Plan:
       UserError: a flag or a value that can't be.
     """
     for job in self.jobs.values():
-      cli.parse(scripts.options_class(job.script), self.command(job))
+      cli.parse(options_class(job.script), self.command(job))
 
   def needed(self, results: Iterable[str]) -> "Plan":
     """The part of the plan that makes the results of some jobs, in the same order."""

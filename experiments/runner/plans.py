@@ -10,9 +10,9 @@ from bert_tf.common.errors import UserError
 from experiments.runner.jobs import Given, Job, Plan
 from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
 from experiments.runner.results import Planned
-from experiments.runner.scales import PAPER_SIZES, Scale
-from modeling.config import BertConfig
+from experiments.runner.scales import Scale
 from modeling.flops import training_flops
+from modeling.presets import PRESETS
 
 # What make takes for something else in the name of a target.
 _NOT_IN_MAKE = re.compile(r"[\s:#%$=]")
@@ -26,14 +26,9 @@ class Device(NamedTuple):
   source: str
 
 
-def _bert(size: str) -> BertConfig:
-  shape = PAPER_SIZES[size]
-  return BertConfig(vocab_size=30_522, hidden_size=shape.hidden, num_hidden_layers=shape.layers,
-                    num_attention_heads=shape.heads, intermediate_size=4 * shape.hidden, type_vocab_size=2)
-
-
-_LARGE_128 = training_flops(_bert("large"), 128, 20)
-_BASE_RUN = 1e6 * 256 * (0.9 * training_flops(_bert("base"), 128, 20) + 0.1 * training_flops(_bert("base"), 512, 77))
+_BASE, _LARGE = (PRESETS[f"bert-{size}-uncased"] for size in ("base", "large"))
+_LARGE_128 = training_flops(_LARGE, 128, 20)
+_BASE_RUN = 1e6 * 256 * (0.9 * training_flops(_BASE, 128, 20) + 0.1 * training_flops(_BASE, 512, 77))
 # Rates that a model of the device's liking reaches: smaller models reach less.
 DEVICES = (
     Device("one core", 4.6e10, "a server's, float32: 242 sequences/s of 64 tokens, 2 layers, 128 hidden units, 4,000 "
@@ -62,7 +57,7 @@ def describe(plan: Plan, planned: Sequence[Planned], options: ExperimentOptions,
 def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
   """Settings of a scale that these experiments use, for people: name → value."""
   sizes = {row.model.size for one in planned for row in one.rows}
-  recipes = {row.recipe or column.kind for one in planned for row in one.rows for column, _ in one.columns.values()}
+  recipes = {scale.recipe(row, column) for one in planned for row in one.rows for column, _ in one.columns.values()}
   phases = "; ".join(f"{phase.share:.0%} of the steps with {phase.length} tokens and at most {phase.predictions} "
                      "predictions" for phase in scale.phases)
   found = {

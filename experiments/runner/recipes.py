@@ -13,9 +13,9 @@ from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.labelled import glue
 from experiments.runner import columns, data
 from experiments.runner.columns import Column
-from experiments.runner.data import Missing, Source
+from experiments.runner.data import Source
 from experiments.runner.experiment import Model, Row
-from experiments.runner.jobs import NO_WORK, Given, Job, Joined, Made, Plan, Work
+from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.scales import FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
@@ -44,13 +44,7 @@ class Measurement:
 
 
 class Recipes:
-  """Adds jobs to a plan.
-
-  Args:
-    plan: grows.
-    scale: the settings.
-    options: where the data is.
-  """
+  """Adds jobs to a plan, with the settings of a scale and the data that the options name."""
 
   def __init__(self, plan: Plan, scale: Scale, options: ExperimentOptions):
     self._plan, self._scale, self._options = plan, scale, options
@@ -83,7 +77,7 @@ class Recipes:
     name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
-    settings = self._scale.fine_tuning[row.recipe or column.kind]
+    settings = self._scale.fine_tuning[self._scale.recipe(row, column)]
     name = f"{name}-{row.recipe}" if row.recipe else name
     if row.triviaqa:
       start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
@@ -112,8 +106,8 @@ class Recipes:
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
-    records = [Made(self._records(model, phase).name, "train.tfrecord-*-of-*") for phase in phases]
-    held_out = tuple(Made(self._held_out_records(model, phase).name, "dev.tfrecord") for phase in phases)
+    records = [Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*") for phase in phases]
+    held_out = tuple(Made(self._records(model, phase, "dev").name, "dev.tfrecord") for phase in phases)
     read: dict[str, object] = {"input_file": records[0], "max_seq_length": phases[0].length,
                                "max_predictions_per_seq": phases[0].predictions}
     if len(phases) > 1:
@@ -150,7 +144,9 @@ class Recipes:
     flops = 0.0
     for phase in self._scale.phases:
       count = min(made, round(phase.share * self._steps(model)))
-      flops += self._flops_of(model, phase, count)
+      # Left to right every position is projected to the vocabulary.
+      predictions = phase.length if model.left_to_right else phase.predictions
+      flops += count * self._scale.batch_size * training_flops(self._bert_config(model), phase.length, predictions)
       made -= count
     return float(steps * self._scale.batch_size), flops
 
@@ -172,15 +168,14 @@ class Recipes:
   def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
-    chosen = {"layers": "all"} if row.layers else {"layers": last, "combine": "concat"}
-    flags = {"feature_based": True, **chosen, "init_checkpoint": start, "output_dir": Made(name), "do_train": True,
-             "do_eval": True, **source.flags, **self._settings_flags(settings, seed, dropout=False)}
-    name = f"{name}-all" if row.layers else name
-    flags["output_dir"] = Made(name)
-    result = SELECTION_FILE if row.layers else EVAL_RESULTS
-    return self._plan.add(Job(name, "run_ner.py", flags, result=result, work=Work(
-        round(settings.epochs * source.examples), source.examples / 3 * training_flops(
-            self._bert_config(row.model), settings.length, 0))))
+    chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
+    if row.layers:
+      name, chosen, result = f"{name}-all", {"layers": "all"}, SELECTION_FILE
+    flops = source.examples / 3 * training_flops(self._bert_config(row.model), settings.length, 0)
+    return self._add(name, "run_ner.py", {
+        "feature_based": True, **chosen, "init_checkpoint": start, "do_train": True, "do_eval": True, **source.flags,
+        **self._settings_flags(settings, seed, dropout=False)}, result,
+        work=Work(round(settings.epochs * source.examples), flops))
 
   def _ensemble(self, row: Row, column: Column, source: Source) -> Job:
     """Runs with pre-training seeds and fine-tuning seeds of their own, which answer together."""
@@ -239,28 +234,26 @@ class Recipes:
         "vocab_size": self._scale.vocab_size, "do_lower_case": not model.cased, **self._workers()}, "vocab.txt")
     return Made(name, "vocab.txt")
 
-  def _records(self, model: Model, phase: Phase) -> Job:
-    return self._make_records(model, phase, "train", self._scale.dupe_factor, model.masking, "train.tfrecord@8")
-
-  def _held_out_records(self, model: Model, phase: Phase) -> Job:
-    """Masked as in the paper whatever the model was trained with, for perplexities that can be compared."""
-    return self._make_records(model, phase, "dev", 1, Model().masking, "dev.tfrecord")
-
-  def _make_records(self, model: Model, phase: Phase, split: str, dupe_factor: int, masking: str, output: str) -> Job:
+  def _records(self, model: Model, phase: Phase, split: str) -> Job:
+    """Of split "train", or "dev": masked as in the paper whatever the model was trained with, for perplexities that can
+    be compared."""
+    text, dupe_factor, masking, output = {
+        "train": ("train.txt", self._scale.dupe_factor, model.masking, "train.tfrecord@8"),
+        "dev": ("held_out.txt", 1, Model().masking, "dev.tfrecord")}[split]
     vocab_file = self._vocab_file(model)
     name = "-".join([f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
                      *([] if model.next_sentence else ["no_next_sentence"])])
     return self._add(name, "data_gen/create_pretraining_data.py", {
-        "input_file": Made("corpus", "train.txt" if split == "train" else "held_out.txt"), "vocab_file": vocab_file,
+        "input_file": Made("corpus", text), "vocab_file": vocab_file,
         "do_lower_case": not model.cased, "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions,
         "dupe_factor": dupe_factor, "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True,
         **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
 
   def _add(self, name: str, script: str, flags: Mapping[str, object], result: str, makes: tuple[str, ...] = (),
-           work: Work = NO_WORK, output: str | None = None) -> Job:
+           work: Work | None = None, output: str | None = None) -> Job:
     """Adds a job that writes in its directory, or an output file in it."""
     written = {"output_dir": Made(name)} if output is None else {"output_file": Made(name, output)}
-    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work))
+    return self._plan.add(Job(name, script, {**flags, **written}, result, makes, work or Work()))
 
   def _workers(self) -> dict[str, object]:
     return {} if self._scale.cores is None else {"num_workers": self._scale.cores}
@@ -291,14 +284,7 @@ class Recipes:
     return f"{self._shape_name(model)}{'' if model.next_sentence else '-no_next_sentence'}{masking}{length}"
 
   def _bert_config(self, model: Model) -> BertConfig:
-    size = self._size(model)
-    return BertConfig(vocab_size=self._scale.vocab_size, hidden_size=size.hidden, num_hidden_layers=size.layers,
-                      num_attention_heads=size.heads, intermediate_size=4 * size.hidden, type_vocab_size=2)
-
-  def _flops_of(self, model: Model, phase: Phase, steps: int) -> float:
-    """Left to right every position is projected to the vocabulary."""
-    predictions = phase.length if model.left_to_right else phase.predictions
-    return steps * self._scale.batch_size * training_flops(self._bert_config(model), phase.length, predictions)
+    return self._size(model).config(self._scale.vocab_size)
 
   def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> Work:
     """As if all sequences had the greatest length."""
@@ -320,8 +306,8 @@ def available(column_names: tuple[str, ...], options: ExperimentOptions
   for name in column_names:
     column = columns.COLUMNS[name]
     source = None if column.kind == columns.PRETRAINING else data.find(column, options)
-    if isinstance(source, Missing):
-      notes.append(f"{column.title} is left out: {source.why}")
+    if isinstance(source, str):
+      notes.append(f"{column.title} is left out: {source}")
       continue
     found[name] = column, source
     if source is not None and source.note and source.note not in notes:

@@ -32,10 +32,6 @@ img {{ max-width: 100% }} pre {{ overflow-x: auto; background: #f4f4f4; padding:
 def write_report(measured: Measured, plan: Plan, state: State, scale: Scale, outcome: Outcome) -> list[str]:
   """Writes `<name>.md`, `.html`, `.json` and pictures into the output directory; returns the paths of the first three.
 
-  Args:
-    measured: the numbers.
-    plan, state, scale, outcome: where they come from.
-
   Raises:
     UserError: a file can't be written.
   """

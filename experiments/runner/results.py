@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from bert_tf.common import json_files
 from bert_tf.evaluation.significance import Order, compare_order
 from bert_tf.tasks.token_classification.options import TABLE_7
-from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Experiment, Row
@@ -68,60 +67,47 @@ class Measured:
 
   def paper(self, row: Row, column: str) -> float | None:
     """The published value; of a mean, that of the same columns, where all of them were published."""
+    values = dict(zip(self.planned.experiment.columns, row.paper, strict=False))
     if column != MEAN:
-      return row.paper.get(column)
-    published = [row.paper.get(name) for name in self.planned.columns]
+      return values.get(column)
+    published = [values.get(name) for name in self.planned.columns]
     return None if None in published else sum(published) / len(published)
 
 
 def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
-  """Reads the results.
-
-  Args:
-    planned: the experiment.
-    plan: where its jobs are.
-    complete: names of the jobs that have results.
-  """
+  """Reads the results of the jobs that are complete."""
   values: dict[str, dict[str, dict[int, float]]] = {}
   degenerate: Counter[tuple[str, str]] = Counter()
   for row in planned.rows:
     found = values[row.name] = {}
     for name, (column, _) in planned.columns.items():
-      read = {one.seed: _results_of(one, column, plan) for one in planned.results[row.name, name]
+      read = {one.seed: _read(row, column, plan.result_file(one.job)) for one in planned.results[row.name, name]
               if one.job in complete}
-      of_seeds = {seed: _value(row, column, one) for seed, one in read.items()}
-      if count := sum("degenerate" in one for one in read.values()):
+      if count := sum(is_degenerate for _, is_degenerate in read.values()):
         degenerate[row.name, name] = count
-      if of_seeds:
-        found[name] = of_seeds
+      if read:
+        found[name] = {seed: value for seed, (value, _) in read.items()}
     if MEAN in planned.shown and len(found) == len(planned.columns):
       seeds = set.intersection(*(set(one) for one in found.values()))
       found[MEAN] = {seed: sum(found[name][seed] for name in planned.columns) / len(planned.columns)
                      for seed in sorted(seeds)}
-  measured = Measured(planned, values, {}, degenerate)
-  if not planned.experiment.orders_rows:
-    return measured
-  orders = {}
-  for name, column in planned.shown.items():
+  orders: dict[str, Order] = {}
+  measured = Measured(planned, values, orders, degenerate)
+  for name, column in planned.shown.items() if planned.experiment.orders_rows else ():
     paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
     ours = {row: found[name] for row, found in values.items() if name in found}
     if len(paper.keys() & ours.keys()) > 1:
       orders[name] = compare_order(ours, paper, column.lower_is_better)
-  return dataclasses.replace(measured, orders=orders)
+  return measured
 
 
-def _results_of(result: Measurement, column: Column, plan: Plan) -> dict:
-  number = {column.metric: float}
-  fields = number if column.kind != columns.FEATURES else {"rows": [{"name": str, "runs": [{"dev": number}]}]}
-  return json_files.read_object(plan.result_file(result.job), fields)
-
-
-def _value(row: Row, column: Column, found: dict) -> float:
-  if column.kind != columns.FEATURES:
-    return column.factor * found[column.metric]
-  if not row.layers:
-    return column.factor * found[f"eval_{column.metric}"]
-  chosen = TABLE_7[row.layers]
-  (run,) = [one for one in found["runs"]
-            if one["others"] == {"layers": ",".join(chosen.layers), "combine": chosen.combine}]
-  return column.factor * run["metrics"][column.metric]
+def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
+  """A result in the paper's unit, and whether its run predicts the same for every example."""
+  if row.layers:
+    key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
+    others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
+    fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
+    (run,) = (run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others)
+    return column.factor * run["metrics"][key], run["degenerate"]
+  found = json_files.read_object(path, {column.metric: float})
+  return column.factor * found[column.metric], "degenerate" in found

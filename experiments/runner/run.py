@@ -28,7 +28,6 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
 
   Args:
     experiments: one, or all of them; jobs that several need are run once.
-    options: see there.
     launch: starts a command; None for processes.
 
   Returns:

@@ -8,11 +8,16 @@ import dataclasses
 from collections.abc import Mapping
 
 from experiments.runner import columns
+from experiments.runner.columns import Column
+from experiments.runner.experiment import Row
 from experiments.runner.options import LAPTOP, PAPER, TOY
+from modeling.config import BertConfig
 
-# Recipes in `Scale.fine_tuning` beside those of the tasks. That of the miniatures;
+# Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
+SQUAD_2 = f"{columns.SQUAD} v2.0"
+# that of the miniatures;
 MINIATURES = "miniatures"
-# That of `score_per_flop.py`, which fine-tunes many checkpoints.
+# that of `score_per_flop.py`, which fine-tunes many checkpoints.
 SHORT = "short"
 
 
@@ -33,6 +38,11 @@ class Size:
   @property
   def name(self) -> str:
     return f"L{self.layers}-H{self.hidden}-A{self.heads}"
+
+  def config(self, vocab_size: int) -> BertConfig:
+    """The shape with a vocabulary."""
+    return BertConfig(vocab_size=vocab_size, hidden_size=self.hidden, num_hidden_layers=self.layers,
+                      num_attention_heads=self.heads, intermediate_size=4 * self.hidden, type_vocab_size=2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +123,11 @@ class Scale:
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
   fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
+  def recipe(self, row: Row, column: Column) -> str:
+    """Name in `fine_tuning` of a row's own recipe, of the task's, or of that of its kind."""
+    of_task = f"{column.kind} {column.task}"
+    return row.recipe or (of_task if of_task in self.fine_tuning else column.kind)
+
 
 PAPER_SIZES = {
     "base": Size(12, 768, 12), "large": Size(24, 1024, 16),
@@ -132,6 +147,7 @@ _SCALES = {
         fine_tuning={
             columns.GLUE: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
             columns.SQUAD: FineTuning(5e-5, 32, 3, 384, flags={"doc_stride": 128}),
+            SQUAD_2: FineTuning(5e-5, 48, 2, 384, flags={"doc_stride": 128}),
             columns.SWAG: FineTuning(2e-5, 16, 3, 128),
             columns.NER: FineTuning(5e-5, 32, 3, 512, (5e-5, 3e-5, 2e-5)),
             columns.FEATURES: FineTuning(1e-3, 32, 15, 512),

@@ -73,14 +73,11 @@ def run(plan: Plan, state: State, at_a_time: int, launch: Launch, what: str) -> 
   """Runs what is not complete; a job that fails stops only those that need it.
 
   Args:
-    plan: the jobs.
-    state: what is known of them.
     at_a_time: so many jobs.
-    launch: starts a command.
     what: shown beside the progress.
 
   Raises:
-    UserError: state can't be read or written, a full disk say.
+    UserError: the state can't be read or written, a full disk say.
   """
   return _Schedule(plan, state, at_a_time, launch, what).run()
 
@@ -99,7 +96,7 @@ class _Schedule:
     self._failed: dict[str, str] = {}
 
   def run(self) -> Outcome:
-    interrupted, old = False, signal.signal(signal.SIGTERM, _interrupt)
+    interrupted, old = False, signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
       with self._progress:
         while self._take_ready() or self._running:
@@ -168,10 +165,6 @@ class _Schedule:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     except KeyboardInterrupt:
       pass
-
-
-def _interrupt(*unused) -> None:
-  raise KeyboardInterrupt
 
 
 def _why(log_file: str, status: int, job: Job) -> str:

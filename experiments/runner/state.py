@@ -23,10 +23,6 @@ _DETAILS = {"command": list[str], "begun": str, "starts": int, "machine": str}
 class State:
   """The jobs of a plan in their output directory.
 
-  Args:
-    plan: the jobs.
-    scale: of the experiment.
-
   Raises:
     UserError: the directory can't be written, or was made at another scale or by an earlier version; a file of the
       user is missing.
@@ -74,18 +70,14 @@ class State:
       found, note = None, f"{job.name} is made again, what was there is kept in {aside} ({'; '.join(changes)})"
     files.make_output_directory(directory, "output_dir")
     earlier = found.details if found else {}
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run_results.write_result(directory, Result(self._sources[job.name], details={
-        "command": self._plan.command(job), "begun": earlier.get("begun", _now()),
+        "command": self._plan.command(job), "begun": earlier.get("begun", now),
         "starts": earlier.get("starts", 0) + 1, "machine": machine()}))
     return note
 
   def end(self, job: Job, seconds: float) -> None:
-    """Notes that a job is complete.
-
-    Args:
-      job: that was begun.
-      seconds: since it was last begun.
-    """
+    """Notes that a job is complete, so many seconds after it was last begun."""
     result = Result(self._sources[job.name], seconds=seconds, details=self.result(job.name).details)
     run_results.write_result(self._plan.job_directory(job.name), result)
 
@@ -121,7 +113,3 @@ def _set_aside(directory: str) -> str:
 def machine() -> str:
   """What ran a job, in a few words."""
   return f"{parallel.default_num_workers()} cores, {platform.machine()}, Python {platform.python_version()}"
-
-
-def _now() -> str:
-  return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,9 +6,12 @@ import pytest
 
 from benchmarks import packing
 from bert_tf.common.errors import UserError
+from modeling.config import BertConfig
 
 
-def test_it_runs(golden, capsys):
+def test_it_runs(golden, capsys, monkeypatch):
+  monkeypatch.setattr(packing, "find_config", lambda size, vocab_size: BertConfig(
+      vocab_size=vocab_size, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16))
   peers = ("pytorch_gathered",) if importlib.util.find_spec("transformers") else ()
   packing.main(packing.PackingOptions(
       input_file=str(golden / "pretraining_data" / "sample_corpus.txt"),

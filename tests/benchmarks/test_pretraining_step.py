@@ -21,13 +21,14 @@ def test_the_command(capsys, monkeypatch):
   monkeypatch.setattr(pretraining_step, "find_config", lambda size, vocab_size: CONFIG)
   monkeypatch.setattr(pretraining_step, "_MATMUL_SIZE", 64)
   peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
-  programs = ("ours", "model_garden", *peers)
+  programs = ("ours", "ours_recomputed", "model_garden", *peers)
   main(PretrainingStepOptions(batch_size=2, max_seq_length=16, vocab_size=60, repetitions=2, steps=1, one_process=True,
                               programs=programs))
   printed = capsys.readouterr().out
   assert "batch 2, 16 tokens, 3 predictions, vocabulary 60, float32" in printed
   for name in programs:
-    assert re.search(rf"^{name} +[1-9][\d.,]* +\S+ to \S+ +[\d,]+ +\d+% +[\d.]+x", printed, re.MULTILINE), printed
+    assert re.search(rf"^{name} +[1-9][\d.,]* +\S+ to \S+ +[\d,]+ +\d+% +-?[\d,]+ +[\d.]+x", printed,
+                     re.MULTILINE), printed
   if len(peers) < len(PEERS):
     pytest.skip("PyTorch, transformers or KerasHub are not installed (requirements-peers.txt); the others ran")
 

@@ -3,11 +3,12 @@
 import contextlib
 import dataclasses
 import gc
+import pkgutil
 import traceback
 
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
-from experiments.runner import scripts
+from tests.fuzz.workspace import Command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,8 @@ def launch(command: list[str], log_file: str) -> Ended:
   """Does what the process would do, whose output goes to the log."""
   with open(log_file, "a") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
     try:
-      status = scripts.target(command[0])(cli.parse(scripts.options_class(command[0]), command)) or 0
+      options, target, _ = Command(command[0], {}, ()).entry
+      status = pkgutil.resolve_name(target)(cli.parse(options, command)) or 0
     except UserError as error:
       status = cli.fail(error)
     except Exception:

@@ -10,7 +10,7 @@ from bert_tf.vocabulary.model_config import ConfigOptions, write_config
 from data_gen.labelled.dev_split import SplitOptions, split
 from experiments.runner import data
 from experiments.runner.columns import COLUMNS
-from experiments.runner.data import Missing, Source
+from experiments.runner.data import Source
 from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
 from modeling.config import BertConfig
@@ -58,22 +58,22 @@ def test_what_can_not_be_split(qnli, tmp_path, changes, message):
 
 
 def test_where_data_is(qnli, tmp_path):
-  def found(column: str, **directories) -> Source | Missing:
+  def found(column: str, **directories) -> Source | str:
     return data.find(COLUMNS[column], ExperimentOptions(output_dir="x", **directories))
 
   source = found("qnli", glue_dir=str(qnli))
   assert source.split and source.examples == 30 and "four fifths" in source.note
-  assert "has no train.tsv and dev.tsv" in found("rte", glue_dir=str(qnli)).why
-  assert found("swag") == Missing("--swag_dir was not given")
-  assert "neither train.csv and val.csv of SWAG nor codah" in found("swag", swag_dir=str(qnli)).why
-  assert "train-v1.1.json and " in found("squad", squad_dir=str(qnli)).why
+  assert "has no train.tsv and dev.tsv" in found("rte", glue_dir=str(qnli))
+  assert found("swag") == "--swag_dir was not given"
+  assert "neither train.csv and val.csv of SWAG nor codah" in found("swag", swag_dir=str(qnli))
+  assert "train-v1.1.json and " in found("squad", squad_dir=str(qnli))
   for name in ("eng.train", "eng.testa", "eng.testb"):
     (tmp_path / name).write_text("A\tO\n\nB\tO\n\n")
   source = found("ner_features", ner_dir=str(tmp_path))
   assert source.flags == {name: Given(str(tmp_path / file)) for name, file in (
       ("train_file", "eng.train"), ("dev_file", "eng.testa"))}
   assert source.note is None and source.examples == 2
-  assert "no file for train" in found("ner", ner_dir=str(qnli / "QNLI")).why
+  assert "no file for train" in found("ner", ner_dir=str(qnli / "QNLI"))
   # A plan needs none.
   plan = data.find(COLUMNS["mnli"], ExperimentOptions(print_plan=True))
   assert plan.flags == {"data_dir": Given("glue_dir/MNLI")} and plan.examples == 392_702

@@ -19,13 +19,13 @@ from tests.experiments.in_process import launch
 _LEFT_TO_RIGHT = Model(next_sentence=False, left_to_right=True)
 TABLE = Experiment(
     name="table", title="A table of everything", about="What every kind of job makes.",
-    rows=(Row("both ways", Model(), {"mrpc": 86.7}, submission=True),
-          Row("left to right", _LEFT_TO_RIGHT, {"mrpc": 77.5}, bilstm=True)),
+    rows=(Row("both ways", Model(), (86.7,), submission=True),
+          Row("left to right", _LEFT_TO_RIGHT, (77.5,), bilstm=True)),
     columns=("mrpc", "qqp"))
 WORDS = Experiment(
     name="words", title="Words and choices", about="The other kinds.",
-    rows=(Row("last", Model(), {"ner_features": 94.9}),),
-    columns=("perplexity", "ner", "ner_features", "swag", "squad"))
+    rows=(Row("last", Model(), (94.9,)),),
+    columns=("ner_features", "perplexity", "ner", "swag", "squad"))
 CURVE = Experiment(
     name="curve", title="A curve", about="Checkpoints on the way.",
     rows=(Row("half", Model(), at=0.5, curve="both ways"),), columns=("mnli",), x="flops",

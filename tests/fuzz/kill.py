@@ -267,7 +267,7 @@ JOBS = {
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
          "--max_seq_length=16"), _write_checkpoint, _contents),
     "vocab": Job(
-        ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=40", "--output_dir=out",
+        ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
          "--num_workers=2"), _write_words, _contents),
 }
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import importlib
 import json
 import pathlib
 import re
@@ -13,6 +12,7 @@ from bert_tf.common.options import Options
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema
+from experiments.runner.jobs import options_class
 from tests.tiny import CONFIG, WORDS, write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -39,11 +39,9 @@ class Command:
   @property
   def entry(self) -> tuple[type[Options], str, str | None]:
     """What the script passes to `cli.run`: options, "module:function", field of the words."""
-    text = (PROJECT / self.script).read_text("utf-8")
-    name, target, positional = re.search(
-        r'cli\.run\((\w+), "([\w.:]+)"(?:, positional="(\w+)")?\)', text).groups()
-    module = re.search(rf"^from ([\w.]+) import .*\b{name}\b", text, re.MULTILINE)[1]
-    return getattr(importlib.import_module(module), name), target, positional
+    target, positional = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
+                                   (PROJECT / self.script).read_text("utf-8")).groups()
+    return options_class(self.script), target, positional
 
 
 _TUNING = {"output_dir": "out", "init_checkpoint": "encoder", "do_train": "true", "num_train_epochs": "1",
