@@ -20,7 +20,7 @@ from bert_tf.common import files, gzipped, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.options import ExportOptions
-from bert_tf.inference.tasks import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.load import open_checkpoint
 

@@ -18,7 +18,7 @@ from typing import IO
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
-from bert_tf.inference.tasks import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import check_text
 from data_gen.text.lines import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
@@ -37,7 +37,7 @@ class Predictor:
   """A model, ready to predict again and again.
 
   Attributes:
-    task: one of `inference.tasks.TASKS`.
+    task: one of `task_table.TASKS`.
     inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
   """
 

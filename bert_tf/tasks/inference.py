@@ -1,11 +1,12 @@
 """A trained model in use: what every task does for predictions and for exports.
 
-    task = ClassifierInference(open_checkpoint("out"), InferenceSettings())
+    task = ClassificationInference(open_checkpoint("out"), InferenceSettings())
     task.predict([task.check("A text.")])        # [{"label": "1", "probabilities": {...}}]: exact, in Python
     task.serve_texts(tf.constant(["A text."]))   # {"label": ..., ...}: the same in a graph, for a SavedModel
 
 Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a SavedModel. Each task is
-one subclass of `TaskInference`, in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/tasks.py` has the table of
+one subclass of `TaskInference`,
+in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/task_table.py` has the table of
 them.
 
 Letters: B inputs, S tokens of the longest row.

@@ -28,7 +28,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -356,7 +356,7 @@ class Run:
 
   def _use_description_of(self, directory: str) -> None:
     """Makes `task.json` of the best weights that of the run: what was tuned with them belongs to them."""
-    best = json_files.read_object(os.path.join(directory, TASK_FILE))
+    best = read_task_file(os.path.join(directory, TASK_FILE))
     if not best:
       return
     self.description = {**(self.description or {}), **best}

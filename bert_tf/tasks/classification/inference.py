@@ -22,7 +22,7 @@ from modeling.classification import BertForClassification
 from modeling.preprocessing.packing import column, features, pack
 
 
-class ClassifierInference(TaskInference):
+class ClassificationInference(TaskInference):
   """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
 
   Where several classes may apply, {"labels": names of a probability of at least one half, "probabilities": {name: p}}.
@@ -33,7 +33,7 @@ class ClassifierInference(TaskInference):
     long_texts: what is read of long texts.
   """
 
-  head = "classifier"
+  head = "classification"
   kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
 
   def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
@@ -146,7 +146,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
     UserError: the names are not as many as the classes or not all different, or a score has several outputs.
   """
   source, task = loaded.source, loaded.task or {}
-  classes = source.classes("classifier")
+  classes = source.classes("classification")
   kind = problem_kind(loaded)
   if kind == SCORES or (not task and classes == 1 and kind != SEVERAL_CLASSES):
     if classes != 1:

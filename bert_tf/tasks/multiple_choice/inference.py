@@ -25,7 +25,7 @@ from modeling.preprocessing.packing import pack
 _EXPECTED = json.dumps({"context": "…", "choices": ["…", "…"]}, ensure_ascii=False)
 
 
-class ChoiceInference(TaskInference):
+class MultipleChoiceInference(TaskInference):
   """{"prediction": number, "choice": text, "probabilities": [...]} of a context and its choices.
 
   An input is {"context", "choices"}, {"question", "choices"} or {"context", "question", "choices"}; or a pair of a

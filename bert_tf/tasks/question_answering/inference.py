@@ -25,7 +25,7 @@ _MANY_WINDOWS = 1000
 _WINDOWS_AT_ONCE = 32
 
 
-class AnswerInference(TaskInference):
+class QuestionAnsweringInference(TaskInference):
   """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be of any length.
 
   The answer is context[start:end]; "" and null where there is none.
@@ -34,7 +34,7 @@ class AnswerInference(TaskInference):
     settings: how contexts are read and answers chosen.
   """
 
-  head = "span"
+  head = "question_answering"
   kinds = (KIND,)
   default_length = SquadSettings.max_seq_length
   layouts = (("question", "context"),)

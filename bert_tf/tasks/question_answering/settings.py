@@ -12,7 +12,7 @@ from bert_tf.evaluation.squad_answers import AnswerOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
-KIND = "squad"
+KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
 # Where a threshold is from; one that was tuned names the file.
 DEFAULT, GIVEN, TUNED_ON = "the default", "given", "tuned on "

@@ -22,7 +22,7 @@ from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, 
 from bert_tf.tasks.task import FineTuningTask, RunningModel
 from bert_tf.training.devices import Devices
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint
 from modeling.question_answering import BertForQuestionAnswering
 
@@ -157,7 +157,7 @@ class SquadTask(FineTuningTask):
     directory = self.options.output_dir
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
-        json_files.write(path, {**json_files.read_object(path), **settings.threshold()})
+        json_files.write(path, {**read_task_file(path), **settings.threshold()})
 
 
 def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:

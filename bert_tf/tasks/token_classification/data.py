@@ -24,7 +24,6 @@ from modeling.checkpoints.load import Checkpoint
 KIND = "token_classification"
 # Of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
-HEAD = "tagging"
 # Names in --data_dir, the first that is there is read.
 _EXTENSIONS = (".txt", ".conll", ".conllu", ".jsonl")
 _FILES = {
@@ -108,9 +107,9 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
 
 def check_head(opened: Checkpoint, data: TokenData) -> str | None:
   """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
-  if opened.source is None or HEAD not in opened.heads:
+  if opened.source is None or KIND not in opened.heads:
     return None
-  classes = opened.source.classes(HEAD)
+  classes = opened.source.classes(KIND)
   if classes != len(data.labels):
     return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
   there = checkpoint_labels(opened)
@@ -124,9 +123,9 @@ def checkpoint_labels(opened: Checkpoint) -> list[str]:
   if opened.source is None:
     return []
   kind = (opened.task or {}).get("kind")
-  if kind == FEATURES_KIND or kind == KIND and HEAD in opened.heads:
+  if kind == FEATURES_KIND or kind == KIND and KIND in opened.heads:
     return list(map(str, opened.task.get("labels") or []))
-  return label_names(opened.config) if HEAD in opened.heads else []
+  return label_names(opened.config) if KIND in opened.heads else []
 
 
 def is_document_context(context: str, sentences: TaggedSentences) -> bool:

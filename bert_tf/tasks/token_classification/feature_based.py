@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.run import Run
@@ -31,7 +31,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
 from modeling import memory
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FIELDS, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_task_file
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 from modeling.feature_tagger import BertForFeatureTagging, encoder_states
@@ -242,7 +242,7 @@ def _check_best_is_ours(directory: str) -> None:
   best = os.path.join(directory, BEST_DIRECTORY)
   if not files.is_directory(best) or not files.list_directory(best):
     return
-  kind = json_files.read_object(os.path.join(best, TASK_FILE), TASK_FIELDS).get("kind")
+  kind = read_task_file(os.path.join(best, TASK_FILE)).get("kind")
   is_complete = files.exists(os.path.join(best, BEST_RECORD))
   if not run_directory.read_flags(directory).get("feature_based") or is_complete and kind != FEATURES_KIND:
     raise UserError(f"--output_dir={directory}: {best} is not of a run with --feature_based that can be resumed: move "

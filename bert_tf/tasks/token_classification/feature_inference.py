@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_labels
-from bert_tf.tasks.token_classification.inference import TokenInference, check_labels
+from bert_tf.tasks.token_classification.inference import TokenClassificationInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
 from modeling.checkpoints.load import Checkpoint
@@ -92,8 +92,8 @@ def check_tagger(model: BertForFeatureTagging, loaded: Checkpoint) -> None:
                       f"{name} is {shapes[0]} there and {shapes[1]} here: restore the files that belong together")
 
 
-class FeatureTaggerInference(TokenInference):
-  """As `TokenInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
+class FeatureTaggerInference(TokenClassificationInference):
+  """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
 
   Token ids do not show the words of a text: there every word of the basic tokenizer is one, and only its first
   sub-token has probabilities.

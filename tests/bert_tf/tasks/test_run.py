@@ -231,7 +231,7 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
   for name in ("predictions.json", "eval_results.json"):
     assert json_files.read(str(run / name)) == json_files.read(str(fixture / "run" / name)), name
   fixture = project / "tests/fixtures/run_directories/classification"
-  run = shutil.copytree(fixture / "run", tmp_path / "classifier")
+  run = shutil.copytree(fixture / "run", tmp_path / "classification")
   assert classification.run(ClassificationOptions(
       task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
       output_dir=str(run), do_eval=True, max_seq_length=12)) == 0

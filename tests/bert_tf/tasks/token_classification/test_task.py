@@ -159,7 +159,8 @@ def test_other_schemes_and_plain_tags(folder, tmp_path):
 
 def test_plain_tags(tmp_path):
   """Every word has a tag; there is nothing to score but accuracy."""
-  model = write_tiny(made(tmp_path / "model"), "tagging", task={"kind": "token_classification", "labels": [*"NVADX"]})
+  model = write_tiny(made(tmp_path / "model"), "token_classification",
+                     task={"kind": "token_classification", "labels": [*"NVADX"]})
   path = tmp_path / "plain.conll"
   path.write_text("the D\narray N\n\nis V\n")
   assert run(TokenClassificationOptions(
