@@ -58,10 +58,6 @@ def compare(name: str, texts: Sequence[str], tokenizer: Tokenizer, graph: GraphT
   """Tokenizes lines both ways.
 
   Args:
-    name: of the lines, for the report.
-    texts: at least one.
-    tokenizer: the exact one.
-    graph: the one that is compared with it.
     special_tokens: "[MASK]" and the like are those tokens, for both.
   """
   differences = []

@@ -114,11 +114,7 @@ def export(options: ExportOptions) -> Export:
 
 
 def save(task: TaskInference, directory: str) -> None:
-  """Writes the SavedModel.
-
-  Raises:
-    tf.errors.OpError: it can't be written.
-  """
+  """Writes the SavedModel."""
   strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
   ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
          for name in ("input_ids", "input_mask", "segment_ids")}

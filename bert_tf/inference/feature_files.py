@@ -54,10 +54,6 @@ def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
 def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[str], int]]:
   """Chunks of some thousand lines: first texts, second texts ("" where there is none) and the number of bytes.
 
-  Args:
-    file: of `open_input`.
-    path: of the file, for errors.
-
   Raises:
     UserError: it can't be read, or a line is not UTF-8 or too long.
   """
@@ -102,10 +98,7 @@ def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled:
 
   Args:
     path: .npz for arrays, any other name for JSON lines.
-    layers: their numbers.
-    hidden_size: H.
     pooled: one vector a line instead of one a token.
-    vocabulary: for the tokens in JSON lines.
 
   Raises:
     UserError: the disk is full, or the place can't be written.

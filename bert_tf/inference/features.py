@@ -77,11 +77,7 @@ class Extracted:
 
 
 def check_layers(layers: tuple[int, ...], config: BertConfig) -> None:
-  """Refuses layers that the model does not have.
-
-  Raises:
-    UserError: names the first of them.
-  """
+  """Refuses layers that the model does not have."""
   count = config.num_hidden_layers
   for layer in layers:
     if not -count <= layer < count:
@@ -108,11 +104,6 @@ def layer_outputs(encoder: BertEncoder, layers: tuple[int, ...], pooling: str) -
 
 def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None]) -> Extracted:
   """Runs the encoder over all lines and writes the output, whole or not at all.
-
-  Args:
-    options: what is extracted from what.
-    devices: what to compute on.
-    log: takes lines of the report.
 
   Raises:
     UserError: a file can't be read or written, a line is not UTF-8, the checkpoint lacks a part of the encoder, its

@@ -77,9 +77,6 @@ class MaskInference(TaskInference):
   def fill(self, text: str) -> list[list[Candidate]]:
     """The most probable tokens for every [MASK] of a text.
 
-    Args:
-      text: one or two sentences with at least one [MASK].
-
     Returns:
       for each mask, from left to right, `top_k` candidates, the most probable first.
 
@@ -139,22 +136,14 @@ class MaskInference(TaskInference):
 
 
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:
-  """The masked-LM head of a checkpoint, for `MaskInference.fill`.
-
-  Raises:
-    UserError: the checkpoint has no such head, or can't be read.
-  """
+  """The masked-LM head of a checkpoint, for `MaskInference.fill`."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   return MaskInference(loaded, InferenceSettings(
       top_k=options.top_k, max_seq_length=loaded.config.max_position_embeddings))
 
 
 def run(options: FillMaskOptions) -> None:
-  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
-
-  Raises:
-    UserError: there is no text, or one without a mask; see `load_mask_filler`.
-  """
+  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`."""
   given = options.sentences or [
       line.strip() for line in input_lines(sys.stdin.buffer, "standard input") if line.strip()]
   if not given:

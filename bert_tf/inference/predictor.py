@@ -55,9 +55,7 @@ class Predictor:
     """Opens a checkpoint and loads it.
 
     Args:
-      checkpoint: whatever `read_checkpoint` reads.
       task: None where the checkpoint or its `task.json` determines it.
-      bert_config_file, vocab_file, do_lower_case: None where they are found beside the checkpoint.
       **settings: see `InferenceSettings`.
 
     Raises:
@@ -76,9 +74,6 @@ class Predictor:
     Args:
       inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question", "context"} or {"context",
         "choices"}, with an "id" if that is to be in the result.
-
-    Returns:
-      a dict for each input, see the classes of the tasks.
 
     Raises:
       UserError: names the first input that can't be used, counted from 0.
@@ -181,16 +176,7 @@ class Served:
 
 
 def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> Served:
-  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together.
-
-  Args:
-    predictor: who answers.
-    source: a buffered file.
-    write: takes one or more whole lines; they should not be held back.
-
-  Raises:
-    UserError: the input can't be read.
-  """
+  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together."""
   done = Served()
   for lines in _waiting_lines(source):
     results = predictor.answer_lines(lines, done.lines + 1)
@@ -204,11 +190,7 @@ def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], obje
 
 
 def run(options: PredictOptions) -> None:
-  """Answers the lines of a file, or of standard input as they come, for `predict.py`.
-
-  Raises:
-    UserError: see `Predictor`; a file can't be read or written; or lines could not be used, which is told at the end.
-  """
+  """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
   _log(predictor.inference.load_report.describe())

@@ -49,7 +49,6 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   """Chooses the task of a checkpoint.
 
   Args:
-    loaded: the checkpoint, with its weights.
     task: one of `TASKS`; None for the only one that the checkpoint has a head for, of several that of `task.json`, and
       "features" where it has none.
 
@@ -82,9 +81,5 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
 
 
 def load_task(loaded: "Checkpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
-  """The model of a checkpoint, ready for a task, see `choose_task`.
-
-  Raises:
-    UserError: head and settings do not fit, see the class.
-  """
+  """The model of a checkpoint, ready for a task, see `choose_task`."""
   return task_class(task)(loaded, settings)

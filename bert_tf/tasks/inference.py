@@ -105,10 +105,6 @@ class TaskInference(abc.ABC):
   def load(self, loaded: Checkpoint, model) -> None:
     """Sets `model`, with the weights of the checkpoint, and `load_report`.
 
-    Args:
-      loaded: the checkpoint.
-      model: of the checkpoint's configuration, with the head of the task.
-
     Raises:
       UserError: the weights can't be read or do not fit; the head or the pooler that it stands on is not whole.
     """

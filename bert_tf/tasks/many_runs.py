@@ -50,13 +50,7 @@ _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "se
 
 def sources_of(options: TrainingOptions, checkpoint: Checkpoint, data_files: Mapping[str, str]
                ) -> dict[str, object]:
-  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data.
-
-  Args:
-    options: of the run.
-    checkpoint: what is trained from.
-    data_files: split → path, of what is trained and evaluated on.
-  """
+  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data."""
   tokenizer = checkpoint.tokenizer
   inputs = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
             "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
@@ -84,11 +78,8 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
   """Carries out what is not complete, one run after the other; nothing is begun where an earlier result contradicts.
 
   Args:
-    directory: holds a directory for each run.
     runs: name, also of its directory → what the run is made from, see `sources_of`.
     measure: name → metrics, and whether the run is degenerate; None where it was interrupted and has said so.
-    is_chief: whether this process writes.
-    log: shows a line.
     is_enough: whether a complete result has all that is asked for; else the run is carried out again.
 
   Returns:
@@ -194,7 +185,6 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     make_task: options → the task, its checkpoint opened again.
     task: under the options that were given, lists included.
     tasks: one for each combination.
-    devices, log, run_once: see `bert_tf/tasks/run.py`.
 
   Returns:
     what the best run came to; None where it was not asked to evaluate or predict.

@@ -48,7 +48,6 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
 
   Args:
     make_task: options → the task, with its data read and checked.
-    options: of the run.
 
   Returns:
     what the run came to, of a selection the best one; None where it was interrupted and can be resumed, and where a

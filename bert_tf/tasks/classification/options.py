@@ -53,6 +53,11 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
     return self.task_name.lower() == CUSTOM
 
   @property
+  def evaluates(self) -> bool:
+    """Whether development sets are read."""
+    return self.do_train or self.do_eval
+
+  @property
   def is_xnli(self) -> bool:
     """Whether it is the task that is not one of GLUE's."""
     return self.task_name.lower() == xnli.NAME

@@ -23,26 +23,20 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   """All files of a test set.
 
   Args:
-    directory: of the run.
-    data: the task.
     name: of the test set, e.g. "test_matched".
-    split: its texts.
     values: [E, C] probabilities; or [E] scores of a regression.
-
-  Returns:
-    paths of what was written.
   """
   suffix = name.removeprefix("test").removeprefix("_")
   paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
   write_test_results(paths[0], values)
   if data.glue is None:
     paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
-    write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
+    write_predictions(paths[1], split.source.ids, split.source.text_a, split.source.text_b,
                       None if data.regression else data.labels, values, multi_label=data.multi_label)
   else:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
-    glue_submission.write_submission_file(paths[1], split.texts.ids, predictions, data.regression)
+    glue_submission.write_submission_file(paths[1], split.source.ids, predictions, data.regression)
   return paths
 
 
@@ -50,19 +44,16 @@ def write_evaluated_split(directory: str, data: ClassificationData, name: str, s
   """`eval_predictions.jsonl` of a development set (of MNLI's second one `eval_predictions_mismatched.jsonl`).
 
   The arguments are those of `write_predicted_split`.
-
-  Returns:
-    the file's path.
   """
   number = list(data.dev).index(name)
   suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
   path = os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl")
-  labels = split.texts.labels
+  labels = split.source.labels
   if data.multi_label:
     truth = [predicted_labels(data.labels, row, True)["labels"] for row in labels]
   else:
     truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
-  write_predictions(path, split.texts.ids, split.texts.text_a, split.texts.text_b,
+  write_predictions(path, split.source.ids, split.source.text_a, split.source.text_b,
                     None if data.regression else data.labels, values, truth, data.multi_label)
   return path
 
@@ -77,10 +68,6 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
       {"id": 0, "text_a": "…", "score": 3.2}
 
   Args:
-    path: of the file.
-    ids: of the examples, JSON values.
-    text_a: first texts.
-    text_b: second texts; None where the task has none.
     labels: names of the C classes; None for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
     truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; lists of names,

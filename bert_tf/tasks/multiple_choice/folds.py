@@ -25,7 +25,6 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   Args:
     run_fold: options of one fold → "dev_accuracy" and "test_accuracy", as far as asked for; fewer where it was
       interrupted, and has said so.
-    options: of the runs; --output_dir gets a directory for each.
 
   Raises:
     UserError: the folds do not fit together, there are several machines, or see `many_runs.carry_out` and

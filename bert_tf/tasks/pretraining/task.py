@@ -73,10 +73,6 @@ class PretrainingTask(Task):
 
   Attributes:
     mask_id: of [MASK] in the records; None where there is none.
-
-  Raises:
-    UserError: see `data.py` and `vocabulary.py` here; there is no configuration; nothing is to be trained and there
-      are no weights.
   """
 
   options: PretrainingOptions

@@ -107,9 +107,6 @@ def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: St
 
 def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
   """What the generator wrote beside record files: a note for each of its calls, one without facts for all other files.
-
-  Raises:
-    UserError: a statistics file is damaged.
   """
   found: dict[str | None, list[str]] = {}
   for path in paths:
@@ -221,10 +218,6 @@ def describe_sample(note: RecordNote, vocabulary: Vocabulary) -> str:
 
 def sample_figures(sample: Sequence[Mapping[str, np.ndarray]], vocabulary: Vocabulary) -> dict[str, float]:
   """Shares that tell a vocabulary from another one of the same size.
-
-  Args:
-    sample: records, at least one.
-    vocabulary: read with it.
 
   Returns:
     "begin_with_cls" of the sequences; "unknown" and "unused" (entries like [unused7]) of the tokens;

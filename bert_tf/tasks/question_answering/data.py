@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 
-from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from bert_tf.training.examples import Examples
@@ -46,11 +45,7 @@ class SquadSplit:
 
 def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool,
                   max_examples: int | None = None) -> SquadSplit:
-  """The training file, checked, with the positions of the answers; of the first `max_examples` questions.
-
-  Raises:
-    UserError: see `read_squad` and `check_training`.
-  """
+  """The training file, checked, with the positions of the answers; of the first `max_examples` questions."""
   checked = check_training(read_squad(path, "train_file"), version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=skip_bad_answers)
   notes = [checked.report()] if checked.report() else []
@@ -75,15 +70,6 @@ def one_question(question: str, context: str, settings: SquadSettings, tokenizer
   data = SquadData("--question", [context], [Question("question", question, 0, (), False)], has_answers=False,
                    has_impossible=False)
   return _make_split(data, settings, tokenizer, training=False, notes=[])
-
-
-def read_context(path: str) -> str:
-  """The text of --context_file, every character as it is.
-
-  Raises:
-    UserError: missing or not UTF-8.
-  """
-  return gzipped.read_text(files.check_readable(path, "context_file"))
 
 
 def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]

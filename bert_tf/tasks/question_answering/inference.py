@@ -117,8 +117,6 @@ def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettin
   Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.
 
   Args:
-    loaded: the checkpoint.
-    max_seq_length: most tokens of a window.
     chosen: what the user wants; what is not in its `given` and has its default value counts as not given.
 
   Raises:

@@ -54,6 +54,16 @@ class Answered:
     return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.data.path): predicted}, self,
                       self.settings.to_task())
 
+  def describe_single(self, shown: int) -> str:
+    """The best answers to a single question."""
+    (result,) = self.results
+    best = squad_files.format_nbest(result, shown)
+    if result.null_odds is None:
+      return best
+    chosen = result.choose(self.settings.null_score_diff_threshold)
+    return (f"{best}\nanswer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
+            f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
+
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
     shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
@@ -78,9 +88,7 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
   """Finds and scores the answers.
 
   Args:
-    split: the questions.
     logits: of starts and ends, float32 [T] each.
-    settings: how answers are chosen.
     tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
   """
   results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
@@ -108,7 +116,7 @@ def write(directory: str, evaluation: Evaluation) -> str:
   lines = [f"predicted {answered.split.describe()} of {answered.split.data.path}: "
            f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
   if settings.version_2_with_negative:
-    lines.append(describe_threshold(settings))
+    lines.append(settings.describe_threshold())
   if evaluation.metrics:
     lines.append(write_eval_results(directory, evaluation, len(answered.results)))
     if "best_f1_thresh" in evaluation.metrics:
@@ -118,9 +126,3 @@ def write(directory: str, evaluation: Evaluation) -> str:
   else:
     lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
   return "\n".join(lines)
-
-
-def describe_threshold(settings: SquadSettings) -> str:
-  """Which threshold decides between an answer and none."""
-  return (f"null_score_diff_threshold {settings.null_score_diff_threshold:.4f} "
-          f"({settings.null_score_diff_threshold_is})")

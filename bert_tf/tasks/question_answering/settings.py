@@ -38,6 +38,10 @@ class SquadSettings(WindowOptions, AnswerOptions):
     """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `TUNED_ON` + file."""
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
 
+  def describe_threshold(self) -> str:
+    """Which threshold decides between an answer and none."""
+    return f"{THRESHOLD} {self.null_score_diff_threshold:.4f} ({self.null_score_diff_threshold_is})"
+
   def threshold(self) -> dict[str, object]:
     """The threshold and where it is from, as in `task.json`."""
     return {name: value for name, value in self.to_task().items() if name.startswith(THRESHOLD)}

@@ -74,15 +74,11 @@ class ActivationCache:
     """The activations of a split, computed as far as they are not there.
 
     Args:
-      name: of the split.
       windows: in which every word stands once, in order.
       layers: numbers of those that are needed, 0 for the embeddings.
       all_layers: of those that are computed where something is missing; contains `layers`.
-      hidden_size: H.
       made_from: whatever the activations depend on, for JSON.
-      precision: "float16" or "float32", of the file.
       compute: (first window, end) → [words of these windows, all_layers, H].
-      log: takes lines for the user.
 
     Returns:
       [W, layers, H].
@@ -178,11 +174,7 @@ class ActivationCache:
     return os.path.join(self.directory, f"{name}.{extension}")
 
   def _is_ours(self) -> bool:
-    """Whether the directory is there.
-
-    Raises:
-      UserError: something of its name is there that this project has not made.
-    """
+    """Whether the directory is there."""
     if not os.path.lexists(self.directory):
       return False
     try:

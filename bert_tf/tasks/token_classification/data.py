@@ -12,10 +12,11 @@ import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from bert_tf.tasks import splits
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from bert_tf.training.examples import Examples
-from data_gen.labelled.tag_schemes import Chunks, TagNames, find_chunks, interpret, parse_names, write_tags
+from data_gen.labelled.tag_schemes import Chunks, TagNames, interpret, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -34,72 +35,49 @@ _FILES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
+class Split(splits.Split):
   """A file's sentences, and the windows made of them; W words.
 
   Attributes:
-    sentences: as they are read.
     windows: in which the words are scored.
-    examples: the windows as training and prediction take them.
     labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where the file has none.
     chunks: the right ones; None for plain tags and where the file has no labels.
   """
 
-  sentences: TaggedSentences
+  source: TaggedSentences
   windows: WordWindows
-  examples: Examples
   labels: np.ndarray | None
   chunks: Chunks | None
 
-  def __len__(self) -> int:
-    return len(self.sentences)
-
 
 @dataclasses.dataclass(frozen=True)
-class TokenData:
+class TokenData(splits.TaskData):
   """What a run reads.
 
   Attributes:
     labels: names of the model's labels, in the order of their numbers.
     chunk_names: their meaning; None for plain tags.
-    train, dev, test: None where they are not read.
-    others: of --eval_files, name → split.
-    description: `task.json`.
-    notes: what the user should know about the data.
   """
 
   labels: tuple[str, ...]
   chunk_names: TagNames | None
-  train: Split | None
-  dev: Split | None
-  test: Split | None
-  others: dict[str, Split]
-  description: dict
-  notes: list[str]
-
-  def chunks_of(self, labels: np.ndarray, row_lengths: np.ndarray) -> Chunks:
-    """The chunks that labels of the model say, int [W]; there are none where tags are plain."""
-    return find_chunks(labels, self.chunk_names, row_lengths)
 
 
 def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenData:
   """Reads what a run needs and makes windows of it.
 
-  Args:
-    options: of the run.
-    opened: the checkpoint: its tokenizer makes the sub-tokens, its labels may fix the order of ours.
-
   Raises:
     UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint does not tell.
   """
   reader = _Reader(options, opened)
-  splits = {name: reader.read(name) for name in ("train", "dev", "test") if reader.needs(name)}
-  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in splits}
+  found = {name: reader.read(name) for name in ("train", "dev", "test") if reader.needs(name)}
+  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in found}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
       labels=tuple(reader.labels), chunk_names=reader.chunk_names,
-      **{name: splits.get(name) for name in ("train", "dev", "test")}, others=others,
+      train=found.get("train"), dev={**{name: found[name] for name in ("dev",) if name in found}, **others},
+      test={name: found[name] for name in ("test",) if name in found},
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
       notes=reader.notes)
@@ -250,7 +228,7 @@ class _Reader:
         (windows.num_split_sentences, "sentences are longer than --max_seq_length: they are read in parts")):
       if count:
         self.notes.append(f"{path}: {count:,} {what}")
-    return Split(sentences, windows, window_examples(windows, labels if name == "train" else None), labels, chunks)
+    return Split(sentences, window_examples(windows, labels if name == "train" else None), windows, labels, chunks)
 
 
 def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:

@@ -67,11 +67,7 @@ class TaggerShape:
 
 
 def tagger_tensors(loaded: Checkpoint) -> dict[str, tuple[int, ...]]:
-  """Shapes of the weights of a trained tagger, by their names after "feature_tagger/".
-
-  Raises:
-    UserError: the checkpoint has none.
-  """
+  """Shapes of the weights of a trained tagger, by their names after "feature_tagger/"."""
   found = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape) for name, shape in loaded.source.tensors.items()
            if name.startswith(FEATURE_TAGGER_PREFIX)}
   if "output_weights" not in found or "output_bias" not in found:

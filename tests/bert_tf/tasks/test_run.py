@@ -260,7 +260,7 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
     regression = task == "regression"
     model = BertForClassification(ONE_LAYER, 1 if regression else 4)
     features = _with_labels(features, label_ids=number.astype(np.float32) if regression else number)
-    objective = classification.make_objective
+    objective = Objective.of
   data = batches(features).repeat()
   reports = {}
   for jit_compile in (True, False):
