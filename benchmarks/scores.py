@@ -149,7 +149,7 @@ def _classification(options: ScoresOptions) -> Scored:
 
 def _question_answering(options: ScoresOptions) -> Scored:
   from bert_tf.tasks.question_answering.options import SquadOptions
-  from bert_tf.tasks.question_answering.results import answer_questions, main_metric
+  from bert_tf.tasks.question_answering.results import answer_questions
   from bert_tf.tasks.question_answering.task import OUTPUTS, SquadTask
 
   task = SquadTask(options.of_script(SquadOptions, do_predict=True))
@@ -159,7 +159,7 @@ def _question_answering(options: ScoresOptions) -> Scored:
     logits = _token_logits(model, split.examples, *OUTPUTS)
     return answer_questions(split, logits, settings, tune=settings.version_2_with_negative).metrics
 
-  return Scored(task, task.train_examples, evaluate, main_metric(settings))
+  return Scored(task, task.train_examples, evaluate, settings.main_metric)
 
 
 def _multiple_choice(options: ScoresOptions) -> Scored:

@@ -34,7 +34,7 @@ def test_a_dialogue(project, checkpoint):
   lines = errors.decode().splitlines()
   assert lines[-1] == "error: 1 of 4 lines could not be used; the first is line 3: not UTF-8 at byte 1 (0xe4)"
   assert lines[-2] == "1 of 4 inputs were longer than the model takes and were truncated"
-  assert lines[-3] == "ready: classifier" and any(line.startswith("loaded ") for line in lines)
+  assert lines[-3] == "ready: classification" and any(line.startswith("loaded ") for line in lines)
 
 
 def test_from_file_to_file(project, checkpoint, tmp_path):

@@ -30,7 +30,7 @@ def assert_gradient(found, expected):
 def test_a_classifier_is_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
-  model, report = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
+  model, report = model_with(golden, checkpoint, classification=lambda config: ClassificationHead(config, classes))
   head = model.heads["classification"]
   if classes == 3:
     assert (report.newly_initialised, report.unused) == ([], [])
@@ -56,7 +56,7 @@ def test_a_classifier_is_the_originals(golden, classes):
 @pytest.mark.golden
 def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
-  model, report = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
+  model, report = model_with(golden, "tf1_checkpoint", question_answering=QuestionAnsweringHead)
   head = model.heads["question_answering"]
   assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   head.output_weights.assign(expected["output_weights"])

@@ -13,13 +13,11 @@ from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, read_files
 from bert_tf.tasks.classification.sequences import LongTexts, Sequences
-from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.splits import TaskData
 from bert_tf.training.examples import Examples
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
 from modeling.checkpoints.load import Checkpoint
-from modeling.config import BertConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,9 +91,11 @@ def read_data(options: ClassificationOptions, opened: Checkpoint) -> Classificat
     raise UserError("--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail")
   if options.class_weights and found.kind == SCORES:
     raise UserError("--class_weights is for classes, this task is a regression")
-  notes = list(found.notes)
-  splits = {name: _make_split(name, texts.first(_limit(options, name)), opened, long_texts, notes)
-            for name, texts in found.texts.items()}
+  notes, splits = list(found.notes), {}
+  for name, texts in found.texts.items():
+    limit = (options.max_train_examples if name == "train" else
+             options.max_eval_examples if name.startswith("dev") else options.max_predict_examples)
+    splits[name] = _make_split(name, texts.first(limit), opened, long_texts, notes)
   train, positive_weights = splits.pop("train", None), None
   if train is not None:
     train, positive_weights = _with_weights(train, found.kind, found.labels, options)
@@ -106,11 +106,6 @@ def read_data(options: ClassificationOptions, opened: Checkpoint) -> Classificat
       positive_weights=positive_weights, notes=notes,
       description={"kind": found.kind, "task_name": found.name, "labels": found.labels, "pair": found.pair,
                    "max_seq_length": options.max_seq_length, **long_texts.to_task()})
-
-
-def labelled_config(config: BertConfig, data: ClassificationData) -> BertConfig:
-  """The configuration with the names of the classes and the kind of the problem, as Hugging Face writes them."""
-  return with_label_names(config, data.labels or ("LABEL_0",), None if data.kind == CLASSES else data.kind)
 
 
 def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
@@ -130,13 +125,6 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   if do_train and there["task_name"] != here["task_name"]:
     return f"that of the checkpoint was trained for {there['task_name']}"
   return None
-
-
-def _limit(options: ClassificationOptions, split: str) -> int | None:
-  """The most examples of a split."""
-  if split == "train":
-    return options.max_train_examples
-  return options.max_eval_examples if split.startswith("dev") else options.max_predict_examples
 
 
 def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts,

@@ -13,10 +13,11 @@ from bert_tf.evaluation import confusion
 from bert_tf.evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import pictures, readers, results
-from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
+from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.step import Objective
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
@@ -37,7 +38,8 @@ class ClassificationTask(DevelopmentSetsTask):
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
     self.read(read_data)
-    self.config = labelled_config(self.config, self.data)
+    self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
+                                   None if self.data.kind == readers.CLASSES else self.data.kind)
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.metrics[0] if self.data.dev else None
     if self.data.kind != readers.CLASSES:

@@ -78,11 +78,6 @@ class Answered:
     return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
-def main_metric(settings: SquadSettings) -> str:
-  """What checkpoints are compared by."""
-  return "best_f1" if settings.version_2_with_negative else "f1"
-
-
 def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool
                      ) -> Answered:
   """Finds and scores the answers.

@@ -38,6 +38,11 @@ class SquadSettings(WindowOptions, AnswerOptions):
     """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `TUNED_ON` + file."""
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
 
+  @property
+  def main_metric(self) -> str:
+    """What checkpoints are compared by."""
+    return "best_f1" if self.version_2_with_negative else "f1"
+
   def describe_threshold(self) -> str:
     """Which threshold decides between an answer and none."""
     return f"{THRESHOLD} {self.null_score_diff_threshold:.4f} ({self.null_score_diff_threshold_is})"

@@ -16,7 +16,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_predicted, read_training
 from bert_tf.tasks.question_answering.options import SquadOptions
-from bert_tf.tasks.question_answering.results import Answered, answer_questions, main_metric, write
+from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from bert_tf.tasks.task import FineTuningTask, RunningModel
 from data_gen.tokenization.tokenizer import Tokenizer
@@ -74,7 +74,7 @@ class SquadTask(FineTuningTask):
       self.notes.append(f"{self.prediction_split.data.path} does not tell the right answers: no evaluation while "
                         "training, the last weights are kept")
     self.description = self.settings.to_task()
-    self.main_metric = main_metric(self.settings)
+    self.main_metric = self.settings.main_metric
 
   def _choose_settings(self) -> SquadSettings:
     options, task = self.options, self.checkpoint.task

@@ -82,19 +82,12 @@ def score(tagged: Tagged) -> dict[str, float]:
 
 
 def worst_sentences(tagged: Tagged, most: int) -> str:
-  """The sentences with the most errors, see `entities.worst_sentences`; "" for plain tags."""
-  if tagged.counts is None:
-    return ""
+  """The sentences with the most errors, see `entities.worst_sentences`; not of plain tags."""
   sentences = tagged.split.source
   starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
   where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
   return entities.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
                                   most, where)
-
-
-def report(tagged: Tagged) -> str:
-  """conlleval's report and seqeval's below it."""
-  return f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}"
 
 
 def write_predictions(path: str, tagged: Tagged) -> None:
@@ -130,7 +123,8 @@ def write_reports(directory: str, tagged: Tagged, most: int) -> list[str]:
   """`eval_report.txt` and `worst_sentences.txt`; returns their paths."""
   if tagged.counts is None:
     return []
-  texts = {"eval_report.txt": report(tagged), "worst_sentences.txt": worst_sentences(tagged, most)}
+  texts = {"eval_report.txt": f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}",
+           "worst_sentences.txt": worst_sentences(tagged, most)}
   paths = []
   for name, text in texts.items():
     paths.append(os.path.join(directory, name))

@@ -336,7 +336,7 @@ def test_another_file_system(write, capsys):
   with tf.io.gfile.GFile("ram://predictions/out.jsonl") as file:
     results = [json.loads(line) for line in file.read().splitlines()]
   assert results == Predictor.from_checkpoint(checkpoint)(["the array", "", "lists"])
-  assert capsys.readouterr().err.splitlines()[-1] == "ready: classifier"
+  assert capsys.readouterr().err.splitlines()[-1] == "ready: classification"
   with pytest.raises(UserError, match="ram://predictions/none does not exist"):
     options.replace(input_file="ram://predictions/none").check()
   with pytest.raises(UserError, match="ram://predictions is a directory"):
