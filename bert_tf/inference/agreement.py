@@ -24,13 +24,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """The lines of a text that have the same tokens under both.
-
-  Attributes:
-    name: where the lines are from.
-    lines: how many were compared.
-    differences: all lines that differ.
-  """
+  """The lines of a text that have the same tokens under both."""
 
   name: str
   lines: int

@@ -37,13 +37,10 @@ class Export:
   """Report of an export.
 
   Attributes:
-    directory: the SavedModel.
-    task: what it answers.
     signatures: name → (inputs, outputs), each name → "dtype [shape]".
     agreements: of the tokenizers, on the built-in sample and on the user's file.
     max_difference: the largest difference of a number between the export, loaded back, and the model.
     size: bytes of all files.
-    notes: what the user should know.
   """
 
   directory: str

@@ -33,11 +33,7 @@ _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
 
 @contextlib.contextmanager
 def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
-  """A file, or standard input for "-", and its size in bytes; None where that is not known.
-
-  Raises:
-    UserError: it can't be read.
-  """
+  """A file, or standard input for "-", and its size in bytes; None where that is not known."""
   if path == "-":
     yield sys.stdin.buffer, None
     return

@@ -56,7 +56,6 @@ class Predictor:
 
     Args:
       task: None where the checkpoint or its `task.json` determines it.
-      **settings: see `InferenceSettings`.
 
     Raises:
       UserError: the checkpoint can't be read, its configuration, vocabulary or head is missing or does not fit, there
@@ -93,7 +92,6 @@ class Predictor:
 
     Args:
       lines: without line ends, see `parse_line`; None for one that is too long to be an input.
-      first: number of the first line.
     """
     results: list[dict] = []
     checked = []
@@ -107,9 +105,14 @@ class Predictor:
     return [result or next(predicted) for result in results]
 
   def _check(self, value: object) -> tuple[dict, object]:
-    """{"id": ...} or {}, and the input as the task takes it."""
-    id, value = take_id(value)
-    return id, self.inference.check(value)
+    """{"id": ...} or {}, and the rest of the input as the task takes it."""
+    if not isinstance(value, Mapping) or _ID not in value:
+      return {}, self.inference.check(value)
+    id = value[_ID]
+    if not isinstance(id, str | int):
+      raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
+    check_text(str(id))
+    return {_ID: id}, self.inference.check({key: part for key, part in value.items() if key != _ID})
 
   def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
     results = []
@@ -149,21 +152,6 @@ def parse_line(line: bytes | None, pairs: bool) -> object:
   if len(texts) > 2:
     raise UserError(f"{len(texts)} texts with tabs between them: one or two are expected")
   return texts
-
-
-def take_id(value: object) -> tuple[dict[str, str | int], object]:
-  """({"id": ...}, the rest) of a mapping with that key; ({}, `value`) of anything else.
-
-  Raises:
-    UserError: the id is neither a text nor a whole number.
-  """
-  if not isinstance(value, Mapping) or _ID not in value:
-    return {}, value
-  id = value[_ID]
-  if not isinstance(id, str | int):
-    raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
-  check_text(str(id))
-  return {_ID: id}, {key: part for key, part in value.items() if key != _ID}
 
 
 @dataclasses.dataclass

@@ -17,7 +17,6 @@ def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int
 
   Args:
     evaluation: numpy's numbers are welcome among its metrics. If it is degenerate the JSON file says so.
-    prefix: of the metrics' names in the files.
     others: further numbers for the files, which the table does not repeat.
 
   Returns:

@@ -124,9 +124,6 @@ class TaskInference(abc.ABC):
   def check(self, value: object) -> object:
     """An input as `examples` and `predict` take it; here its texts, a tuple.
 
-    Args:
-      value: a text, a pair of texts, or an object with the keys of one of `layouts`.
-
     Raises:
       UserError: it can't be used; the message says why, and leaves to the caller which of the inputs it is.
     """
@@ -225,7 +222,6 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
   """The texts of an input.
 
   Args:
-    value: a str, a pair, or a mapping with exactly the keys of a layout.
     layouts: keys of mappings; a str is what has one key, a pair what has two.
 
   Raises:
@@ -264,11 +260,7 @@ def check_text(text: str) -> None:
 
 
 def to_json(value: float) -> float:
-  """A float32 with the seven digits that it has.
-
-  Raises:
-    UserError: not a finite number, for which JSON has no word.
-  """
+  """A float32 with the seven digits that it has."""
   if not math.isfinite(value):
     raise UserError("the model's outputs are not all finite numbers: its weights are damaged; take another checkpoint")
   return float(f"{value:.7g}")

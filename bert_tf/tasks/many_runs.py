@@ -82,9 +82,6 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     measure: name → metrics, and whether the run is degenerate; None where it was interrupted and has said so.
     is_enough: whether a complete result has all that is asked for; else the run is carried out again.
 
-  Returns:
-    name → result, of those that are complete.
-
   Raises:
     UserError: a directory holds a run that was made from something else, or a damaged result.
   """
@@ -138,9 +135,6 @@ class RunResult:
   Attributes:
     directory: its output directory, relative to that of the selection.
     hyperparameters: by the names of their options, those that are always there first.
-    metrics: on the dev set, e.g. {"accuracy": …, "loss": …}.
-    degenerate: whether it predicts the same for every example.
-    seconds: how long it took.
   """
 
   directory: str
@@ -181,11 +175,6 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   """Runs all combinations one after the other, then evaluates and predicts with the best.
 
   A combination that is finished already is not repeated.
-
-  Args:
-    make_task: options → the task, its checkpoint opened again.
-    task: under the options that were given, lists included.
-    tasks: one for each combination.
 
   Returns:
     what the best run came to; None where it was not asked to evaluate or predict.

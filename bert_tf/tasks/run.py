@@ -123,9 +123,6 @@ class Run:
   """A model in its run directory: restored, or initialised from a checkpoint.
 
   Attributes:
-    model: with its weights.
-    devices: what it runs on.
-    stop: the signals.
     description: `task.json` of the weights, see `RunningModel`.
 
   Raises:
@@ -193,12 +190,7 @@ class Run:
     return self._reports
 
   def train(self) -> None:
-    """Trains to the end and takes the best weights, where evaluations have chosen some.
-
-    Raises:
-      Interrupted: a signal came; what was trained is saved.
-      UserError: see `loop.train`.
-    """
+    """Trains to the end and takes the best weights, where evaluations have chosen some."""
     task, options = self.task, self.task.options
     loop_options = task.loop_options()
     if task.main_metric is not None:

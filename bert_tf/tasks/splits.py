@@ -13,7 +13,6 @@ class Split:
 
   Attributes:
     source: what a reader in `data_gen/labelled/` gives, with its `path`.
-    examples: as training and prediction take them.
   """
 
   source: Any

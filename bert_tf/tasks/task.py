@@ -37,9 +37,6 @@ class RunningModel(Protocol):
   """What a task sees of its run (`bert_tf/tasks/run.py`): the model where it stands, and what runs it.
 
   Attributes:
-    model: with its weights.
-    devices: what it runs on.
-    log: prints a line for the user.
     step: updates made.
     examples: training examples seen: the place in their stream.
     weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
@@ -68,9 +65,6 @@ class Stage:
   """Steps that train on batches of one kind; most runs have one stage.
 
   Attributes:
-    last_step: its end.
-    batch_size: examples of a step.
-    tokens_per_example: for reports.
     flops_per_example: floating-point operations of the training for an example, see `modeling/flops.py`.
     make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
     batch_sizes: records of the steps where their number differs; None where it is the batch size.
@@ -92,7 +86,6 @@ class Task(abc.ABC):
   The constructor opens the checkpoint, reads the data and refuses what does not fit; it sets these attributes.
 
   Attributes:
-    options: of the run; another combination's in a selection.
     config: of the model, as it is written into the run directory.
     start: the weights to start from where the run has no checkpoint of its own; None for random ones.
     start_step: updates that these weights have seen.
@@ -102,7 +95,6 @@ class Task(abc.ABC):
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     shown_metric: of the objective, shown beside the progress bar.
-    notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
@@ -351,7 +343,6 @@ class DevelopmentSetsTask(FineTuningTask):
   The constructor of a subclass calls `read`.
 
   Attributes:
-    data: what the run reads.
     what: examples as messages call them.
   """
 

@@ -41,10 +41,6 @@ class ClassificationData(TaskData):
   """What a run reads.
 
   Attributes:
-    glue: the task of GLUE; None for others.
-    kind: one of `CLASSES`, `SCORES` and `SEVERAL_CLASSES`.
-    labels: names of the classes in the order of their numbers; empty for regression.
-    metrics: of the development set; the first is the main one.
     positive_weights: of the classes in the loss, where several may apply; None for 1.
   """
 

@@ -26,11 +26,6 @@ class ClassificationInference(TaskInference):
   """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
 
   Where several classes may apply, {"labels": names of a probability of at least one half, "probabilities": {name: p}}.
-
-  Attributes:
-    labels: names of the classes; None for regression.
-    multi_label: whether several classes may apply.
-    long_texts: what is read of long texts.
   """
 
   head = "classification"

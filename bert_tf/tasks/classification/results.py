@@ -23,7 +23,6 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   """All files of a test set.
 
   Args:
-    name: of the test set, e.g. "test_matched".
     values: [E, C] probabilities; or [E] scores of a regression.
   """
   suffix = name.removeprefix("test").removeprefix("_")

@@ -56,11 +56,7 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
 
 
 def find_files(options: MultipleChoiceOptions) -> dict[str, str]:
-  """Split → file, of those that the run needs; further names are those of --eval_files.
-
-  Raises:
-    UserError: one is not there, or nothing says where it is.
-  """
+  """Split → file, of those that the run needs; further names are those of --eval_files."""
   evaluates = options.do_eval or options.do_train
   needed = {"train": options.do_train, "dev": options.do_eval or bool(evaluates and options.eval_files),
             "test": options.do_predict}

@@ -26,7 +26,6 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
   `predictions.jsonl` has the texts, too.
 
   Args:
-    questions: E questions.
     probabilities: [E, K]; those of choices that a question does not have are not read.
   """
   paths = [os.path.join(directory, name) for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")]
@@ -42,11 +41,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
 
 
 def hardest(questions: ChoiceQuestions, probabilities: np.ndarray, number: int) -> np.ndarray:
-  """int64 [<= number], the questions whose right choice has the lowest probability, the hardest first.
-
-  Args:
-    probabilities: [E, K].
-  """
+  """int64 [<= number], the questions whose right choice has the lowest probability, the hardest first."""
   right = probabilities[np.arange(len(questions)), questions.labels]
   return np.argsort(right, kind="stable")[:number]
 

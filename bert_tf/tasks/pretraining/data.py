@@ -30,7 +30,6 @@ class PretrainingRecords:
   """Record files of one schema.
 
   Attributes:
-    flag: that names them, for errors.
     sampled: how many records were looked at, and how many sequences they hold.
   """
 
@@ -60,10 +59,6 @@ class PretrainingRecords:
 def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: int,
                   max_predictions_per_seq: int) -> PretrainingRecords:
   """Looks at the first record of every file and counts them all.
-
-  Args:
-    patterns: comma-separated paths and globs.
-    max_seq_length, max_predictions_per_seq: what the flags say.
 
   Raises:
     UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
@@ -101,9 +96,6 @@ def check_all_records(given: PretrainingRecords, parse: Callable, config: BertCo
 
   Args:
     parse: of `parser`, which tells whether a batch is right; what is wrong is found in the batch that is not.
-
-  Raises:
-    UserError: names the file and the number of the record.
   """
   import tensorflow as tf
 

@@ -81,12 +81,7 @@ class Phase:
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
-  """Looks at the records of all phases.
-
-  Raises:
-    UserError: see `data.check_records`; a phase has no held-out records although there are some; a batch is smaller
-      than a packed row; flags of masking for records that are masked.
-  """
+  """Looks at the records of all phases."""
   phases, place = [], 0
   for one, first, last in options.phase_options():
     if options.phases:

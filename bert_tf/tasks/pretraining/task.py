@@ -52,7 +52,6 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
-    mask_id: of [MASK], see `masked_lm_loss`.
   """
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums

@@ -24,11 +24,7 @@ class SquadSplit:
   """Questions and their windows.
 
   Attributes:
-    data: contexts and questions.
-    contexts, windows: of `make_windows`.
-    examples: the windows as training and prediction take them.
     is_scorable: the file tells the right answers, so predictions can be scored.
-    notes: what the user should know, line by line.
   """
 
   data: SquadData
@@ -72,17 +68,20 @@ def one_question(question: str, context: str, settings: SquadSettings, tokenizer
   return _make_split(data, settings, tokenizer, training=False, notes=[])
 
 
+def window_examples(windows: Windows, training: bool = False) -> Examples:
+  """Windows as training (with the answers) and prediction take them."""
+  values = {"start_positions": windows.start_positions, "end_positions": windows.end_positions} if training else {}
+  return Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths, values)
+
+
 def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]
                 ) -> SquadSplit:
   began = time.perf_counter()
   contexts, windows = make_windows(data, tokenizer, **settings.lengths(), training=training)
   seconds = time.perf_counter() - began
-  values = {}
-  if training:
-    if not len(windows):
-      raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
-    values = {"start_positions": windows.start_positions, "end_positions": windows.end_positions}
-  examples = Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths, values)
+  if training and not len(windows):
+    raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
+  examples = window_examples(windows, training)
   size = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
              if isinstance(array, np.ndarray))
   notes = [*notes,

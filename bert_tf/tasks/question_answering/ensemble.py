@@ -72,7 +72,6 @@ class Ensemble:
   """Several runs whose logits are averaged.
 
   Attributes:
-    members: their checkpoints.
     settings: which they share; the threshold is the mean of theirs.
   """
 

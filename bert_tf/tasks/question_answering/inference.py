@@ -12,6 +12,7 @@ import tensorflow as tf
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from bert_tf.tasks.question_answering import window_graph
+from bert_tf.tasks.question_answering.data import window_examples
 from bert_tf.tasks.question_answering.settings import KIND, SETTINGS, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
@@ -29,9 +30,6 @@ class QuestionAnsweringInference(TaskInference):
   """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be of any length.
 
   The answer is context[start:end]; "" and null where there is none.
-
-  Attributes:
-    settings: how contexts are read and answers chosen.
   """
 
   head = "question_answering"
@@ -49,7 +47,7 @@ class QuestionAnsweringInference(TaskInference):
 
   def examples(self, inputs: list[tuple[str, str]]) -> Examples:
     """The windows of all questions; none of those whose context has no token."""
-    return _examples(self._windows(inputs)[2])
+    return window_examples(self._windows(inputs)[2])
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "start_logits" and "end_logits" [B, S]."""
@@ -63,11 +61,9 @@ class QuestionAnsweringInference(TaskInference):
                f"{len(windows):,} windows{'' if self.settings.max_windows else ' (--max_windows would limit them)'}")
     logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
     if len(windows):
-      logits = self.run(_examples(windows))
-    answers = find_answers(data, contexts, windows, logits["start_logits"], logits["end_logits"],
-                           self.settings)
+      logits = self.run(window_examples(windows))
     results = []
-    for found in answers:
+    for found in find_answers(data, contexts, windows, logits["start_logits"], logits["end_logits"], self.settings):
       chosen = _candidate(found.choose(self.settings.null_score_diff_threshold))
       result = {"answer": chosen.pop("text"), **chosen,
                 "nbest": [_candidate(candidate) for candidate in found.nbest[:self._top_k]]}
@@ -133,10 +129,6 @@ def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettin
                                 doc_stride=min(settings.doc_stride, max(room // 2, 1)))
   settings.check_model(loaded.config)
   return settings
-
-
-def _examples(windows: Windows) -> Examples:
-  return Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths)
 
 
 def _candidate(candidate: Candidate) -> dict:

@@ -27,8 +27,6 @@ class Answered:
   """The answers to all questions of a file.
 
   Attributes:
-    split: the questions.
-    results: what was found for each, in their order.
     settings: with the threshold that chose among it.
     metrics: the official scores; None where the file does not tell the right answers.
   """

@@ -65,12 +65,8 @@ def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | No
   """What is given wins, then `task.json`, then the defaults.
 
   Args:
-    given: the settings that were on the command line.
     task: what was read of `task.json`; None where there is none. That of another kind of task says nothing.
     threshold_only: take nothing but the threshold from it: a training run is told everything else by its flags.
-
-  Raises:
-    UserError: `task.json` holds a value of another type.
   """
   kept: dict[str, object] = {}
   if task is not None and task.get("kind") == KIND:

@@ -84,11 +84,7 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
 
 
 def choose_answers(windows: Windows, start_logits, end_logits, contexts: Tokens, settings: SquadSettings) -> Answers:
-  """The best span of each question, `write_predictions` without its list of the n best.
-
-  Args:
-    start_logits, end_logits: float32 [W, S].
-  """
+  """The best span of each question, `write_predictions` without its list of the n best."""
   nothing = tf.float32.min
   is_token = windows.features["input_mask"] > 0
   best = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])

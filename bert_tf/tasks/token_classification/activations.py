@@ -35,12 +35,7 @@ _READ_BYTES = 1 << 24
 
 
 class LayersOf:
-  """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is.
-
-  Args:
-    stored: [W, N, H].
-    columns: n of the N.
-  """
+  """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is."""
 
   def __init__(self, stored: np.ndarray, columns: Sequence[int]):
     self._stored, self._columns = stored, np.array(columns)
@@ -52,9 +47,6 @@ class LayersOf:
 
 class ActivationCache:
   """The cache of a run, or of all runs of a selection.
-
-  Args:
-    output_dir: of the run or the selection; local.
 
   Raises:
     UserError: the directory is not local, or holds a directory of the cache's name that this project has not made.
@@ -74,10 +66,8 @@ class ActivationCache:
     """The activations of a split, computed as far as they are not there.
 
     Args:
-      windows: in which every word stands once, in order.
       layers: numbers of those that are needed, 0 for the embeddings.
       all_layers: of those that are computed where something is missing; contains `layers`.
-      made_from: whatever the activations depend on, for JSON.
       compute: (first window, end) → [words of these windows, all_layers, H].
 
     Returns:

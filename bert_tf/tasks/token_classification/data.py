@@ -38,7 +38,6 @@ class Split(splits.Split):
   """A file's sentences, and the windows made of them; W words.
 
   Attributes:
-    windows: in which the words are scored.
     labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where the file has none.
     chunks: the right ones; None for plain tags and where the file has no labels.
   """

@@ -22,7 +22,6 @@ class Tagged:
   """The words of a split with what the model says; W words.
 
   Attributes:
-    split: with the right labels, where it has them.
     probabilities: float32 [W, C].
     guess: int64 [W], the most probable labels.
     guess_chunks: None for plain tags.

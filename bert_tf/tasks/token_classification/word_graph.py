@@ -62,7 +62,6 @@ def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
   Args:
     ids, starts, ends: int32 [T], tokens of all texts with their offsets.
     rows: int64 [T], the text of each, rising.
-    rule: "basic" or "edges".
   """
   kind = tf.gather(tf.constant(kinds, tf.int32), ids)
   numbers = tf.range(tf.size(ids, tf.int64))
