@@ -18,7 +18,8 @@ from bert_tf.common.progress import Progress
 from bert_tf.inference.feature_files import FeatureChunk, feature_writer, open_input, read_chunks
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.tasks.inference import TaskInference, to_json
-from bert_tf.training.devices import Devices, TpuOptions, set_up
+from bert_tf.tasks.run import set_up_devices
+from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
@@ -151,9 +152,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
 
 def run(options: ExtractOptions) -> None:
   """Runs `extract` for `extract_features.py`."""
-  devices = set_up(options.strategy_kind, options.precision, options.jit_compile,
-                   TpuOptions(options.tpu_name, options.tpu_zone, options.gcp_project))
-  done = extract(options, devices, _log)
+  done = extract(options, set_up_devices(options), _log)
   if done.truncated:
     _log(f"{done.truncated:,} of {done.lines:,} lines had more than --max_seq_length={options.max_seq_length} tokens "
          "and were truncated")

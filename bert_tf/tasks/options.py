@@ -260,12 +260,19 @@ class DevelopmentSetOptions(Options):
       "their metrics begin with NAME_.")
 
   @property
+  def evaluates(self) -> bool:
+    """Whether development sets are read."""
+    return self.do_train or self.do_eval
+
+  @property
   def named_eval_files(self) -> Mapping[str, str]:
     """Name → path of --eval_files."""
     return dict(one.split(":", 1) for one in self.eval_files)
 
   def check(self) -> None:
     super().check()
+    if not (self.evaluates or self.do_predict):
+      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     names = []
     for one in self.eval_files:
       name, _, path = one.partition(":")

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES
+from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, problem_kind
 from bert_tf.tasks.classification.results import predicted_labels
 from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequences
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
@@ -127,11 +127,6 @@ class ClassificationInference(TaskInference):
     tokens = self.tokenize(*texts)
     return pack(tokens[0].ids, tokens[1].ids if len(tokens) > 1 else None, self.max_seq_length, self.vocabulary,
                 MIDDLE if self.long_texts.how == HEAD_TAIL else END)
-
-
-def problem_kind(loaded: Checkpoint) -> str | None:
-  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
-  return loaded.task.get("kind") if loaded.task else loaded.config.extra.get("problem_type")
 
 
 def class_labels(loaded: Checkpoint) -> list[str] | None:

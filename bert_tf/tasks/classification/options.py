@@ -53,11 +53,6 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
     return self.task_name.lower() == CUSTOM
 
   @property
-  def evaluates(self) -> bool:
-    """Whether development sets are read."""
-    return self.do_train or self.do_eval
-
-  @property
   def is_xnli(self) -> bool:
     """Whether it is the task that is not one of GLUE's."""
     return self.task_name.lower() == xnli.NAME
@@ -66,8 +61,6 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
     super().check()
     if not (self.is_custom or self.is_xnli):
       find_task(self.task_name)
-    if not (self.do_train or self.do_eval or self.do_predict):
-      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     if self.multi_label and not self.is_custom:
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
     if self.multi_label and self.regression:

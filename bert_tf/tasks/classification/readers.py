@@ -139,8 +139,13 @@ def _custom_kind(options: ClassificationOptions, opened: Checkpoint) -> str:
     return SCORES if options.regression else SEVERAL_CLASSES
   if options.do_train:
     return CLASSES
-  told = opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
+  told = problem_kind(opened)
   return told if told in (SCORES, SEVERAL_CLASSES) else CLASSES
+
+
+def problem_kind(opened: Checkpoint) -> str | None:
+  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
+  return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
 
 
 def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None) -> list[str]:

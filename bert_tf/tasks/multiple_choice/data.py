@@ -57,16 +57,15 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
 
 def find_files(options: MultipleChoiceOptions) -> dict[str, str]:
   """Split → file, of those that the run needs; further names are those of --eval_files."""
-  evaluates = options.do_eval or options.do_train
-  needed = {"train": options.do_train, "dev": options.do_eval or bool(evaluates and options.eval_files),
+  needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
             "test": options.do_predict}
   found = {}
   for split in SPLITS:
     path = getattr(options, f"{split}_file") or _in_directory(options, split, needed[split])
     # Without --do_eval, training still evaluates on what there is.
-    if path is not None and (needed[split] or split == "dev" and evaluates):
+    if path is not None and (needed[split] or split == "dev" and options.evaluates):
       found[split] = files.check_readable(path, f"{split}_file")
-  if evaluates:
+  if options.evaluates:
     found |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   return found
 

@@ -182,13 +182,10 @@ class PretrainingTask(Task):
     strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
     given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
     batches = -(-given.num_examples // size)
-
-    def evaluation_data():
-      return strategy.distribute_datasets_from_function(
-          lambda context: evaluation_dataset(given, parse, size, context, most))
-
-    return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
-                          run.devices.jit_compile, run.check_stop)
+    return EvaluationPass(
+        self.objective(run.model), lambda: strategy.distribute_datasets_from_function(
+            lambda context: evaluation_dataset(given, parse, size, context, most)),
+        min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:

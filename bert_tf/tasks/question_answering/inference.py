@@ -13,7 +13,7 @@ from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from bert_tf.tasks.question_answering import window_graph
 from bert_tf.tasks.question_answering.data import window_examples
-from bert_tf.tasks.question_answering.settings import KIND, SETTINGS, SquadSettings, choose_settings
+from bert_tf.tasks.question_answering.settings import KIND, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
@@ -118,8 +118,7 @@ def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettin
   Raises:
     UserError: there is no room for question and context, or `task.json` holds a value of another type.
   """
-  given = {name: getattr(chosen, name) for name in SETTINGS
-           if name in chosen.given or getattr(chosen, name) != getattr(SquadSettings, name)}
+  given = chosen.given_settings
   settings = choose_settings({**given, "max_seq_length": max_seq_length}, loaded.task)
   if not {"doc_stride", "max_query_length"} & given.keys() and (
       settings.doc_stride > max_seq_length - settings.max_query_length - SPECIAL_TOKENS):

@@ -39,6 +39,12 @@ class SquadSettings(WindowOptions, AnswerOptions):
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
 
   @property
+  def given_settings(self) -> dict[str, object]:
+    """The settings that were chosen, on the command line or in Python; the others are those of the run."""
+    return {name: getattr(self, name) for name in SETTINGS
+            if name in self.given or getattr(self, name) != getattr(SquadSettings, name)}
+
+  @property
   def main_metric(self) -> str:
     """What checkpoints are compared by."""
     return "best_f1" if self.version_2_with_negative else "f1"

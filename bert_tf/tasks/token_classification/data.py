@@ -130,7 +130,7 @@ class _Reader:
   def splits(self) -> list[str]:
     """Names of those that are read."""
     options = self._options
-    asked = {"train": options.do_train, "dev": options.do_train or options.do_eval, "test": options.do_predict}
+    asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
     return [name for name, is_asked in asked.items() if is_asked and self._paths[name] is not None]
 
   def read(self, name: str, path: str | None = None) -> Split:
