@@ -122,7 +122,8 @@ def save(task: TaskInference, directory: str) -> None:
   def serve(texts):
     return signatures["serving_default"](**texts)
 
-  signatures = {"serving_default": _concrete(serve_texts, strings), "token_ids": _concrete(task.serve_token_ids, ids)}
+  signatures = {"serving_default": _concrete(serve_texts, strings),
+                "token_ids": _concrete(lambda **features: task.serve_token_ids(features), ids)}
   # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
   root = tf.Module()
   variables = {variable.ref(): variable for function in signatures.values() for variable in function.variables}
@@ -156,7 +157,7 @@ def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:
   features = {name: tf.constant(value) for name, value in task.reference_features(inputs).items()}
   strings = {name: tf.constant(values) for name, values in texts.items()}
   # Where strings give what token ids give, the exact ones count.
-  expected = {**task.serve_texts(*strings.values()), **task.serve_token_ids(**features)}
+  expected = {**task.serve_texts(*strings.values()), **task.serve_token_ids(features)}
   found = [saved.signatures["token_ids"](**features), saved.signatures["serving_default"](**strings),
            saved.serve(strings)]
   return max(float(np.max(np.abs(value - expected[name]), initial=0.0)) for outputs in found

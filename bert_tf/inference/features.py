@@ -55,14 +55,13 @@ class FeatureInference(TaskInference):
   def serve_texts(self, *texts) -> dict:
     """As `serve_token_ids`, and "input_ids" and "input_mask", int32 [B, S]."""
     features = self.pack(*texts)
-    return {**self.serve_token_ids(**features), "input_ids": features["input_ids"],
-            "input_mask": features["input_mask"]}
+    return {**self.serve_token_ids(features), "input_ids": features["input_ids"], "input_mask": features["input_mask"]}
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens, [CLS] and [SEP] included)
     and, with a pooler, "pooled_output" [B, H]."""
-    outputs = self.model(input_ids, input_mask, segment_ids)
-    weights = tf.cast(input_mask, tf.float32)[:, :, None]  # [B, S, 1]
+    outputs = self.model(features)
+    weights = tf.cast(features["input_mask"], tf.float32)[:, :, None]  # [B, S, 1]
     mean = tf.reduce_sum(outputs["sequence_output"] * weights, 1) / tf.maximum(tf.reduce_sum(weights, 1), 1.0)
     pooled = {"pooled_output": outputs["pooled_output"]} if self._has_pooler else {}
     return {"sequence_output": outputs["sequence_output"], "mean_output": mean, **pooled}

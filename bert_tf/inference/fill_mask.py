@@ -95,12 +95,11 @@ class MaskInference(TaskInference):
     ids = self.tokenizer.encode(word)
     return self.vocabulary.token_of(int(ids[0])) if len(ids) == 1 and ids[0] != self.vocabulary.unk_id else None
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
     probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
     "mask_count" [B]."""
-    features = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
-    is_mask = tf.equal(input_ids, self.vocabulary.mask_id) & (input_mask > 0)
+    is_mask = tf.equal(features["input_ids"], self.vocabulary.mask_id) & (features["input_mask"] > 0)
     counts = tf.math.count_nonzero(is_mask, 1, dtype=tf.int64)
     columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
     positions = columns.to_tensor()  # [B, P]

@@ -168,11 +168,11 @@ class TaskInference(abc.ABC):
 
   def serve_texts(self, *texts) -> dict:
     """The signature "serving_default" of an export: string [B] for each of `text_inputs` → outputs, [B, ...] each."""
-    return self.serve_token_ids(**self.pack(*texts))
+    return self.serve_token_ids(self.pack(*texts))
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
-    """The signature "token_ids" of an export: int32 [B, S] each → outputs, [B, ...] each."""
-    return self.model_outputs({"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids})
+  def serve_token_ids(self, features: dict) -> dict:
+    """The signature "token_ids" of an export: features as of `model_outputs` → outputs, [B, ...] each."""
+    return self.model_outputs(features)
 
   def reference_features(self, inputs: list) -> dict[str, np.ndarray]:
     """What `serve_token_ids` has to be given for inputs that were checked, by the exact tokenizer; int32 [B, S] each.

@@ -85,11 +85,11 @@ class ClassificationInference(TaskInference):
              "probabilities": {label: to_json(value) for label, value in zip(self.labels, row, strict=True)}}
             for row in outputs["probabilities"]]
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and
     "labels" [B, C] (all, the same in every row); for regression float32 "score" [B]. Where long texts are read in
     windows, the rows are windows: float32 "window_logits" [B, C], of which the mean counts."""
-    outputs = super().serve_token_ids(input_ids, input_mask, segment_ids)
+    outputs = self.model_outputs(features)
     return outputs if self.long_texts.is_windows else self._named(outputs)
 
   def _named(self, outputs: dict) -> dict:

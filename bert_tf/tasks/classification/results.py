@@ -39,7 +39,8 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   return paths
 
 
-def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray) -> None:
+def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split,
+                          values: np.ndarray) -> None:
   """`eval_predictions.jsonl` of a development set (of MNLI's second one `eval_predictions_mismatched.jsonl`).
 
   The arguments are those of `write_predicted_split`.

@@ -90,7 +90,8 @@ class Ensemble:
     is_given = self.settings.null_score_diff_threshold_is == GIVEN
     if not kept or is_given or kept["ensemble"] != self.fingerprints:
       return self
-    return dataclasses.replace(self, settings=self.settings.with_threshold(kept[THRESHOLD], kept[f"{THRESHOLD}_is"]))
+    return dataclasses.replace(self, settings=self.settings.with_threshold(
+        float(kept[THRESHOLD]), kept[f"{THRESHOLD}_is"]))
 
 
 def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lower_case: bool | None) -> Ensemble:

@@ -103,13 +103,12 @@ class FeatureTaggerInference(TokenClassificationInference):
     """float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
     return {"states": tf.cast(self.model.states(features), tf.float32)}
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """"probabilities" float32 [B, S, C], 0 where no word begins."""
-    features = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
-    states = self.model_outputs(features)["states"]
+    states, input_ids = self.model_outputs(features)["states"], features["input_ids"]
     is_special = (input_ids == self.vocabulary.cls_id) | (input_ids == self.vocabulary.sep_id)
     kinds = tf.gather(tf.constant(self._kinds, tf.int32), input_ids)
-    places = tf.where((input_mask > 0) & ~is_special & (kinds != CONTINUATION))
+    places = tf.where((features["input_mask"] > 0) & ~is_special & (kinds != CONTINUATION))
     batch, length = tf.unstack(tf.shape(input_ids, tf.int64))
     scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}
