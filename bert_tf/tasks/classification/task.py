@@ -88,7 +88,7 @@ class ClassificationTask(DevelopmentSetsTask):
     return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
 
   def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
-    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:
+    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics and {"f1", "accuracy"} <= set(metrics):
       return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
     return dict(metrics)
 
