@@ -273,7 +273,7 @@ def test_bad_input(tmp_path):
   refused(tmp_path, "--export_dir: ", encoder, "features", export_dir=span)
   refused(tmp_path, "exists: choose another name", encoder, "features", export_dir=span)
   refused(tmp_path, "has no head for --task=classification", span, "classification")
-  refused(tmp_path, "it can be used for squad, features", span, "fill_mask")
+  refused(tmp_path, "it can be used for question_answering, features", span, "fill_mask")
   refused(tmp_path, "it can be used for features", encoder, "question_answering")
   refused(tmp_path, "give --vocab_file", bare, "features")
   refused(tmp_path, "--task=tagging is unknown: use one of classification, multiple_choice, question_answering, ",
