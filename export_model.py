@@ -1,7 +1,8 @@
 """Exports a checkpoint as a SavedModel that takes strings: the tokenizer is in the graph.
 
   python export_model.py --init_checkpoint=out --export_dir=served
-  python export_model.py --init_checkpoint=out --export_dir=served --task=squad --null_score_diff_threshold=-1.5
+  python export_model.py --init_checkpoint=out --export_dir=served --null_score_diff_threshold=-1.5 \\
+    --task=question_answering
   python export_model.py --init_checkpoint=hf_directory --export_dir=served --task=features --check_file=lines.txt
 
 docs/export.md has the signatures and how to call them. The export is loaded back and compared with the model before

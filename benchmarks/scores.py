@@ -141,15 +141,15 @@ def _classification(options: ScoresOptions) -> Scored:
 
   def evaluate(model) -> dict[str, float]:
     return {f"{name} {metric}": value for name, split in data.dev.items() for metric, value in score(
-        data.metrics, data.predictions(_row_logits(model, split.examples)), split.texts.labels, classes).items()}
+        data.metrics, data.predictions(_row_logits(model, split.examples)), split.source.labels, classes).items()}
 
-  return Scored(task, data.train.examples, evaluate, f"{next(iter(data.dev))} {data.main_metric}",
+  return Scored(task, data.train.examples, evaluate, f"{next(iter(data.dev))} {data.metrics[0]}",
                 num_labels=classes or 1)
 
 
 def _question_answering(options: ScoresOptions) -> Scored:
   from bert_tf.tasks.question_answering.options import SquadOptions
-  from bert_tf.tasks.question_answering.results import answer_questions, main_metric
+  from bert_tf.tasks.question_answering.results import answer_questions
   from bert_tf.tasks.question_answering.task import OUTPUTS, SquadTask
 
   task = SquadTask(options.of_script(SquadOptions, do_predict=True))
@@ -159,7 +159,7 @@ def _question_answering(options: ScoresOptions) -> Scored:
     logits = _token_logits(model, split.examples, *OUTPUTS)
     return answer_questions(split, logits, settings, tune=settings.version_2_with_negative).metrics
 
-  return Scored(task, task.train_examples, evaluate, main_metric(settings))
+  return Scored(task, task.train_examples, evaluate, settings.main_metric)
 
 
 def _multiple_choice(options: ScoresOptions) -> Scored:
@@ -173,7 +173,7 @@ def _multiple_choice(options: ScoresOptions) -> Scored:
     return {f"{name} accuracy": float((chosen == examples.values["label_ids"]).mean())}
 
   return Scored(task, task.data.train.examples, lambda model: accuracy(model, "dev", task.data.dev["dev"].examples),
-                "dev accuracy", test=lambda model: accuracy(model, "test", task.data.test.examples))
+                "dev accuracy", test=lambda model: accuracy(model, "test", task.data.test["test"].examples))
 
 
 def _token_classification(options: ScoresOptions) -> Scored:
@@ -190,8 +190,8 @@ def _token_classification(options: ScoresOptions) -> Scored:
     found = score(tag_split(data, split, split.windows.of_words(softmax(logits).astype(np.float32))))
     return {f"{name} f1": found["f1"], f"{name} surface f1": found["surface_f1"]}
 
-  return Scored(task, data.train.examples, lambda model: scores(model, data.dev, "dev"), "dev f1",
-                num_labels=len(data.labels), test=lambda model: scores(model, data.test, "test"))
+  return Scored(task, data.train.examples, lambda model: scores(model, data.dev["dev"], "dev"), "dev f1",
+                num_labels=len(data.labels), test=lambda model: scores(model, data.test["test"], "test"))
 
 
 _TASKS = {"classification": _classification, "question_answering": _question_answering,

@@ -65,7 +65,7 @@ def _export(options: ServingOptions, directory: str) -> None:
   """Exports the model for every task that it has a head for, and converts it for the peers."""
   from bert_tf.inference.export import export
   from bert_tf.inference.options import ExportOptions
-  from bert_tf.inference.tasks import possible_tasks
+  from bert_tf.inference.task_table import possible_tasks
   from modeling.checkpoints.convert import convert
   from modeling.checkpoints.load import open_checkpoint
 

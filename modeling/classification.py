@@ -66,7 +66,7 @@ class BertForClassification(WithClasses, BertTaskModel):
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"classifier": self.classifier}
+    return {"classification": self.classifier}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores a batch.

@@ -51,7 +51,7 @@ class BertForQuestionAnswering(BertTaskModel):
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"span": self.span}
+    return {"question_answering": self.span}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores every position of a batch as start and as end.

@@ -59,7 +59,7 @@ class BertTaskModel(Checkpointed, keras.Model):
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    """The heads by the names they have in our checkpoints."""
+    """The heads by their names, see `modeling/checkpoints/weights.py`."""
     raise NotImplementedError
 
   # The loss and metrics of each head that is trained, see `HeadLoss`: the loss of the model is their sum.
@@ -147,8 +147,8 @@ class LinearHead(Configured, keras.layers.Layer):
   """Scores of C classes: one matrix, one bias, as on every task of section 4 of the paper.
 
   Variables: output_weights [C, H] and output_bias [C], as in the original; H is 2 U after a BiLSTM. Computes in
-  float32 whatever the policy of the encoder. A subclass gives the key it has in `model.heads`, which is also its place
-  in checkpoints.
+  float32 whatever the policy of the encoder. A subclass gives its `key`, the directory below `heads/` in our
+  checkpoints; the initial weights depend on it, too.
 
   Args:
     config: sizes and initialisation.

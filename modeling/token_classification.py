@@ -61,7 +61,7 @@ class BertForTokenClassification(WithClasses, BertTaskModel):
 
   @property
   def heads(self) -> dict[str, keras.layers.Layer]:
-    return {"tagging": self.tagging}
+    return {"token_classification": self.tagging}
 
   def call(self, features, *, dropout: DropoutStream | None = None, training: bool | None = None):
     """Scores the tags of every token; the arguments are those of `BertForClassification.call`.

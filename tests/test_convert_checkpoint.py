@@ -44,15 +44,17 @@ def test_the_tour_takes_every_way():
 
 
 @pytest.mark.parametrize("heads, pooler", [
-    ((), True), (PRETRAINING, True), *(((head,), True) for head in HEADS), (("masked_lm",), False), (("span",), False),
-    (("tagging",), False), ((*PRETRAINING, "classifier", "span", "tagging", "multiple_choice"), True)], ids=str)
+    ((), True), (PRETRAINING, True), *(((head,), True) for head in HEADS), (("masked_lm",), False),
+    (("question_answering",), False),
+    (("token_classification",), False), ((*PRETRAINING, "classification", "question_answering", "token_classification",
+                                          "multiple_choice"), True)], ids=str)
 def test_round_trips_are_exact(tmp_path, heads, pooler):
   weights = random_weights(*heads, pooler=pooler)
   # The smallest numbers, both zeros, and what is no number.
   weights["bert/embeddings/word_embeddings"][0, :3] = [-0.0, 1e-45, np.finfo(np.float32).max]
   vocab_file = vocabulary(tmp_path / "vocab.txt")
   path = written(tmp_path / "0", weights, TOUR[0], vocab_file=vocab_file, do_lower_case=False)
-  if len(heads) > 2 and "classifier" in heads:
+  if len(heads) > 2 and "classification" in heads:
     # Hugging Face has one name for three heads.
     tour = [name for name in TOUR if name != "huggingface"]
   else:
@@ -114,7 +116,7 @@ def test_a_native_export_is_what_a_run_writes(golden, tmp_path):
 
 
 def test_slots_and_the_step_are_not_carried_and_strangers_are_named(tmp_path):
-  weights = random_weights("span")
+  weights = random_weights("question_answering")
   prefix = str(tmp_path / "model.ckpt")
   tensors = {**weights, "my/own": np.ones(3, np.float32), "global_step": np.int64(20),
              **{f"{name}/adam_{slot}": value for name, value in weights.items() for slot in "mv"}}
@@ -132,7 +134,7 @@ def test_a_missing_pooler_and_what_other_code_would_not_compute_are_said_aloud(g
   text = convert(str(golden / "hf/question_answering"), "original", str(tmp_path / "a")).describe()
   assert "not in the input, so not in the output: bert/pooler/dense/kernel, bert/pooler/dense/bias" in text
   assert "note: hidden_act is gelu_erf: the original's code has only the tanh form" in text
-  write_huggingface(tmp_path / "other_epsilon", random_weights("tagging"), layer_norm_eps=1e-5)
+  write_huggingface(tmp_path / "other_epsilon", random_weights("token_classification"), layer_norm_eps=1e-5)
   text = convert(str(tmp_path / "other_epsilon"), "model_garden", str(tmp_path / "b")).describe()
   assert "note: layer_norm_eps is 1e-05: the Model Garden's encoders always take 1e-12" in text
 
@@ -191,13 +193,13 @@ def test_bad_input(tmp_path, golden):
 
 
 def test_two_heads_of_one_name(tmp_path):
-  run = written(tmp_path / "run", random_weights("classifier", "tagging"))
+  run = written(tmp_path / "run", random_weights("classification", "token_classification"))
   refused(tmp_path, "calls the heads classifier and tagging alike", run, "huggingface")
 
 
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_an_encoder_that_is_not_whole(tmp_path, output_format):
-  weights = random_weights("classifier")
+  weights = random_weights("classification")
   del weights["bert/encoder/layer_1/output/dense/bias"]
   folder = written(tmp_path / "a", weights, output_format)
   refused(tmp_path, "does not hold the whole encoder", folder, "native")
@@ -265,7 +267,7 @@ def test_the_command(golden, project, tmp_path):
 
 
 def test_a_hugging_face_directory_as_input_of_the_same_format(tmp_path):
-  weights = random_weights("classifier")
+  weights = random_weights("classification")
   write_huggingface(tmp_path / "in", weights, hidden_act="gelu_pytorch_tanh", id2label={"0": "a", "1": "b", "2": "c"})
   convert(str(tmp_path / "in"), "huggingface", str(tmp_path / "out"))
   source = read_checkpoint(str(tmp_path / "out"))

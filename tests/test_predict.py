@@ -11,7 +11,7 @@ from tests.tiny import write_tiny
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-  return write_tiny(tmp_path_factory.mktemp("bert"), "classifier", "masked_lm")
+  return write_tiny(tmp_path_factory.mktemp("bert"), "classification", "masked_lm")
 
 
 def start(project, *flags: str, **kwargs) -> subprocess.Popen:
@@ -21,7 +21,7 @@ def start(project, *flags: str, **kwargs) -> subprocess.Popen:
 
 def test_a_dialogue(project, checkpoint):
   """Every answer is there before the next line is written."""
-  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classifier", "--max_seq_length=6")
+  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classification", "--max_seq_length=6")
   answers = []
   for line in (b"the array\n", b"a\tb\n", b"\xe4\n", b'{"id": "last", "text": "the array is returned ."}\n'):
     process.stdin.write(line)
@@ -34,7 +34,7 @@ def test_a_dialogue(project, checkpoint):
   lines = errors.decode().splitlines()
   assert lines[-1] == "error: 1 of 4 lines could not be used; the first is line 3: not UTF-8 at byte 1 (0xe4)"
   assert lines[-2] == "1 of 4 inputs were longer than the model takes and were truncated"
-  assert lines[-3] == "ready: classifier" and any(line.startswith("loaded ") for line in lines)
+  assert lines[-3] == "ready: classification" and any(line.startswith("loaded ") for line in lines)
 
 
 def test_from_file_to_file(project, checkpoint, tmp_path):
@@ -50,11 +50,11 @@ def test_from_file_to_file(project, checkpoint, tmp_path):
 def test_flags_of_another_task(project, checkpoint):
   shown = start(project, "--task", "features", "--help").communicate()[0].decode()
   assert "--layer" in shown and "--doc_stride" not in shown
-  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classifier", "--doc_stride=8")
+  process = start(project, f"--init_checkpoint={checkpoint}", "--task=classification", "--doc_stride=8")
   _, errors = process.communicate()
   assert process.returncode == 2
   assert errors.decode().splitlines()[-1] == (
-      "error: --doc_stride is not read with --task=classifier, only with --task=squad: leave it out")
+      "error: --doc_stride is not read with --task=classification, only with --task=question_answering: leave it out")
 
 
 @pytest.mark.parametrize("flags, message", [

@@ -17,10 +17,10 @@ CONFIG = BertConfig(vocab_size=len(TOKENS), hidden_size=12, num_hidden_layers=3,
 _HIDDEN = CONFIG.hidden_size
 # Head → one of its tensors; the others follow from it.
 HEADS = {
-    "classifier": {"output_weights": (3, _HIDDEN)}, "regression": {"output_weights": (1, _HIDDEN)},
-    "span": {"cls/squad/output_weights": (2, _HIDDEN)},
+    "classification": {"output_weights": (3, _HIDDEN)}, "regression": {"output_weights": (1, _HIDDEN)},
+    "question_answering": {"cls/squad/output_weights": (2, _HIDDEN)},
     "masked_lm": {"cls/predictions/output_bias": (CONFIG.vocab_size,)},
-    "tagging": {"cls/tagging/output_weights": (5, _HIDDEN)},
+    "token_classification": {"cls/tagging/output_weights": (5, _HIDDEN)},
     "multiple_choice": {"cls/multiple_choice/output_weights": (1, _HIDDEN)},
 }
 

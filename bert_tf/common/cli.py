@@ -25,7 +25,7 @@ from absl import app, flags, logging
 
 from bert_tf.common import streams
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import DeclaredOption, Options, declared_options, from_texts
+from bert_tf.common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
 # What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
@@ -110,6 +110,17 @@ def fail(error: UserError) -> int:
   return 2
 
 
+class _ChoiceParser(flags.EnumParser):
+  """Reads a choice, also under its former name."""
+
+  def __init__(self, declaration: Declaration):
+    super().__init__(list(declaration.choices))
+    self._former = declaration.former_choices
+
+  def parse(self, argument: str) -> str:
+    return super().parse(self._former.get(argument, argument))
+
+
 def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
   """The flag of an option, as one of the running script's own."""
   is_text = one.is_list or one.declaration.sweep
@@ -118,7 +129,7 @@ def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
   if one.kind is bool:
     flag = flags.BooleanFlag(one.name, default, help)
   elif one.declaration.choices and not is_text:
-    flag = flags.EnumFlag(one.name, default, help, list(one.declaration.choices))
+    flag = flags.Flag(_ChoiceParser(one.declaration), flags.ArgumentSerializer(), one.name, default, help)
   else:
     parser = flags.ArgumentParser() if is_text or one.kind is str else (
         flags.IntegerParser() if one.kind is int else flags.FloatParser())

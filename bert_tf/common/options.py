@@ -44,6 +44,7 @@ class Declaration:
   Attributes:
     minimum, maximum: of a number, inclusive. Whole numbers have at most 31 bits where no maximum is declared.
     above, below: of a number, exclusive.
+    former_choices: names that choices had in earlier versions → today's.
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
     path: the value is a path of something that is read or written, or several with commas and patterns.
@@ -55,6 +56,7 @@ class Declaration:
   above: float | None = None
   below: float | None = None
   choices: tuple[str, ...] = ()
+  former_choices: Mapping[str, str] = dataclasses.field(default_factory=dict)
   required: bool = False
   default_text: str | None = None
   sweep: bool = False
@@ -104,7 +106,7 @@ class DeclaredOption:
         continue
       if isinstance(one, (int, float)) and (problem := self._range_problem(one)):
         raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
-      if self.declaration.choices and one not in self.declaration.choices:
+      if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
         raise UserError(f"--{self.name}={one} is unknown: use one of {', '.join(self.declaration.choices)}")
 
   def range_text(self) -> str:

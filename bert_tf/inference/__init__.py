@@ -1,7 +1,7 @@
 """Predictions, exports, features and filled masks: what is the same for all tasks, and the table of the tasks.
 
     options.py        options of the scripts
-    tasks.py          table of the tasks; the task of a checkpoint
+    task_table.py     table of the tasks; the task of a checkpoint
     predictor.py      `Predictor`; `predict.py`
     export.py         a checkpoint → a SavedModel; `export_model.py`
     agreement.py      the tokenizer in the graph against the exact one

@@ -24,13 +24,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-  """The lines of a text that have the same tokens under both.
-
-  Attributes:
-    name: where the lines are from.
-    lines: how many were compared.
-    differences: all lines that differ.
-  """
+  """The lines of a text that have the same tokens under both."""
 
   name: str
   lines: int
@@ -58,10 +52,6 @@ def compare(name: str, texts: Sequence[str], tokenizer: Tokenizer, graph: GraphT
   """Tokenizes lines both ways.
 
   Args:
-    name: of the lines, for the report.
-    texts: at least one.
-    tokenizer: the exact one.
-    graph: the one that is compared with it.
     special_tokens: "[MASK]" and the like are those tokens, for both.
   """
   differences = []

@@ -20,7 +20,7 @@ from bert_tf.common import files, gzipped, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.options import ExportOptions
-from bert_tf.inference.tasks import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.load import open_checkpoint
 
@@ -37,13 +37,10 @@ class Export:
   """Report of an export.
 
   Attributes:
-    directory: the SavedModel.
-    task: what it answers.
     signatures: name → (inputs, outputs), each name → "dtype [shape]".
     agreements: of the tokenizers, on the built-in sample and on the user's file.
     max_difference: the largest difference of a number between the export, loaded back, and the model.
     size: bytes of all files.
-    notes: what the user should know.
   """
 
   directory: str
@@ -114,11 +111,7 @@ def export(options: ExportOptions) -> Export:
 
 
 def save(task: TaskInference, directory: str) -> None:
-  """Writes the SavedModel.
-
-  Raises:
-    tf.errors.OpError: it can't be written.
-  """
+  """Writes the SavedModel."""
   strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
   ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)
          for name in ("input_ids", "input_mask", "segment_ids")}
@@ -129,7 +122,8 @@ def save(task: TaskInference, directory: str) -> None:
   def serve(texts):
     return signatures["serving_default"](**texts)
 
-  signatures = {"serving_default": _concrete(serve_texts, strings), "token_ids": _concrete(task.serve_token_ids, ids)}
+  signatures = {"serving_default": _concrete(serve_texts, strings),
+                "token_ids": _concrete(lambda **features: task.serve_token_ids(features), ids)}
   # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
   root = tf.Module()
   variables = {variable.ref(): variable for function in signatures.values() for variable in function.variables}
@@ -163,7 +157,7 @@ def _max_difference(task: TaskInference, saved, texts: list[str]) -> float:
   features = {name: tf.constant(value) for name, value in task.reference_features(inputs).items()}
   strings = {name: tf.constant(values) for name, values in texts.items()}
   # Where strings give what token ids give, the exact ones count.
-  expected = {**task.serve_texts(*strings.values()), **task.serve_token_ids(**features)}
+  expected = {**task.serve_texts(*strings.values()), **task.serve_token_ids(features)}
   found = [saved.signatures["token_ids"](**features), saved.signatures["serving_default"](**strings),
            saved.serve(strings)]
   return max(float(np.max(np.abs(value - expected[name]), initial=0.0)) for outputs in found

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from typing import IO, Protocol
+from typing import IO
 
 import numpy as np
 
@@ -33,11 +33,7 @@ _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
 
 @contextlib.contextmanager
 def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
-  """A file, or standard input for "-", and its size in bytes; None where that is not known.
-
-  Raises:
-    UserError: it can't be read.
-  """
+  """A file, or standard input for "-", and its size in bytes; None where that is not known."""
   if path == "-":
     yield sys.stdin.buffer, None
     return
@@ -53,10 +49,6 @@ def open_input(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 def read_chunks(file: IO[bytes], path: str) -> Iterator[tuple[list[str], list[str], int]]:
   """Chunks of some thousand lines: first texts, second texts ("" where there is none) and the number of bytes.
-
-  Args:
-    file: of `open_input`.
-    path: of the file, for errors.
 
   Raises:
     UserError: it can't be read, or a line is not UTF-8 or too long.
@@ -88,24 +80,14 @@ class FeatureChunk:
   layers: Mapping[int, np.ndarray]
 
 
-class FeatureWriter(Protocol):
-  """Takes the chunks in order."""
-
-  def write(self, chunk: FeatureChunk) -> None:
-    """Appends a chunk."""
-
-
 @contextlib.contextmanager
 def feature_writer(path: str, layers: tuple[int, ...], hidden_size: int, pooled: bool,
-                   vocabulary: Vocabulary) -> Iterator[FeatureWriter]:
+                   vocabulary: Vocabulary) -> Iterator["_JsonWriter | _NpzWriter"]:
   """A file of features, which appears when it is complete.
 
   Args:
     path: .npz for arrays, any other name for JSON lines.
-    layers: their numbers.
-    hidden_size: H.
     pooled: one vector a line instead of one a token.
-    vocabulary: for the tokens in JSON lines.
 
   Raises:
     UserError: the disk is full, or the place can't be written.
@@ -157,15 +139,15 @@ class _NpzWriter:
   def __init__(self, stack: contextlib.ExitStack, directory: str | None, layers: tuple[int, ...],
                hidden_size: int, pooled: bool):
     self._pooled = pooled
-    # Member → (its file, its dtype, the shape of one row).
-    self._members = {_member(index): (np.dtype(np.float32), (hidden_size,)) for index in layers}
+    # Member → (its dtype, the shape of one row).
+    self._members = {f"layer_{index}": (np.dtype(np.float32), (hidden_size,)) for index in layers}
     self._members["row_lengths"] = (np.dtype(np.int64), ())
     if not pooled:
       self._members["input_ids"] = (np.dtype(np.int32), ())
     self._files = {name: stack.enter_context(tempfile.TemporaryFile(dir=directory)) for name in self._members}
 
   def write(self, chunk: FeatureChunk) -> None:
-    arrays = {_member(index): values for index, values in chunk.layers.items()}
+    arrays = {f"layer_{index}": values for index, values in chunk.layers.items()}
     arrays["row_lengths"] = chunk.row_lengths
     if not self._pooled:
       arrays["input_ids"] = chunk.input_ids
@@ -186,7 +168,3 @@ class _NpzWriter:
                        "shape": (rows, *row_shape)})
           shutil.copyfileobj(content, member, 1 << 20)
         content.truncate(0)
-
-
-def _member(layer: int) -> str:
-  return f"layer_{layer}"

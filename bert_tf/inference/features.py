@@ -18,7 +18,8 @@ from bert_tf.common.progress import Progress
 from bert_tf.inference.feature_files import FeatureChunk, feature_writer, open_input, read_chunks
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.tasks.inference import TaskInference, to_json
-from bert_tf.training.devices import Devices, TpuOptions, set_up
+from bert_tf.tasks.run import set_up_devices
+from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
@@ -54,14 +55,13 @@ class FeatureInference(TaskInference):
   def serve_texts(self, *texts) -> dict:
     """As `serve_token_ids`, and "input_ids" and "input_mask", int32 [B, S]."""
     features = self.pack(*texts)
-    return {**self.serve_token_ids(**features), "input_ids": features["input_ids"],
-            "input_mask": features["input_mask"]}
+    return {**self.serve_token_ids(features), "input_ids": features["input_ids"], "input_mask": features["input_mask"]}
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens, [CLS] and [SEP] included)
     and, with a pooler, "pooled_output" [B, H]."""
-    outputs = self.model(input_ids, input_mask, segment_ids)
-    weights = tf.cast(input_mask, tf.float32)[:, :, None]  # [B, S, 1]
+    outputs = self.model(features)
+    weights = tf.cast(features["input_mask"], tf.float32)[:, :, None]  # [B, S, 1]
     mean = tf.reduce_sum(outputs["sequence_output"] * weights, 1) / tf.maximum(tf.reduce_sum(weights, 1), 1.0)
     pooled = {"pooled_output": outputs["pooled_output"]} if self._has_pooler else {}
     return {"sequence_output": outputs["sequence_output"], "mean_output": mean, **pooled}
@@ -77,11 +77,7 @@ class Extracted:
 
 
 def check_layers(layers: tuple[int, ...], config: BertConfig) -> None:
-  """Refuses layers that the model does not have.
-
-  Raises:
-    UserError: names the first of them.
-  """
+  """Refuses layers that the model does not have."""
   count = config.num_hidden_layers
   for layer in layers:
     if not -count <= layer < count:
@@ -108,11 +104,6 @@ def layer_outputs(encoder: BertEncoder, layers: tuple[int, ...], pooling: str) -
 
 def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None]) -> Extracted:
   """Runs the encoder over all lines and writes the output, whole or not at all.
-
-  Args:
-    options: what is extracted from what.
-    devices: what to compute on.
-    log: takes lines of the report.
 
   Raises:
     UserError: a file can't be read or written, a line is not UTF-8, the checkpoint lacks a part of the encoder, its
@@ -160,9 +151,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
 
 def run(options: ExtractOptions) -> None:
   """Runs `extract` for `extract_features.py`."""
-  devices = set_up(options.strategy_kind, options.precision, options.jit_compile,
-                   TpuOptions(options.tpu_name, options.tpu_zone, options.gcp_project))
-  done = extract(options, devices, _log)
+  done = extract(options, set_up_devices(options), _log)
   if done.truncated:
     _log(f"{done.truncated:,} of {done.lines:,} lines had more than --max_seq_length={options.max_seq_length} tokens "
          "and were truncated")

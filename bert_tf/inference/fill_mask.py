@@ -77,9 +77,6 @@ class MaskInference(TaskInference):
   def fill(self, text: str) -> list[list[Candidate]]:
     """The most probable tokens for every [MASK] of a text.
 
-    Args:
-      text: one or two sentences with at least one [MASK].
-
     Returns:
       for each mask, from left to right, `top_k` candidates, the most probable first.
 
@@ -98,12 +95,11 @@ class MaskInference(TaskInference):
     ids = self.tokenizer.encode(word)
     return self.vocabulary.token_of(int(ids[0])) if len(ids) == 1 and ids[0] != self.vocabulary.unk_id else None
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """For P masks in the row that has most of them, from left to right: string "tokens" [B, P, top_k], the most
     probable first, and float32 "probabilities" [B, P, top_k]; rows with fewer masks end with "" and 0. And int32
     "mask_count" [B]."""
-    features = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
-    is_mask = tf.equal(input_ids, self.vocabulary.mask_id) & (input_mask > 0)
+    is_mask = tf.equal(features["input_ids"], self.vocabulary.mask_id) & (features["input_mask"] > 0)
     counts = tf.math.count_nonzero(is_mask, 1, dtype=tf.int64)
     columns = tf.RaggedTensor.from_row_lengths(tf.where(is_mask)[:, 1], counts, validate=False)
     positions = columns.to_tensor()  # [B, P]
@@ -139,22 +135,14 @@ class MaskInference(TaskInference):
 
 
 def load_mask_filler(options: FillMaskOptions) -> MaskInference:
-  """The masked-LM head of a checkpoint, for `MaskInference.fill`.
-
-  Raises:
-    UserError: the checkpoint has no such head, or can't be read.
-  """
+  """The masked-LM head of a checkpoint, for `MaskInference.fill`."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   return MaskInference(loaded, InferenceSettings(
       top_k=options.top_k, max_seq_length=loaded.config.max_position_embeddings))
 
 
 def run(options: FillMaskOptions) -> None:
-  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`.
-
-  Raises:
-    UserError: there is no text, or one without a mask; see `load_mask_filler`.
-  """
+  """Prints the candidates for every mask, and the texts with the best ones, for `fill_mask.py`."""
   given = options.sentences or [
       line.strip() for line in input_lines(sys.stdin.buffer, "standard input") if line.strip()]
   if not given:

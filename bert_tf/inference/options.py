@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DeclaredOption, Options, declared_options, option
-from bert_tf.inference.tasks import TASKS
+from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
-from modeling.checkpoints.companion_files import is_checkpoint_file
+from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
 
 POOLINGS = ("none", "cls", "mean")
 MASK = "[MASK]"
@@ -37,14 +37,14 @@ class InputOptions(Options):
   max_seq_length: int | None = option(
       None, "Most tokens that the model sees at once. Longer inputs are truncated; contexts of questions are read in "
       "windows.", minimum=3,
-      default_text="as it was fine-tuned; else 512, for squad 384, or as many as it has positions")
+      default_text="as it was fine-tuned; else 512, for question answering 384, or as many as it has positions")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CandidateOptions(Options):
   """Candidates."""
 
-  top_k: int = option(5, "Candidates for each mask; in predictions of squad, answers in nbest.", minimum=1)
+  top_k: int = option(5, "Candidates for each mask; of questions, answers in nbest.", minimum=1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,8 @@ class VectorOptions(Options):
 
 # Task → the options that not every task reads.
 _OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
-    "squad": (SquadSettings, CandidateOptions), "fill_mask": (CandidateOptions,), "features": (VectorOptions,)}
+    "question_answering": (SquadSettings, CandidateOptions), "fill_mask": (CandidateOptions,),
+    "features": (VectorOptions,)}
 
 
 def tasks_reading(name: str) -> list[str]:
@@ -90,7 +91,7 @@ class TaskOptions(Options):
 
   task: str | None = option(
       None, "What the model is used for; needed only where it has heads for several. --help beside it lists the flags "
-      "of this task.", choices=tuple(TASKS))
+      "of this task.", choices=tuple(TASKS), former_choices=FORMER_TASK_NAMES)
 
   @classmethod
   def options_in_help(cls, given: Mapping[str, object]) -> list[DeclaredOption]:

@@ -18,7 +18,7 @@ from typing import IO
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
-from bert_tf.inference.tasks import choose_task, load_task
+from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import check_text
 from data_gen.text.lines import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
@@ -37,7 +37,7 @@ class Predictor:
   """A model, ready to predict again and again.
 
   Attributes:
-    task: one of `inference.tasks.TASKS`.
+    task: one of `task_table.TASKS`.
     inference: see `TaskInference`; its `load_report` lists the weights, `truncated` counts inputs that were too long.
   """
 
@@ -55,10 +55,7 @@ class Predictor:
     """Opens a checkpoint and loads it.
 
     Args:
-      checkpoint: whatever `read_checkpoint` reads.
       task: None where the checkpoint or its `task.json` determines it.
-      bert_config_file, vocab_file, do_lower_case: None where they are found beside the checkpoint.
-      **settings: see `InferenceSettings`.
 
     Raises:
       UserError: the checkpoint can't be read, its configuration, vocabulary or head is missing or does not fit, there
@@ -76,9 +73,6 @@ class Predictor:
     Args:
       inputs: texts, pairs of texts, or mappings: {"text"}, {"text_a", "text_b"}, {"question", "context"} or {"context",
         "choices"}, with an "id" if that is to be in the result.
-
-    Returns:
-      a dict for each input, see the classes of the tasks.
 
     Raises:
       UserError: names the first input that can't be used, counted from 0.
@@ -98,7 +92,6 @@ class Predictor:
 
     Args:
       lines: without line ends, see `parse_line`; None for one that is too long to be an input.
-      first: number of the first line.
     """
     results: list[dict] = []
     checked = []
@@ -112,9 +105,14 @@ class Predictor:
     return [result or next(predicted) for result in results]
 
   def _check(self, value: object) -> tuple[dict, object]:
-    """{"id": ...} or {}, and the input as the task takes it."""
-    id, value = take_id(value)
-    return id, self.inference.check(value)
+    """{"id": ...} or {}, and the rest of the input as the task takes it."""
+    if not isinstance(value, Mapping) or _ID not in value:
+      return {}, self.inference.check(value)
+    id = value[_ID]
+    if not isinstance(id, str | int):
+      raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
+    check_text(str(id))
+    return {_ID: id}, self.inference.check({key: part for key, part in value.items() if key != _ID})
 
   def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
     results = []
@@ -156,21 +154,6 @@ def parse_line(line: bytes | None, pairs: bool) -> object:
   return texts
 
 
-def take_id(value: object) -> tuple[dict[str, str | int], object]:
-  """({"id": ...}, the rest) of a mapping with that key; ({}, `value`) of anything else.
-
-  Raises:
-    UserError: the id is neither a text nor a whole number.
-  """
-  if not isinstance(value, Mapping) or _ID not in value:
-    return {}, value
-  id = value[_ID]
-  if not isinstance(id, str | int):
-    raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
-  check_text(str(id))
-  return {_ID: id}, {key: part for key, part in value.items() if key != _ID}
-
-
 @dataclasses.dataclass
 class Served:
   """Counts of `serve`: lines, those of them that could not be used, and the error of the first of these."""
@@ -181,16 +164,7 @@ class Served:
 
 
 def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], object]) -> Served:
-  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together.
-
-  Args:
-    predictor: who answers.
-    source: a buffered file.
-    write: takes one or more whole lines; they should not be held back.
-
-  Raises:
-    UserError: the input can't be read.
-  """
+  """A line in, a line of JSON out, until the input ends; lines that are waiting are computed together."""
   done = Served()
   for lines in _waiting_lines(source):
     results = predictor.answer_lines(lines, done.lines + 1)
@@ -204,11 +178,7 @@ def serve(predictor: Predictor, source: IO[bytes], write: Callable[[bytes], obje
 
 
 def run(options: PredictOptions) -> None:
-  """Answers the lines of a file, or of standard input as they come, for `predict.py`.
-
-  Raises:
-    UserError: see `Predictor`; a file can't be read or written; or lines could not be used, which is told at the end.
-  """
+  """Answers the lines of a file, or of standard input as they come, for `predict.py`."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   predictor = Predictor(loaded, options.task, options)
   _log(predictor.inference.load_report.describe())

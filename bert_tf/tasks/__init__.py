@@ -5,13 +5,14 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     run.py                 the driver
     task.py                what it asks of a task
     options.py             options that scripts share
-    selection.py           runs with several hyperparameters; the best one
+    many_runs.py           runs with several hyperparameters, folds; the best one
+    splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts
     question_answering/    SQuAD
     multiple_choice/       SWAG
     token_classification/  named entities
-    degenerate.py          runs whose predictions are all the same
+    evaluation.py          what an evaluation found
     eval_results.py        files of an evaluation
     labels.py              names of classes in a configuration
     inference.py           base class of predictions and exports

@@ -16,10 +16,7 @@ def write_eval_results(directory: str, evaluation: Evaluation, num_examples: int
   """Writes `eval_results.txt` as the original does (sorted `key = value` lines), and `eval_results.json`.
 
   Args:
-    directory: where the files go; older ones are replaced.
     evaluation: numpy's numbers are welcome among its metrics. If it is degenerate the JSON file says so.
-    num_examples: for the table.
-    prefix: of the metrics' names in the files.
     others: further numbers for the files, which the table does not repeat.
 
   Returns:
@@ -41,7 +38,6 @@ def write_test_results(path: str, rows: Iterable[np.ndarray]) -> None:
   """`test_results.tsv` as the original writes it: a line for each example, no header, no labels.
 
   Args:
-    path: of the file.
     rows: the probabilities of each example, which are separated by tabs; or one score each.
   """
   with files.atomic_write(path) as file:

@@ -1,11 +1,12 @@
 """A trained model in use: what every task does for predictions and for exports.
 
-    task = ClassifierInference(open_checkpoint("out"), InferenceSettings())
+    task = ClassificationInference(open_checkpoint("out"), InferenceSettings())
     task.predict([task.check("A text.")])        # [{"label": "1", "probabilities": {...}}]: exact, in Python
     task.serve_texts(tf.constant(["A text."]))   # {"label": ..., ...}: the same in a graph, for a SavedModel
 
 Input: a checkpoint with its head and settings. Output: results for JSON, or the functions of a SavedModel. Each task is
-one subclass of `TaskInference`, in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/tasks.py` has the table of
+one subclass of `TaskInference`,
+in `bert_tf/tasks/<task>/inference.py`; `bert_tf/inference/task_table.py` has the table of
 them.
 
 Letters: B inputs, S tokens of the longest row.
@@ -104,10 +105,6 @@ class TaskInference(abc.ABC):
   def load(self, loaded: Checkpoint, model) -> None:
     """Sets `model`, with the weights of the checkpoint, and `load_report`.
 
-    Args:
-      loaded: the checkpoint.
-      model: of the checkpoint's configuration, with the head of the task.
-
     Raises:
       UserError: the weights can't be read or do not fit; the head or the pooler that it stands on is not whole.
     """
@@ -126,9 +123,6 @@ class TaskInference(abc.ABC):
 
   def check(self, value: object) -> object:
     """An input as `examples` and `predict` take it; here its texts, a tuple.
-
-    Args:
-      value: a text, a pair of texts, or an object with the keys of one of `layouts`.
 
     Raises:
       UserError: it can't be used; the message says why, and leaves to the caller which of the inputs it is.
@@ -174,11 +168,11 @@ class TaskInference(abc.ABC):
 
   def serve_texts(self, *texts) -> dict:
     """The signature "serving_default" of an export: string [B] for each of `text_inputs` → outputs, [B, ...] each."""
-    return self.serve_token_ids(**self.pack(*texts))
+    return self.serve_token_ids(self.pack(*texts))
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
-    """The signature "token_ids" of an export: int32 [B, S] each → outputs, [B, ...] each."""
-    return self.model_outputs({"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids})
+  def serve_token_ids(self, features: dict) -> dict:
+    """The signature "token_ids" of an export: features as of `model_outputs` → outputs, [B, ...] each."""
+    return self.model_outputs(features)
 
   def reference_features(self, inputs: list) -> dict[str, np.ndarray]:
     """What `serve_token_ids` has to be given for inputs that were checked, by the exact tokenizer; int32 [B, S] each.
@@ -228,7 +222,6 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
   """The texts of an input.
 
   Args:
-    value: a str, a pair, or a mapping with exactly the keys of a layout.
     layouts: keys of mappings; a str is what has one key, a pair what has two.
 
   Raises:
@@ -267,11 +260,7 @@ def check_text(text: str) -> None:
 
 
 def to_json(value: float) -> float:
-  """A float32 with the seven digits that it has.
-
-  Raises:
-    UserError: not a finite number, for which JSON has no word.
-  """
+  """A float32 with the seven digits that it has."""
   if not math.isfinite(value):
     raise UserError("the model's outputs are not all finite numbers: its weights are damaged; take another checkpoint")
   return float(f"{value:.7g}")

@@ -12,7 +12,6 @@ def with_label_names(config: BertConfig, names: Sequence[str], problem_type: str
   """The configuration with these names in place of any others.
 
   Args:
-    names: of the classes, in the order of their numbers.
     problem_type: what Hugging Face calls the kind of a problem that is not one class of several; None for that.
   """
   extra = {key: value for key, value in config.extra.items() if key not in _KEYS}

@@ -50,13 +50,7 @@ _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "se
 
 def sources_of(options: TrainingOptions, checkpoint: Checkpoint, data_files: Mapping[str, str]
                ) -> dict[str, object]:
-  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data.
-
-  Args:
-    options: of the run.
-    checkpoint: what is trained from.
-    data_files: split → path, of what is trained and evaluated on.
-  """
+  """What the result of a run is made from: options, and the contents of start weights, model, vocabulary and data."""
   tokenizer = checkpoint.tokenizer
   inputs = {"--init_checkpoint": checkpoint.source and run_results.digest(checkpoint.source.fingerprint()),
             "--bert_config_file": run_results.digest(checkpoint.config.to_dict()),
@@ -84,15 +78,9 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
   """Carries out what is not complete, one run after the other; nothing is begun where an earlier result contradicts.
 
   Args:
-    directory: holds a directory for each run.
     runs: name, also of its directory → what the run is made from, see `sources_of`.
     measure: name → metrics, and whether the run is degenerate; None where it was interrupted and has said so.
-    is_chief: whether this process writes.
-    log: shows a line.
     is_enough: whether a complete result has all that is asked for; else the run is carried out again.
-
-  Returns:
-    name → result, of those that are complete.
 
   Raises:
     UserError: a directory holds a run that was made from something else, or a damaged result.
@@ -147,9 +135,6 @@ class RunResult:
   Attributes:
     directory: its output directory, relative to that of the selection.
     hyperparameters: by the names of their options, those that are always there first.
-    metrics: on the dev set, e.g. {"accuracy": …, "loss": …}.
-    degenerate: whether it predicts the same for every example.
-    seconds: how long it took.
   """
 
   directory: str
@@ -157,6 +142,11 @@ class RunResult:
   metrics: Mapping[str, float]
   degenerate: bool
   seconds: float
+
+  @property
+  def setting(self) -> dict[str, object]:
+    """The hyperparameters but the seed."""
+    return {name: value for name, value in self.hyperparameters.items() if name != "seed"}
 
   @property
   def others(self) -> dict[str, object]:
@@ -171,11 +161,7 @@ class RunResult:
 
 
 def check(task: FineTuningTask) -> None:
-  """Refuses what can't be chosen among.
-
-  Raises:
-    UserError: nothing is trained, or there is no development set.
-  """
+  """Refuses what can't be chosen among: nothing is trained, or there is no development set."""
   names = " and ".join(f"--{name}" for name in task.options.sweep)
   if not task.options.do_train:
     raise UserError(f"several values of {names} are for --do_train: to evaluate or predict there is one model")
@@ -190,12 +176,6 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
 
   A combination that is finished already is not repeated.
 
-  Args:
-    make_task: options → the task, its checkpoint opened again.
-    task: under the options that were given, lists included.
-    tasks: one for each combination.
-    devices, log, run_once: see `bert_tf/tasks/run.py`.
-
   Returns:
     what the best run came to; None where it was not asked to evaluate or predict.
 
@@ -205,10 +185,14 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
   if devices.is_chief:
-    _check_own(options.output_dir, [one.options.output_dir for one in tasks])
+    if latest_checkpoint(options.output_dir) is not None:
+      raise UserError(f"--output_dir={options.output_dir} holds a single run: choose another directory for a selection")
+    checkpoints.check_copied(options.output_dir, [one.options.output_dir for one in tasks])
+  # Evaluated at its end where there is a flag for it, and not asked to predict.
+  changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
 
   def measure(name: str) -> tuple[Mapping[str, float], bool]:
-    one = _measured(combinations[name])
+    one = combinations[name].with_options(combinations[name].options.replace(**changes))
     with run_directory.lock(one.options.output_dir) if devices.is_chief else contextlib.nullcontext():
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None
@@ -228,19 +212,6 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     chosen = combinations[best.directory].options
     return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
   return None
-
-
-def _check_own(directory: str, directories: Sequence[str]) -> None:
-  """Refuses a directory with weights that are not of a selection."""
-  if latest_checkpoint(directory) is not None:
-    raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
-  checkpoints.check_copied(directory, directories)
-
-
-def _measured(task: FineTuningTask) -> FineTuningTask:
-  """The task as a run of the selection: evaluated at its end where there is a flag for it, and not asked to predict."""
-  changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in task.options.values()}
-  return task.with_options(task.options.replace(**changes))
 
 
 def _hyperparameters(options: TrainingOptions, swept: Sequence[str]) -> dict[str, object]:
@@ -270,10 +241,8 @@ def summary(results: Sequence[RunResult], main_metric: str) -> str:
   metrics = _metric_names(results, main_metric)
   rows = [["", "learning_rate", "batch", "epochs", *best.others, "runs", *metrics, f"best {main_metric}", "degenerate"]]
   for runs in _settings(results):
-    shown = {**runs[0].hyperparameters}
-    del shown["seed"]
     rows.append(["*" if any(run is best for run in runs) else "",
-                 *(f"{value:g}" if isinstance(value, float) else str(value) for value in shown.values()),
+                 *(f"{value:g}" if isinstance(value, float) else str(value) for value in runs[0].setting.values()),
                  str(len(runs)), *(show_mean([run.metrics[metric] for run in runs]) for metric in metrics),
                  f"{best_run(runs, main_metric).metrics[main_metric]:.4f}",
                  str(sum(run.degenerate for run in runs) or "-")])
@@ -283,17 +252,13 @@ def summary(results: Sequence[RunResult], main_metric: str) -> str:
 
 
 def write_json(directory: str, results: Sequence[RunResult], best: RunResult, main_metric: str) -> None:
-  """`selection.json`: the best run, the settings with mean and standard deviation, every run.
-
-  What is not a number is null.
-  """
+  """`selection.json`: the best run, the settings with mean and deviation, every run; null for what is no number."""
   settings = []
   for runs in _settings(results):
-    setting = {name: value for name, value in runs[0].hyperparameters.items() if name != "seed"}
     statistics = {metric: mean_and_deviation([run.metrics[metric] for run in runs])
                   for metric in _metric_names(results, main_metric)}
     settings.append({
-        **setting, "seeds": [run.hyperparameters["seed"] for run in runs],
+        **runs[0].setting, "seeds": [run.hyperparameters["seed"] for run in runs],
         "num_degenerate": sum(run.degenerate for run in runs),
         "metrics": {metric: {"mean": _finite(mean), "standard_deviation": _finite(deviation)}
                     for metric, (mean, deviation) in statistics.items()},
@@ -349,8 +314,7 @@ def _settings(results: Sequence[RunResult]) -> list[list[RunResult]]:
   """The runs that differ only in their seeds, in the order of the first of them."""
   groups: dict[tuple, list[RunResult]] = {}
   for run in results:
-    setting = {name: value for name, value in run.hyperparameters.items() if name != "seed"}
-    groups.setdefault(tuple(setting.values()), []).append(run)
+    groups.setdefault(tuple(run.setting.values()), []).append(run)
   return list(groups.values())
 
 

@@ -223,11 +223,7 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
       raise UserError("--early_stopping_patience counts evaluations while training, and --eval_steps=0 asks for none")
 
   def adapt(self, config: BertConfig) -> BertConfig:
-    """With the dropout rates and the BiLSTM that were asked for.
-
-    Raises:
-      UserError: the checkpoint has another BiLSTM.
-    """
+    """With the dropout rates and the BiLSTM that were asked for."""
     config = super().adapt(config)
     if self.bilstm_units is None:
       return config
@@ -264,12 +260,19 @@ class DevelopmentSetOptions(Options):
       "their metrics begin with NAME_.")
 
   @property
+  def evaluates(self) -> bool:
+    """Whether development sets are read."""
+    return self.do_train or self.do_eval
+
+  @property
   def named_eval_files(self) -> Mapping[str, str]:
     """Name → path of --eval_files."""
     return dict(one.split(":", 1) for one in self.eval_files)
 
   def check(self) -> None:
     super().check()
+    if not (self.evaluates or self.do_predict):
+      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     names = []
     for one in self.eval_files:
       name, _, path = one.partition(":")
@@ -315,12 +318,8 @@ class ClassWeightOptions(Options):
     """The weight of each class; None where all count the same.
 
     Args:
-      labels: names of the C classes.
       counts: C numbers of training examples. Balanced is the number of all, divided by that of the class and by the
         number of classes that there are examples of; 1 for a class without any.
-
-    Raises:
-      UserError: as many numbers as classes are expected.
     """
     num_classes = sum(count > 0 for count in counts)
     return self._weights(labels, [sum(counts) / (num_classes * count) if count else 1.0 for count in counts])
@@ -330,7 +329,6 @@ class ClassWeightOptions(Options):
     """Where several classes may apply to an example: how much it counts that a class does, against 1 that it does not.
 
     Args:
-      labels, counts: as above.
       num_examples: of the training set. Balanced is the number of examples without the class, divided by that with it.
     """
     return self._weights(labels, [(num_examples - count) / count if 0 < count < num_examples else 1.0

@@ -28,7 +28,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -48,7 +48,6 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
 
   Args:
     make_task: options → the task, with its data read and checked.
-    options: of the run.
 
   Returns:
     what the run came to, of a selection the best one; None where it was interrupted and can be resumed, and where a
@@ -124,9 +123,6 @@ class Run:
   """A model in its run directory: restored, or initialised from a checkpoint.
 
   Attributes:
-    model: with its weights.
-    devices: what it runs on.
-    stop: the signals.
     description: `task.json` of the weights, see `RunningModel`.
 
   Raises:
@@ -194,12 +190,7 @@ class Run:
     return self._reports
 
   def train(self) -> None:
-    """Trains to the end and takes the best weights, where evaluations have chosen some.
-
-    Raises:
-      Interrupted: a signal came; what was trained is saved.
-      UserError: see `loop.train`.
-    """
+    """Trains to the end and takes the best weights, where evaluations have chosen some."""
     task, options = self.task, self.task.options
     loop_options = task.loop_options()
     if task.main_metric is not None:
@@ -356,7 +347,7 @@ class Run:
 
   def _use_description_of(self, directory: str) -> None:
     """Makes `task.json` of the best weights that of the run: what was tuned with them belongs to them."""
-    best = json_files.read_object(os.path.join(directory, TASK_FILE))
+    best = read_task_file(os.path.join(directory, TASK_FILE))
     if not best:
       return
     self.description = {**(self.description or {}), **best}

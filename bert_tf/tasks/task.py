@@ -17,6 +17,7 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.options import FineTuningOptions, TrainingOptions
+from bert_tf.tasks.splits import TaskData
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths, training_dataset
 from bert_tf.training.inputs import BatchSizes
@@ -36,9 +37,6 @@ class RunningModel(Protocol):
   """What a task sees of its run (`bert_tf/tasks/run.py`): the model where it stands, and what runs it.
 
   Attributes:
-    model: with its weights.
-    devices: what it runs on.
-    log: prints a line for the user.
     step: updates made.
     examples: training examples seen: the place in their stream.
     weights_step: updates that the weights have seen: those of the best checkpoint after training, where there is one.
@@ -67,9 +65,6 @@ class Stage:
   """Steps that train on batches of one kind; most runs have one stage.
 
   Attributes:
-    last_step: its end.
-    batch_size: examples of a step.
-    tokens_per_example: for reports.
     flops_per_example: floating-point operations of the training for an example, see `modeling/flops.py`.
     make_dataset: () → distributed dataset that starts at the run's place in the stream of examples.
     batch_sizes: records of the steps where their number differs; None where it is the batch size.
@@ -91,7 +86,6 @@ class Task(abc.ABC):
   The constructor opens the checkpoint, reads the data and refuses what does not fit; it sets these attributes.
 
   Attributes:
-    options: of the run; another combination's in a selection.
     config: of the model, as it is written into the run directory.
     start: the weights to start from where the run has no checkpoint of its own; None for random ones.
     start_step: updates that these weights have seen.
@@ -101,7 +95,6 @@ class Task(abc.ABC):
     description: `task.json`, written now and with every best checkpoint; None for pre-training.
     main_metric: by which checkpoints are compared, higher is better; None where none is kept as the best.
     shown_metric: of the objective, shown beside the progress bar.
-    notes: what the user should know, line by line.
     prints_only: the run only prints what it predicts: it writes nothing and leaves out all other lines.
     reports_every_evaluation: evaluations after training go to TensorBoard and `metrics.jsonl`, too.
   """
@@ -228,7 +221,6 @@ class FineTuningTask(Task):
   The constructor of a subclass calls this one, then reads its data.
 
   Args:
-    options: of the run.
     checkpoint: where the run begins, if it is open already.
 
   Attributes:
@@ -351,10 +343,13 @@ class DevelopmentSetsTask(FineTuningTask):
   The constructor of a subclass calls `read`.
 
   Attributes:
-    data: has `train`, `dev`, `description` and `notes`.
+    what: examples as messages call them.
   """
 
-  def read(self, read_data: Callable) -> None:
+  data: TaskData
+  what = "examples"
+
+  def read(self, read_data: Callable[..., TaskData]) -> None:
     """Reads `data` with a function (options, checkpoint) → data."""
     self.config.check_sequence_length(self.max_seq_length, "--max_seq_length")
     self.data = read_data(self.options, self.checkpoint)
@@ -362,14 +357,13 @@ class DevelopmentSetsTask(FineTuningTask):
     self.train_examples = self.data.train.examples if self.data.train else None
     self.description = self.data.description
 
-  @property
-  def development_sets(self) -> dict:
-    """Name → set; empty where none is read."""
-    return self.data.dev
+  def data_files(self) -> dict[str, str]:
+    splits = {"train": self.data.train, **self.data.dev}
+    return {name: split.source.path for name, split in splits.items() if split is not None}
 
   @property
   def can_evaluate(self) -> bool:
-    return bool(self.development_sets)
+    return bool(self.data.dev)
 
   @abc.abstractmethod
   def answer(self, run: RunningModel, split):
@@ -383,13 +377,21 @@ class DevelopmentSetsTask(FineTuningTask):
   def predicted(self, split, answers) -> Predicted:
     """The answers as messages name them."""
 
+  @abc.abstractmethod
+  def write_predictions(self, name: str, split, answers) -> list[str]:
+    """Writes the answers about a test set; returns the paths."""
+
+  def is_labelled(self, split) -> bool:
+    """Whether the right answers of a test set are known."""
+    return split.source.labels is not None
+
   def metric_prefix(self, name: str) -> str:
     """Begins the names of the metrics of the second and further sets."""
     return f"{name}_"
 
   def evaluate(self, run: RunningModel) -> Evaluation:
     """Of all development sets; `details` has the answers by the names of the sets."""
-    sets, metrics = self.development_sets, {}
+    sets, metrics = self.data.dev, {}
     answers = {name: self.answer(run, split) for name, split in sets.items()}
     for number, (name, split) in enumerate(sets.items()):
       prefix = self.metric_prefix(name) if number else ""
@@ -397,18 +399,28 @@ class DevelopmentSetsTask(FineTuningTask):
     predictions = {name: self.predicted(split, answers[name]) for name, split in sets.items()}
     return Evaluation(run.weights_step, metrics, predictions, answers)
 
+  def predict(self, run: RunningModel) -> dict[str, float] | None:
+    """Of all test sets; the scores of those with labels begin with the set's name."""
+    metrics: dict[str, float] = {}
+    for name, split in self.data.test.items():
+      answers = self.answer(run, split)
+      if run.devices.is_chief:
+        paths = self.write_predictions(name, split, answers)
+        run.log(f"predicted {len(split):,} {self.what} of {split.source.path}: {', '.join(paths)}")
+        if self.is_labelled(split):
+          scores = self.score(split, answers)
+          metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
+          run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
+    return metrics or None
+
   def first_set(self, evaluation: Evaluation) -> tuple:
     """The development set that chooses the best weights, and the answers about it."""
-    name, split = next(iter(self.development_sets.items()))
+    name, split = next(iter(self.data.dev.items()))
     return split, evaluation.details[name]
 
 
 def starting_point(options: FineTuningOptions) -> str | None:
-  """The checkpoint that a run begins with: the run's own where it has one, else --init_checkpoint.
-
-  Raises:
-    UserError: nothing is to be trained, and there is nothing trained.
-  """
+  """The checkpoint that a run begins with: the run's own where it has one, else --init_checkpoint."""
   own = options.output_dir
   has_best = files.exists(os.path.join(own, BEST_DIRECTORY, BEST_RECORD))
   if latest_checkpoint(own) is not None or (has_best and not options.do_train):

@@ -170,13 +170,12 @@ class BestCheckpoint:
     there = saved_steps(self.directory)
     reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
     if self._record is not None:
+      self._record["metrics"] = complete(self._record["metrics"])
       json_files.check_object(self._record, {"metrics": {metric: float}}, self._record_file)
     # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
     if self._record is None and there and there[-1] in reported:
       raise UserError(f"{self._record_file} is missing, {CHECKPOINT_NAME}-{there[-1]} is there: restore it, or move "
                       f"{self.directory} away")
-    if self._record is not None:
-      self._record["metrics"] = complete(self._record["metrics"])
 
   @property
   def record(self) -> dict | None:

@@ -41,6 +41,9 @@ BEST_RECORD = "best.json"
 _BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
 TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,
                "max_seq_length": int | None}
+# Names of tasks in command lines and in `task.json` of earlier versions → those of today.
+FORMER_TASK_NAMES = {"classifier": "classification", "squad": "question_answering", "ner": "token_classification",
+                     "ner_features": "token_classification_from_features"}
 
 # What of a checkpoint can't be made again by running a command again.
 _CHECKPOINT_FILE = re.compile(r".*\.(index|meta|data-\d{5}-of-\d{5}|safetensors|safetensors\.index\.json|h5)|checkpoint"
@@ -102,6 +105,16 @@ def read_best_record(directory: str) -> dict:
   if record:
     json_files.check_object(record, {"metrics": {record["metric"]: float}}, path)
   return record
+
+
+def read_task_file(path: str) -> dict:
+  """`task.json`, the kind of task under the name of today; empty where there is none.
+
+  Raises:
+    UserError: it can't be read, is no JSON object, or has a value of another type.
+  """
+  task = json_files.read_object(path, TASK_FIELDS)
+  return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
 
 
 def is_checkpoint_file(path: str) -> bool:

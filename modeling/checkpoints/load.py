@@ -10,18 +10,18 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
   CONFIG_FILE,
-  TASK_FIELDS,
   TASK_FILE,
   VOCAB_FILE,
   StoredWeights,
   read_best_record,
+  read_task_file,
   with_companion_files,
 )
 from modeling.checkpoints.h5_files import find_h5
@@ -269,7 +269,7 @@ def read_task(checkpoint: StoredWeights | None) -> dict | None:
   if checkpoint is None or checkpoint.directory is None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)
-  return json_files.read_object(path, TASK_FIELDS) if files.exists(path) else None
+  return read_task_file(path) if files.exists(path) else None
 
 
 def trained_step(opened: Checkpoint) -> int:

@@ -151,12 +151,12 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
         # Variables of its own: in the Model Garden's model they are not the encoder's.
         pooler = _module({weight.original: tf.Variable(weights[weight.original]) for weight in POOLER}, _pooler_paths())
         setattr(module, _OWN_POOLER, pooler)
-        items[f"{head.name}.pooler_dense"] = pooler
+        items[f"{head.directory}.pooler_dense"] = pooler
       attach(model, head.garden, module)
     else:
       numbered += 1
       setattr(model, f"layer_with_weights-{numbered}", module)
-      setattr(model, head.name if hasattr(model, head.garden) else head.garden, module)
+      setattr(model, head.directory if hasattr(model, head.garden) else head.garden, module)
   tf.train.Checkpoint(encoder=encoder, model=model, **items).write(os.path.join(directory, "bert_model.ckpt"))
   config.to_file(os.path.join(directory, CONFIG_FILE))
 
@@ -245,9 +245,9 @@ def _head_keys(nodes: _Nodes) -> dict[str, str]:
   """Original name → key of the heads' weights, and of the pooler where a head has one."""
   keys: dict[str, str] = {}
   for head in HEADS.values():
-    for node in nodes.named(f"{head.name}.pooler_dense"):
+    for node in nodes.named(f"{head.directory}.pooler_dense"):
       keys |= nodes.keys_of(node, _pooler_paths())
-    for place in dict.fromkeys((head.garden, head.name)):
+    for place in dict.fromkeys((head.garden, head.directory)):
       for node in nodes.named(place):
         found = nodes.keys_of(node, _head_paths(head))
         if found and head.garden_dense == _CLASSIFICATION_HEAD:

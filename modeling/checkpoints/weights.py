@@ -142,7 +142,8 @@ class Head:
   """A row of the table of heads.
 
   Attributes:
-    name: key of `model.heads`, and the directory below `heads/` in our checkpoints.
+    name: key of `model.heads`: the name of the task, or of a head of pre-training.
+    directory: below `heads/` in our checkpoints.
     title: what messages call it.
     original: what the names of its weights begin with in the original's checkpoints. Those of tagging and multiple
       choice, which the original has not, follow the others.
@@ -160,6 +161,7 @@ class Head:
   """
 
   name: str
+  directory: str
   title: str
   original: str
   huggingface_layer: str
@@ -176,7 +178,7 @@ class Head:
   @property
   def native(self) -> str:
     """Prefix of the paths of its weights in our checkpoints."""
-    return f"heads/{self.name}/"
+    return f"heads/{self.directory}/"
 
   @property
   def signature_name(self) -> str:
@@ -201,8 +203,8 @@ class Head:
 
 
 HEADS = {head.name: head for head in (
-    Head("masked_lm", "masked-LM head", "cls/predictions/", "", ("BertForMaskedLM", "BertForPreTraining",
-                                                                 "BertLMHeadModel"),
+    Head("masked_lm", "masked_lm", "masked-LM head", "cls/predictions/", "",
+         ("BertForMaskedLM", "BertForPreTraining", "BertLMHeadModel"),
          "masked_lm", "", "masked_lm_head", "sequence_output", signature="output_bias",
          is_of_pretraining=True, parts=(
              *_dense("transform/dense", "dense", "cls.predictions.transform.dense", "dense", "_intermediate_dense",
@@ -210,17 +212,17 @@ HEADS = {head.name: head for head in (
              *_layer_norm("transform/LayerNorm", "layer_norm", "cls.predictions.transform.LayerNorm", "layer_norm",
                           "_intermediate_layer_norm"),
              Weight("output_bias", "output_bias", "cls.predictions.bias", "output_bias|bias", "vars/0", "V", "V"))),
-    Head("next_sentence", "next-sentence head", "cls/seq_relationship/", "cls.seq_relationship",
+    Head("next_sentence", "next_sentence", "next-sentence head", "cls/seq_relationship/", "cls.seq_relationship",
          ("BertForNextSentencePrediction", "BertForPreTraining"), "classification_heads/0", "out_proj/", "",
          "pooled_output", classes=2, is_of_pretraining=True),
-    Head("classifier", "classification head", "", "classifier", ("BertForSequenceClassification",),
+    Head("classification", "classifier", "classification head", "", "classifier", ("BertForSequenceClassification",),
          "classifier", "out_proj/", "dense", "pooled_output"),
-    Head("span", "question-answering head", "cls/squad/", "qa_outputs", ("BertForQuestionAnswering",),
-         "span_labeling", "layer_with_weights-0/", "", "sequence_output", classes=2),
-    Head("tagging", "token-classification head", "cls/tagging/", "classifier", ("BertForTokenClassification",),
-         "classifier", "", "", "sequence_output"),
-    Head("multiple_choice", "multiple-choice head", "cls/multiple_choice/", "classifier", ("BertForMultipleChoice",),
-         "multiple_choice", "", "", "pooled_output", classes=1),
+    Head("question_answering", "span", "question-answering head", "cls/squad/", "qa_outputs",
+         ("BertForQuestionAnswering",), "span_labeling", "layer_with_weights-0/", "", "sequence_output", classes=2),
+    Head("token_classification", "tagging", "token-classification head", "cls/tagging/", "classifier",
+         ("BertForTokenClassification",), "classifier", "", "", "sequence_output"),
+    Head("multiple_choice", "multiple_choice", "multiple-choice head", "cls/multiple_choice/", "classifier",
+         ("BertForMultipleChoice",), "multiple_choice", "", "", "pooled_output", classes=1),
 )}
 # Original prefix → native prefix. An empty prefix matches every name, so it comes last.
 _PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX), ("bilstm/", "heads/bilstm/"),

@@ -39,7 +39,7 @@ def test_encoder(model, tmp_path, capsys):
 
 def test_token_classification(model, tmp_path, capsys):
   (tmp_path / "words.conll").write_text("the\tO\narray\tB-thing\n\n" * 4)
-  compare(model("tagging"), tmp_path / "words.conll", task="token_classification")
+  compare(model("token_classification"), tmp_path / "words.conll", task="token_classification")
   found = largest_differences(capsys)
   assert found.keys() == {"logits"} and found["logits"] < 2e-5
 

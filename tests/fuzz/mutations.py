@@ -18,7 +18,7 @@ _NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e400", "1e-400", "9" * 5000, "1" 
             "0.999999", "1,nan", "1,1", "", " ", "x", "0x10", "1_0", "٣")
 _LARGE_NUMBERS = (str(2**31 - 1), "1000000", "1e6")
 _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squad.json", "table.csv", "vocab.txt",
-          "train.tfrecord", "classifier/task.json", "a\nb", "a\x1b[31mb", "[", "*", "run[1]", "a,a", "x" * 300, "ü",
+          "train.tfrecord", "classification/task.json", "a\nb", "a\x1b[31mb", "[", "*", "run[1]", "a,a", "x" * 300, "ü",
           "\udcff", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "gone://bucket/x", "-", "true", "1")
 # Parts of JSON in the place of any other.
 _JSON_VALUES = (None, True, [], {}, "", "x", "\ud800", "ü" * 10, -1, 0, 10**30, 1.5, [[]], {"a": None}, ["x", 1],

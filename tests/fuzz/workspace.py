@@ -82,14 +82,14 @@ COMMANDS = (
         **_TUNING, "task_name": "custom", "train_file": "table.csv", "text_a_column": "text", "label_column": "label"},
             ("table.csv", *_files_of("encoder"))),
     Command("run_classifier.py", {
-        "output_dir": "out", "init_checkpoint": "classifier", "do_predict": "true", "task_name": "custom",
+        "output_dir": "out", "init_checkpoint": "classification", "do_predict": "true", "task_name": "custom",
         "test_file": "table.jsonl", "text_a_column": "text", "max_seq_length": "16"},
-            ("table.jsonl", *_files_of("classifier", "task.json"))),
+            ("table.jsonl", *_files_of("classification", "task.json"))),
     Command("run_squad.py", {**_TUNING, **_SQUAD_LENGTHS, "train_file": "squad.json"},
             ("squad.json", *_files_of("encoder"))),
     Command("run_squad.py", {
-        **_SQUAD_LENGTHS, "output_dir": "out", "init_checkpoint": "span", "do_predict": "true",
-        "predict_file": "squad.json"}, ("squad.json", *_files_of("span"))),
+        **_SQUAD_LENGTHS, "output_dir": "out", "init_checkpoint": "question_answering", "do_predict": "true",
+        "predict_file": "squad.json"}, ("squad.json", *_files_of("question_answering"))),
     Command("run_swag.py", {**_TUNING, "train_file": "swag.csv", "max_seq_length": "24"},
             ("swag.csv", *_files_of("encoder"))),
     Command("run_swag.py", {
@@ -104,25 +104,27 @@ COMMANDS = (
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
-    Command("predict.py", {"init_checkpoint": "classifier", "input_file": "lines.txt", "output_file": "out.jsonl"},
-            ("lines.txt", *_files_of("classifier", "task.json"))),
-    Command("predict.py", {"init_checkpoint": "span", "input_file": "questions.jsonl", "output_file": "out.jsonl",
-                           "max_seq_length": "20"}, ("questions.jsonl", *_files_of("span"))),
+    Command("predict.py", {"init_checkpoint": "classification", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            ("lines.txt", *_files_of("classification", "task.json"))),
+    Command("predict.py", {"init_checkpoint": "question_answering", "input_file": "questions.jsonl",
+                           "output_file": "out.jsonl",
+                           "max_seq_length": "20"}, ("questions.jsonl", *_files_of("question_answering"))),
     Command("extract_features.py", {"init_checkpoint": "encoder", "input_file": "lines.txt", "output_file": "out.jsonl",
                                     "max_seq_length": "16", "layers": "-1"}, ("lines.txt", *_files_of("encoder"))),
     Command("fill_mask.py", {"init_checkpoint": "masked"}, _files_of("masked"), ("the [MASK] is .",)),
-    Command("export_model.py", {"init_checkpoint": "classifier", "export_dir": "out"},
-            _files_of("classifier", "task.json")),
+    Command("export_model.py", {"init_checkpoint": "classification", "export_dir": "out"},
+            _files_of("classification", "task.json")),
 )
 
 
 def make_workspace(folder: pathlib.Path) -> None:
   """Writes all files that `COMMANDS` read into an existing, empty directory."""
-  for name, heads, task in (("encoder", (), None), ("span", ("span",), None), ("masked", ("masked_lm",), None),
+  for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), None),
+                            ("masked", ("masked_lm",), None),
                             ("choices", ("multiple_choice",), None),
-                            ("classifier", ("classifier",), {
+                            ("classification", ("classification",), {
                                 "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16}),
-                            ("tagger", ("tagging",), {
+                            ("tagger", ("token_classification",), {
                                 "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
                                 "max_seq_length": 16})):
     (folder / name).mkdir()

@@ -138,7 +138,7 @@ def test_sums_of_batches_add_up_to_the_metrics_of_the_whole():
 def test_the_head_is_the_only_variable_beside_the_encoder():
   model = BertForClassification(SMALL, 3)
   model.build_weights()
-  assert set(model.heads) == {"classifier"}
+  assert set(model.heads) == {"classification"}
   assert {id(variable) for variable in model.trainable_variables} == {
       id(variable) for variable in (*model.encoder.trainable_variables, model.classifier.output_weights,
                                     model.classifier.output_bias)}

@@ -57,7 +57,7 @@ def test_a_head_that_is_missing_or_of_another_size_is_newly_initialised_and_said
 
 
 def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
-  weights = random_weights("span", pooler=False)
+  weights = random_weights("question_answering", pooler=False)
   write_huggingface(tmp_path / "answers", weights)
   path = str(tmp_path / "answers")
   with pytest.warns(UserWarning, match="newly initialised, not .*: bert/pooler/dense/kernel, bert/pooler/dense/bias$"):

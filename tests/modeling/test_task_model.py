@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.checkpoints.weights import HEADS
 from modeling.classification import ClassificationHead
 from modeling.dropout import dropout_stream
 from modeling.losses import softmax_cross_entropy
@@ -29,8 +30,8 @@ def assert_gradient(found, expected):
 def test_a_classifier_is_the_originals(golden, classes):
   expected = arrays(golden / f"tf1_heads/classifier_labels{classes}.npz")
   checkpoint = "tf1_heads/classifier_model.ckpt" if classes == 3 else "tf1_checkpoint"
-  model, report = model_with(golden, checkpoint, classifier=lambda config: ClassificationHead(config, classes))
-  head = model.heads["classifier"]
+  model, report = model_with(golden, checkpoint, classification=lambda config: ClassificationHead(config, classes))
+  head = model.heads["classification"]
   if classes == 3:
     assert (report.newly_initialised, report.unused) == ([], [])
     np.testing.assert_array_equal(head.output_weights.numpy(), expected["output_weights"])
@@ -55,8 +56,8 @@ def test_a_classifier_is_the_originals(golden, classes):
 @pytest.mark.golden
 def test_a_span_head_is_the_originals(golden):
   expected = arrays(golden / "tf1_heads/squad.npz")
-  model, report = model_with(golden, "tf1_checkpoint", span=QuestionAnsweringHead)
-  head = model.heads["span"]
+  model, report = model_with(golden, "tf1_checkpoint", question_answering=QuestionAnsweringHead)
+  head = model.heads["question_answering"]
   assert report.newly_initialised == ["cls/squad/output_weights", "cls/squad/output_bias"]
   head.output_weights.assign(expected["output_weights"])
   head.output_bias.assign(expected["output_bias"])
@@ -92,6 +93,16 @@ def test_initial_weights_are_small_differ_by_head_and_depend_on_the_seed():
   assert not np.array_equal(first, other) and not np.array_equal(first, seeded)
   np.testing.assert_array_equal(first, again)
   assert not heads[0].output_bias.numpy().any()
+
+
+@pytest.mark.parametrize("head, name, total", [
+    (ClassificationHead(SMALL, 2), "classification", 8.698298),
+    (QuestionAnsweringHead(SMALL), "question_answering", 8.202427),
+    (TokenClassificationHead(SMALL, 2), "token_classification", 7.980077)], ids=lambda value: str(value)[:20])
+def test_the_place_in_checkpoints_and_the_initial_weights_of_a_seed_stay(head, name, total):
+  head.build()
+  assert HEADS[name].directory == head.key
+  assert float(np.abs(head.output_weights.numpy()).sum()) == pytest.approx(total, abs=1e-4)
 
 
 def test_a_tenth_of_the_input_is_dropped_in_training_only():

@@ -9,7 +9,7 @@ from bert_tf.common.errors import UserError
 
 ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
 # Task → our name of its head.
-HEADS = {ENCODER: None, MULTIPLE_CHOICE: "multiple_choice", TOKEN_CLASSIFICATION: "tagging"}
+HEADS = {ENCODER: None, MULTIPLE_CHOICE: "multiple_choice", TOKEN_CLASSIFICATION: "token_classification"}
 
 
 def models(task: str, directory: str, source) -> tuple[Callable, Callable]:

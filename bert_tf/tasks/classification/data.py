@@ -11,25 +11,24 @@ import numpy as np
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, make_reader
+from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, read_files
 from bert_tf.tasks.classification.sequences import LongTexts, Sequences
-from bert_tf.tasks.labels import with_label_names
+from bert_tf.tasks.splits import TaskData
 from bert_tf.training.examples import Examples
 from data_gen.labelled.glue import GlueTask
 from data_gen.labelled.labelled_files import LabelledTexts
 from modeling.checkpoints.load import Checkpoint
-from modeling.config import BertConfig
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-  """A file's texts, and the sequences made of them."""
+  """A file's texts, and the sequences made of them; as `splits.Split`."""
 
-  texts: LabelledTexts
+  source: LabelledTexts
   sequences: Sequences
 
   def __len__(self) -> int:
-    return len(self.texts)
+    return len(self.source)
 
   @property
   def examples(self) -> Examples:
@@ -38,31 +37,18 @@ class Split:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationData:
+class ClassificationData(TaskData):
   """What a run reads.
 
   Attributes:
-    glue: the task of GLUE; None for others.
-    kind: one of `CLASSES`, `SCORES` and `SEVERAL_CLASSES`.
-    labels: names of the classes in the order of their numbers; empty for regression.
-    metrics: of the development set; the first is the main one.
-    train: None where nothing is trained.
-    dev, test: name of the split → what is in it; empty where it is not read.
     positive_weights: of the classes in the loss, where several may apply; None for 1.
-    description: `task.json`.
-    notes: what the user should know about the data.
   """
 
   glue: GlueTask | None
   kind: str
   labels: tuple[str, ...]
   metrics: tuple[str, ...]
-  train: Split | None
-  dev: dict[str, Split]
-  test: dict[str, Split]
   positive_weights: tuple[float, ...] | None
-  description: dict
-  notes: list[str]
 
   @property
   def regression(self) -> bool:
@@ -73,11 +59,6 @@ class ClassificationData:
   def multi_label(self) -> bool:
     """Whether several classes may apply to an example."""
     return self.kind == SEVERAL_CLASSES
-
-  @property
-  def main_metric(self) -> str:
-    """By which checkpoints are compared."""
-    return self.metrics[0]
 
   def values(self, logits: np.ndarray) -> np.ndarray:
     """What is written of logits [E, C]: float64 probabilities [E, C]; float32 scores [E] of a regression."""
@@ -95,40 +76,32 @@ class ClassificationData:
 def read_data(options: ClassificationOptions, opened: Checkpoint) -> ClassificationData:
   """Reads what a run needs and makes sequences of it.
 
-  Args:
-    options: of the run.
-    opened: the checkpoint: its tokenizer makes the sequences, its label names may fix the order of the classes.
-
   Raises:
     UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
       together.
   """
-  reader = make_reader(options, opened)
+  found = read_files(options, opened)
   long_texts = LongTexts.choose(options.long_texts, options.max_seq_length, options.window_stride,
                                 None if options.do_train else opened.task)
-  if long_texts.is_windows and reader.pair:
+  if long_texts.is_windows and found.pair:
     raise UserError("--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail")
-  if options.class_weights and reader.kind == SCORES:
+  if options.class_weights and found.kind == SCORES:
     raise UserError("--class_weights is for classes, this task is a regression")
-  notes: list[str] = []
-  splits = {name: _make_split(name, texts.first(_limit(options, name)), opened, long_texts, notes)
-            for name, texts in reader.read().items()}
+  notes, splits = list(found.notes), {}
+  for name, texts in found.texts.items():
+    limit = (options.max_train_examples if name == "train" else
+             options.max_eval_examples if name.startswith("dev") else options.max_predict_examples)
+    splits[name] = _make_split(name, texts.first(limit), opened, long_texts, notes)
   train, positive_weights = splits.pop("train", None), None
   if train is not None:
-    train, positive_weights = _with_weights(train, reader.kind, reader.labels, options)
+    train, positive_weights = _with_weights(train, found.kind, found.labels, options)
   return ClassificationData(
-      glue=reader.task, kind=reader.kind, labels=tuple(reader.labels), metrics=reader.metrics, train=train,
+      glue=found.glue, kind=found.kind, labels=tuple(found.labels), metrics=found.metrics, train=train,
       dev={name: split for name, split in splits.items() if name.startswith("dev")},
       test={name: split for name, split in splits.items() if not name.startswith("dev")},
-      positive_weights=positive_weights,
-      description={"kind": reader.kind, "task_name": reader.name, "labels": list(reader.labels), "pair": reader.pair,
-                   "max_seq_length": options.max_seq_length, **long_texts.to_task()},
-      notes=[*reader.notes, *notes])
-
-
-def labelled_config(config: BertConfig, data: ClassificationData) -> BertConfig:
-  """The configuration with the names of the classes and the kind of the problem, as Hugging Face writes them."""
-  return with_label_names(config, data.labels or ("LABEL_0",), None if data.kind == CLASSES else data.kind)
+      positive_weights=positive_weights, notes=notes,
+      description={"kind": found.kind, "task_name": found.name, "labels": found.labels, "pair": found.pair,
+                   "max_seq_length": options.max_seq_length, **long_texts.to_task()})
 
 
 def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> str | None:
@@ -148,13 +121,6 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   if do_train and there["task_name"] != here["task_name"]:
     return f"that of the checkpoint was trained for {there['task_name']}"
   return None
-
-
-def _limit(options: ClassificationOptions, split: str) -> int | None:
-  """The most examples of a split."""
-  if split == "train":
-    return options.max_train_examples
-  return options.max_eval_examples if split.startswith("dev") else options.max_predict_examples
 
 
 def _make_split(name: str, texts: LabelledTexts, opened: Checkpoint, long_texts: LongTexts,
@@ -180,7 +146,7 @@ def _with_weights(train: Split, kind: str, labels: list[str], options: Classific
 
   The windows of a text count as much together as one text.
   """
-  numbers, counts = train.texts.labels, train.sequences.window_counts
+  numbers, counts = train.source.labels, train.sequences.window_counts
   weights = positive_weights = None
   if kind == SEVERAL_CLASSES:
     positive_weights = options.weights_of_positives(labels, numbers.sum(axis=0, dtype=np.int64).tolist(), len(numbers))

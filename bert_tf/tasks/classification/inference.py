@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.classification import sigmoid, softmax
-from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES
+from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, problem_kind
 from bert_tf.tasks.classification.results import predicted_labels
 from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequences
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
@@ -22,18 +22,13 @@ from modeling.classification import BertForClassification
 from modeling.preprocessing.packing import column, features, pack
 
 
-class ClassifierInference(TaskInference):
+class ClassificationInference(TaskInference):
   """{"label": name, "probabilities": {name: p}} of a text or a pair; {"score": x} for regression.
 
   Where several classes may apply, {"labels": names of a probability of at least one half, "probabilities": {name: p}}.
-
-  Attributes:
-    labels: names of the classes; None for regression.
-    multi_label: whether several classes may apply.
-    long_texts: what is read of long texts.
   """
 
-  head = "classifier"
+  head = "classification"
   kinds = (CLASSES, SCORES, SEVERAL_CLASSES)
 
   def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
@@ -90,11 +85,11 @@ class ClassifierInference(TaskInference):
              "probabilities": {label: to_json(value) for label, value in zip(self.labels, row, strict=True)}}
             for row in outputs["probabilities"]]
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and
     "labels" [B, C] (all, the same in every row); for regression float32 "score" [B]. Where long texts are read in
     windows, the rows are windows: float32 "window_logits" [B, C], of which the mean counts."""
-    outputs = super().serve_token_ids(input_ids, input_mask, segment_ids)
+    outputs = self.model_outputs(features)
     return outputs if self.long_texts.is_windows else self._named(outputs)
 
   def _named(self, outputs: dict) -> dict:
@@ -134,11 +129,6 @@ class ClassifierInference(TaskInference):
                 MIDDLE if self.long_texts.how == HEAD_TAIL else END)
 
 
-def problem_kind(loaded: Checkpoint) -> str | None:
-  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
-  return loaded.task.get("kind") if loaded.task else loaded.config.extra.get("problem_type")
-
-
 def class_labels(loaded: Checkpoint) -> list[str] | None:
   """Names of the classes of a classifier, "0", "1", ... where nothing tells; None for regression.
 
@@ -146,7 +136,7 @@ def class_labels(loaded: Checkpoint) -> list[str] | None:
     UserError: the names are not as many as the classes or not all different, or a score has several outputs.
   """
   source, task = loaded.source, loaded.task or {}
-  classes = source.classes("classifier")
+  classes = source.classes("classification")
   kind = problem_kind(loaded)
   if kind == SCORES or (not task and classes == 1 and kind != SEVERAL_CLASSES):
     if classes != 1:

@@ -61,8 +61,6 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
     super().check()
     if not (self.is_custom or self.is_xnli):
       find_task(self.task_name)
-    if not (self.do_train or self.do_eval or self.do_predict):
-      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     if self.multi_label and not self.is_custom:
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
     if self.multi_label and self.regression:

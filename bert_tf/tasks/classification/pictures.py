@@ -22,9 +22,6 @@ def show(names: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, te
   """Writes all of it.
 
   Args:
-    names: of the C classes.
-    labels: int [E], true classes.
-    probabilities: float [E, C].
     texts: first texts [E], and second ones [E] where there are pairs.
   """
   labels, predicted = np.asarray(labels), probabilities.argmax(axis=-1)

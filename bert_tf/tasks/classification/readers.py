@@ -1,10 +1,8 @@
-"""Which files a classification task reads: GLUE's, XNLI's or one's own, each with its labels and metrics.
+"""Which files a classification task reads: GLUE's, XNLI's or custom ones, with their labels and metrics.
 
-Input: options and the checkpoint. Output: `LabelledTexts` by the names of their splits: "train"; "dev…", of which the
-first selects; and those that are predicted.
+Input: options and the checkpoint. Output: `TaskFiles`.
 """
 
-import abc
 import dataclasses
 from collections.abc import Sequence
 
@@ -22,47 +20,39 @@ from modeling.checkpoints.load import Checkpoint
 CLASSES, SCORES, SEVERAL_CLASSES = "classification", "regression", "multi_label_classification"
 
 
-class Reader(abc.ABC):
-  """A task's files.
+@dataclasses.dataclass
+class TaskFiles:
+  """What a run reads of a task's files.
 
   Attributes:
-    task: of GLUE; None for others.
     name: as in `task.json`.
-    kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
     pair: whether an example is a pair of texts.
     labels: names of the classes in the order of their numbers; empty for scores.
     metrics: of the development set; the first is the main one.
+    kind: `CLASSES`, `SCORES` or `SEVERAL_CLASSES`.
+    glue: the task of GLUE; None for others.
+    texts: split → whole files: "train"; "dev…", of which the first selects; and those that are predicted.
     notes: what the user should know about the data.
   """
 
-  task: GlueTask | None = None
   name: str
-  kind: str = CLASSES
   pair: bool
   labels: list[str]
   metrics: tuple[str, ...]
-
-  def __init__(self, options: ClassificationOptions):
-    self._options = options
-    self.notes: list[str] = []
-
-  @property
-  def _is_evaluated(self) -> bool:
-    return self._options.do_train or self._options.do_eval
-
-  @abc.abstractmethod
-  def read(self) -> dict[str, LabelledTexts]:
-    """What the run needs, whole."""
+  kind: str = CLASSES
+  glue: GlueTask | None = None
+  texts: dict[str, LabelledTexts] = dataclasses.field(default_factory=dict)
+  notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def make_reader(options: ClassificationOptions, opened: Checkpoint) -> Reader:
-  """The reader of the task of the options.
+def read_files(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
+  """Reads the files of the options' task that the run needs.
 
   Raises:
-    UserError: flags that do not go together, or nothing tells the labels.
+    UserError: flags that do not go together, nothing tells the labels, or a file is missing or wrong.
   """
   if options.is_custom:
-    return _CustomReader(options, opened)
+    return _read_custom(options, opened)
   files_given = [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]
   if files_given:
     raise UserError(f"{', '.join(files_given)}: files are named for --task_name={CUSTOM} only; those of "
@@ -70,139 +60,104 @@ def make_reader(options: ClassificationOptions, opened: Checkpoint) -> Reader:
   if not options.data_dir:
     what = "the files of XNLI" if options.is_xnli else "the folders of GLUE's tasks"
     raise UserError(f"--data_dir must be given: where {what} are")
-  return _XnliReader(options, opened) if options.is_xnli else _GlueReader(options, opened)
+  return (_read_xnli if options.is_xnli else _read_glue)(options, opened)
 
 
-class _GlueReader(Reader):
-  """Which splits of a task of GLUE a run needs."""
+def _read_glue(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
+  task = glue.find_task(options.task_name)
+  if task.name == "ax" and options.evaluates:
+    raise UserError("the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
+                    "that is trained for MNLI")
+  labels = _order_of_checkpoint(task.labels, opened)
+  found = TaskFiles(task.name, task.pair, labels, classification.TASK_METRICS.get(task.name, ()),
+                    SCORES if task.regression else CLASSES, task)
+  task = dataclasses.replace(task, labels=tuple(labels))
 
-  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
-    super().__init__(options)
-    self.task = glue.find_task(options.task_name)
-    self.name = self.task.name
-    if self.task.name == "ax" and (options.do_train or options.do_eval):
-      raise UserError("the diagnostic set AX has no labels here: give --do_predict only, and an --init_checkpoint "
-                      "that is trained for MNLI")
-    self.kind = SCORES if self.task.regression else CLASSES
-    self.pair = self.task.pair
-    self.labels = list(_order_of_checkpoint(self.task.labels, opened))
-    self.metrics = classification.TASK_METRICS.get(self.task.name, ())
-
-  def read(self) -> dict[str, LabelledTexts]:
-    options = self._options
-    splits = {}
-    task = dataclasses.replace(self.task, labels=tuple(self.labels))
-    if options.do_train:
-      splits["train"] = glue.read_split(task, options.data_dir, "train")
-    if self._is_evaluated:
-      names = glue.dev_splits(task)
-      splits |= self._read_several(task, names)
-      splits |= {f"dev_{name}": glue.read_split(task, options.data_dir, names[0], path)
-                 for name, path in options.named_eval_files.items()}
-    if options.do_predict:
-      splits |= self._read_several(task, glue.test_splits(task))
-    return splits
-
-  def _read_several(self, task: GlueTask, names: Sequence[str]) -> dict[str, LabelledTexts]:
+  def read(*names: str) -> None:
     """The first must be there; a further one that is missing is said."""
-    splits = {names[0]: glue.read_split(task, self._options.data_dir, names[0])}
-    for name in names[1:]:
-      if glue.has_split(task, self._options.data_dir, name):
-        splits[name] = glue.read_split(task, self._options.data_dir, name)
+    for name in names:
+      if name == names[0] or glue.has_split(task, options.data_dir, name):
+        found.texts[name] = glue.read_split(task, options.data_dir, name)
       else:
-        self.notes.append(f"{task.folder} has no {name}.tsv in {self._options.data_dir}: only {names[0]} is used")
-    return splits
+        found.notes.append(f"{task.folder} has no {name}.tsv in {options.data_dir}: only {names[0]} is used")
+
+  if options.do_train:
+    read("train")
+  if options.evaluates:
+    names = glue.dev_splits(task)
+    read(*names)
+    found.texts |= {f"dev_{name}": glue.read_split(task, options.data_dir, names[0], path)
+                    for name, path in options.named_eval_files.items()}
+  if options.do_predict:
+    read(*glue.test_splits(task))
+  return found
 
 
-class _XnliReader(Reader):
-  """The languages of XNLI that a run needs."""
-
-  name, pair = xnli.NAME, True
-  metrics = ("accuracy",)
-
-  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
-    super().__init__(options)
-    self.labels = list(_order_of_checkpoint(xnli.LABELS, opened))
-
-  def read(self) -> dict[str, LabelledTexts]:
-    options = self._options
-    languages = options.eval_languages or (options.train_language,)
-    splits = {}
-    if options.do_train:
-      splits["train"] = xnli.read_training(options.data_dir, options.train_language, self.labels)
-    for split, is_needed in (("dev", self._is_evaluated), ("test", options.do_predict)):
-      if is_needed:
-        found = xnli.read_evaluation(options.data_dir, split, languages, self.labels)
-        splits |= {split if len(found) == 1 else f"{split}_{language}": texts for language, texts in found.items()}
-    return splits
+def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
+  found = TaskFiles(xnli.NAME, True, _order_of_checkpoint(xnli.LABELS, opened), ("accuracy",))
+  if options.do_train:
+    found.texts["train"] = xnli.read_training(options.data_dir, options.train_language, found.labels)
+  for split, is_needed in (("dev", options.evaluates), ("test", options.do_predict)):
+    if is_needed:
+      texts = xnli.read_evaluation(options.data_dir, split, options.eval_languages or (options.train_language,),
+                                   found.labels)
+      found.texts |= {split if len(texts) == 1 else f"{split}_{language}": one for language, one in texts.items()}
+  return found
 
 
-class _CustomReader(Reader):
-  """The files of somebody's own task."""
+def _read_custom(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
+  needed = {"train_file": options.do_train, "dev_file": options.do_eval or (options.do_train and options.eval_files),
+            "test_file": options.do_predict}
+  missing = [f"--{name}" for name, is_needed in needed.items() if is_needed and not getattr(options, name)]
+  if missing:
+    raise UserError(f"--task_name={CUSTOM}: {', '.join(missing)} must be given")
+  if not options.text_a_column:
+    raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
+  if options.evaluates and not options.label_column:
+    raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column with the labels")
+  kind = _custom_kind(options, opened)
+  separator = options.label_separator if kind == SEVERAL_CLASSES else None
+  labels = [] if kind == SCORES else _custom_labels(options, opened, separator)
+  metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
+             SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[kind]
+  paths = {"train": ("train_file", options.do_train and options.train_file),
+           "dev": ("dev_file", options.evaluates and options.dev_file)}
+  if options.evaluates:
+    paths |= {f"dev_{name}": ("eval_files", path) for name, path in options.named_eval_files.items()}
+  paths["test"] = ("test_file", options.do_predict and options.test_file)
+  texts = {name: labelled_files.read_labelled_file(
+      files.check_readable(path, flag), flag, text_a_column=options.text_a_column,
+      text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
+      labels=labels, regression=kind == SCORES, separator=separator, file_format=options.file_format)
+      for name, (flag, path) in paths.items() if path}
+  return TaskFiles(CUSTOM, options.text_b_column is not None, labels, metrics, kind, texts=texts)
 
-  name = CUSTOM
 
-  def __init__(self, options: ClassificationOptions, opened: Checkpoint):
-    super().__init__(options)
-    needed = {"train_file": options.do_train, "dev_file": options.do_eval or (options.do_train and options.eval_files),
-              "test_file": options.do_predict}
-    missing = [f"--{name}" for name, is_needed in needed.items() if is_needed and not getattr(options, name)]
-    if missing:
-      raise UserError(f"--task_name={CUSTOM}: {', '.join(missing)} must be given")
-    if not options.text_a_column:
-      raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
-    if self._is_evaluated and not options.label_column:
-      raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column with the labels")
-    there = opened.task if opened.task and not options.do_train else None
-    self.kind = self._choose_kind(there, opened)
-    self.pair = options.text_b_column is not None
-    self.labels = [] if self.kind == SCORES else self._find_labels(there, opened)
-    self.metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
-                    SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[self.kind]
+def _custom_kind(options: ClassificationOptions, opened: Checkpoint) -> str:
+  """What was asked for; of a model that is not trained further, what it is."""
+  if options.regression or options.multi_label:
+    return SCORES if options.regression else SEVERAL_CLASSES
+  if options.do_train:
+    return CLASSES
+  told = problem_kind(opened)
+  return told if told in (SCORES, SEVERAL_CLASSES) else CLASSES
 
-  def _choose_kind(self, there: dict | None, opened: Checkpoint) -> str:
-    """What was asked for; of a model that is not trained further, what it is."""
-    options = self._options
-    if options.regression or options.multi_label:
-      return SCORES if options.regression else SEVERAL_CLASSES
-    if options.do_train:
-      return CLASSES
-    told = there.get("kind") if there else opened.config.extra.get("problem_type")
-    return told if told in (SCORES, SEVERAL_CLASSES) else CLASSES
 
-  @property
-  def _separator(self) -> str | None:
-    return self._options.label_separator if self.kind == SEVERAL_CLASSES else None
+def problem_kind(opened: Checkpoint) -> str | None:
+  """`CLASSES`, `SCORES` or `SEVERAL_CLASSES`, as task.json or Hugging Face's configuration tells; else None."""
+  return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
 
-  def _find_labels(self, there: dict | None, opened: Checkpoint) -> list[str]:
-    options = self._options
-    if options.do_train:
-      found = labelled_files.labels_of_file(
-          files.check_readable(options.train_file, "train_file"), "train_file", options.label_column,
-          options.file_format, self._separator)
-      return list(_order_of_checkpoint(found, opened))
-    names = there.get("labels") if there else _names_in_config(opened)
-    if not names:
-      raise UserError(f"{opened.source.description} does not tell the names of its classes: it is not a classifier "
-                      "trained here; give --do_train, or the directory of one")
-    return list(names)
 
-  def read(self) -> dict[str, LabelledTexts]:
-    options = self._options
-    paths = {"train": options.do_train and options.train_file, "dev": self._is_evaluated and options.dev_file}
-    if self._is_evaluated:
-      paths |= {f"dev_{name}": path for name, path in options.named_eval_files.items()}
-    paths["test"] = options.do_predict and options.test_file
-    return {name: self._read(name, path) for name, path in paths.items() if path}
-
-  def _read(self, name: str, path: str) -> LabelledTexts:
-    options = self._options
-    flag = "eval_files" if name.startswith("dev_") else f"{name}_file"
-    return labelled_files.read_labelled_file(
-        files.check_readable(path, flag), flag, text_a_column=options.text_a_column,
-        text_b_column=options.text_b_column, label_column=None if name == "test" else options.label_column,
-        labels=self.labels, regression=self.kind == SCORES, separator=self._separator,
-        file_format=options.file_format)
+def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None) -> list[str]:
+  if options.do_train:
+    return _order_of_checkpoint(labelled_files.labels_of_file(
+        files.check_readable(options.train_file, "train_file"), "train_file", options.label_column,
+        options.file_format, separator), opened)
+  names = opened.task.get("labels") if opened.task else _names_in_config(opened)
+  if not names:
+    raise UserError(f"{opened.source.description} does not tell the names of its classes: it is not a classifier "
+                    "trained here; give --do_train, or the directory of one")
+  return list(names)
 
 
 def _names_in_config(opened: Checkpoint) -> list[str]:
@@ -210,9 +165,9 @@ def _names_in_config(opened: Checkpoint) -> list[str]:
   return label_names(opened.config) if "output_weights" in opened.source.tensors else []
 
 
-def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> Sequence[str]:
+def _order_of_checkpoint(labels: Sequence[str], opened: Checkpoint) -> list[str]:
   """The labels in the order that the checkpoint's head has them in, where it is one for these labels."""
   if opened.source is None or not labels:
-    return labels
+    return list(labels)
   names = opened.task["labels"] if opened.task and "labels" in opened.task else _names_in_config(opened)
-  return names if sorted(names) == sorted(labels) else labels
+  return list(names if sorted(names) == sorted(labels) else labels)

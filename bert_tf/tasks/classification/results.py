@@ -13,6 +13,7 @@ from bert_tf.common import files, json_files
 from bert_tf.evaluation import glue_submission
 from bert_tf.tasks.classification.data import ClassificationData, Split
 from bert_tf.tasks.eval_results import shortest, write_test_results
+from data_gen.labelled.labelled_files import LabelledTexts
 
 # Of development sets; begins the files' names.
 EVAL_PREDICTIONS = "eval_predictions"
@@ -23,53 +24,34 @@ def write_predicted_split(directory: str, data: ClassificationData, name: str, s
   """All files of a test set.
 
   Args:
-    directory: of the run.
-    data: the task.
-    name: of the test set, e.g. "test_matched".
-    split: its texts.
     values: [E, C] probabilities; or [E] scores of a regression.
-
-  Returns:
-    paths of what was written.
   """
   suffix = name.removeprefix("test").removeprefix("_")
   paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
   write_test_results(paths[0], values)
   if data.glue is None:
     paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
-    write_predictions(paths[1], split.texts.ids, split.texts.text_a, split.texts.text_b,
-                      None if data.regression else data.labels, values, multi_label=data.multi_label)
+    write_predictions(paths[1], split.source, data.labels, values, data.multi_label)
   else:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
-    glue_submission.write_submission_file(paths[1], split.texts.ids, predictions, data.regression)
+    glue_submission.write_submission_file(paths[1], split.source.ids, predictions, data.regression)
   return paths
 
 
-def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray) -> str:
+def write_evaluated_split(directory: str, data: ClassificationData, name: str, split: Split,
+                          values: np.ndarray) -> None:
   """`eval_predictions.jsonl` of a development set (of MNLI's second one `eval_predictions_mismatched.jsonl`).
 
   The arguments are those of `write_predicted_split`.
-
-  Returns:
-    the file's path.
   """
-  number = list(data.dev).index(name)
-  suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
-  path = os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl")
-  labels = split.texts.labels
-  if data.multi_label:
-    truth = [predicted_labels(data.labels, row, True)["labels"] for row in labels]
-  else:
-    truth = [float(label) if data.regression else data.labels[int(label)] for label in labels]
-  write_predictions(path, split.texts.ids, split.texts.text_a, split.texts.text_b,
-                    None if data.regression else data.labels, values, truth, data.multi_label)
-  return path
+  suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if name != next(iter(data.dev)) else ""
+  write_predictions(os.path.join(directory, f"{EVAL_PREDICTIONS}{suffix}.jsonl"), split.source, data.labels, values,
+                    data.multi_label, with_truth=True)
 
 
-def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], text_b: Sequence[str] | None,
-                      labels: Sequence[str] | None, values: np.ndarray,
-                      truth: Sequence[str | float | Sequence[str]] | None = None, multi_label: bool = False) -> None:
+def write_predictions(path: str, texts: LabelledTexts, labels: Sequence[str], values: np.ndarray,
+                      multi_label: bool = False, with_truth: bool = False) -> None:
   """`predictions.jsonl`: a JSON object for each example, with its text.
 
       {"id": 0, "text_a": "…", "text_b": "…", "label": "good", "probabilities": {"good": 0.9, "bad": 0.1}}
@@ -77,30 +59,25 @@ def write_predictions(path: str, ids: Sequence[object], text_a: Sequence[str], t
       {"id": 0, "text_a": "…", "score": 3.2}
 
   Args:
-    path: of the file.
-    ids: of the examples, JSON values.
-    text_a: first texts.
-    text_b: second texts; None where the task has none.
-    labels: names of the C classes; None for regression.
+    labels: names of the C classes; empty for regression.
     values: [E, C] probabilities; or [E] scores of a regression.
-    truth: [E] names of the true classes, or true scores, written as "true_label" or "true_score"; lists of names,
-      written as "true_labels", where several may apply; None where they are not known.
     multi_label: several classes may apply: those of a probability of at least one half.
+    with_truth: write the labels of the texts, too, as "true_label", "true_labels" or "true_score".
   """
-  values = np.asarray(values)
-  if values.shape != ((len(ids),) if labels is None else (len(ids), len(labels))):
-    raise ValueError(f"{values.shape} is not the shape for {len(ids)} examples and labels {labels}")
-  texts = {"text_a": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
+  columns = {"id": texts.ids, "text_a": texts.text_a} | ({} if texts.text_b is None else {"text_b": texts.text_b})
   with files.atomic_write(path) as file:
-    for number, (identifier, value, *pair) in enumerate(zip(ids, values, *texts.values(), strict=True)):
-      record = {"id": identifier, **dict(zip(texts, pair, strict=True))}
-      if labels is None:
-        record["score"] = shortest(value)
-      else:
+    for number, (value, *given) in enumerate(zip(values, *columns.values(), strict=True)):
+      record = dict(zip(columns, given, strict=True))
+      if labels:
         record |= predicted_labels(labels, value, multi_label)
         record["probabilities"] = dict(zip(labels, map(shortest, value), strict=True))
-      if truth is not None:
-        record["true_score" if labels is None else "true_labels" if multi_label else "true_label"] = truth[number]
+      else:
+        record["score"] = shortest(value)
+      if with_truth:
+        true = texts.labels[number]
+        record |= ({"true_score": float(true)} if not labels else
+                   {"true_labels": predicted_labels(labels, true, True)["labels"]} if multi_label else
+                   {"true_label": labels[int(true)]})
       file.write(json_files.line_of(record))
 
 

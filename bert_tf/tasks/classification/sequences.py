@@ -23,9 +23,7 @@ class Sequences:
   """E texts as W sequences.
 
   Attributes:
-    examples: the sequences.
     window_counts: int64 [E], sequences of each text; None where each has one.
-    truncated: number of texts that lost tokens.
   """
 
   examples: Examples
@@ -53,9 +51,6 @@ class LongTexts:
     how: one of `LONG_TEXTS`.
     max_seq_length: of a sequence, [CLS] and [SEP] included.
     stride: tokens from one window to the next; None where there are none.
-
-  Raises:
-    UserError: there is no such way, or windows do not overlap or touch.
   """
 
   how: str

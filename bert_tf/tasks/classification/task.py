@@ -13,10 +13,11 @@ from bert_tf.evaluation import confusion
 from bert_tf.evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import pictures, readers, results
-from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, labelled_config, read_data
+from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.step import Objective
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
@@ -28,17 +29,8 @@ def run(options: ClassificationOptions) -> int:
   return driver.run(ClassificationTask, options)
 
 
-def make_objective(model: BertForClassification, loss: HeadLoss | None = None) -> Objective:
-  """Classification or regression as the training step sees it; `loss` in place of the model's own."""
-  return Objective.of(model, loss)
-
-
 class ClassificationTask(DevelopmentSetsTask):
-  """Texts and their labels.
-
-  Raises:
-    UserError: see `bert_tf/tasks/classification/data.py`.
-  """
+  """Texts and their labels."""
 
   options: ClassificationOptions
   data: ClassificationData
@@ -46,15 +38,12 @@ class ClassificationTask(DevelopmentSetsTask):
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
     self.read(read_data)
-    self.config = labelled_config(self.config, self.data)
+    self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
+                                   None if self.data.kind == readers.CLASSES else self.data.kind)
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
-    self.main_metric = self.data.main_metric if self.data.dev else None
+    self.main_metric = self.data.metrics[0] if self.data.dev else None
     if self.data.kind != readers.CLASSES:
       self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
-
-  def data_files(self) -> dict[str, str]:
-    splits = {"train": self.data.train, **self.data.dev}
-    return {name: split.texts.path for name, split in splits.items() if split is not None}
 
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
@@ -62,7 +51,7 @@ class ClassificationTask(DevelopmentSetsTask):
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForClassification) -> Objective:
-    return make_objective(model, self._loss(self.data.positive_weights))
+    return Objective.of(model, self._loss(self.data.positive_weights))
 
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
@@ -78,7 +67,7 @@ class ClassificationTask(DevelopmentSetsTask):
 
   def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
     """The task's metrics and the loss."""
-    data, labels = self.data, split.texts.labels
+    data, labels = self.data, split.source.labels
     predictions = data.predictions(answers)
     metrics = (score_multi_label(predictions, labels) if data.multi_label else
                score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
@@ -89,7 +78,7 @@ class ClassificationTask(DevelopmentSetsTask):
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
     return Predicted(*(list(map(self._named, values)) for values in (
-        self.data.predictions(answers), split.texts.labels)))
+        self.data.predictions(answers), split.source.labels)))
 
   def _named(self, value: np.ndarray) -> str | tuple[str, ...] | float:
     """A class, the classes that apply, or a score."""
@@ -99,15 +88,15 @@ class ClassificationTask(DevelopmentSetsTask):
     return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
 
   def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
-    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics:
+    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics and {"f1", "accuracy"} <= set(metrics):
       return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
     return dict(metrics)
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == readers.CLASSES:
       split, logits = self.first_set(evaluation)
-      texts = [texts for texts in (split.texts.text_a, split.texts.text_b) if texts is not None]
-      pictures.show(self.data.labels, split.texts.labels, self.data.values(logits), texts)
+      texts = [texts for texts in (split.source.text_a, split.source.text_b) if texts is not None]
+      pictures.show(self.data.labels, split.source.labels, self.data.values(logits), texts)
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data
@@ -117,22 +106,12 @@ class ClassificationTask(DevelopmentSetsTask):
     for name, split in data.dev.items():
       results.write_evaluated_split(directory, data, name, split, data.values(evaluation.details[name]))
     split, logits = self.first_set(evaluation)
-    predictions, labels = data.predictions(logits), split.texts.labels
+    predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
       run.log(confusion.per_class_table(predictions, labels, data.labels))
     if data.kind == readers.CLASSES:
       matrix = confusion.confusion_matrix(predictions, labels, len(data.labels))
       run.log("\n" + confusion.confusion_text(matrix, data.labels))
 
-  def predict(self, run: RunningModel) -> dict[str, float] | None:
-    test_metrics: dict[str, float] = {}
-    for name, split in self.data.test.items():
-      logits = self.answer(run, split)
-      if run.devices.is_chief:
-        paths = results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(logits))
-        run.log(f"predicted {len(split)} examples of {split.texts.path}: {', '.join(paths)}")
-        if split.texts.labels is not None:
-          scores = self.score(split, logits)
-          test_metrics |= {f"{name}_{metric}": value for metric, value in scores.items()}
-          run.log(", ".join(f"{name}: {metric} {value:.4f}" for metric, value in scores.items()))
-    return test_metrics or None
+  def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
+    return results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(answers))

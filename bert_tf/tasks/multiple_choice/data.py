@@ -4,13 +4,13 @@ Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: 
 `bert_tf/tasks/multiple_choice/task.py` trains on.
 """
 
-import dataclasses
 import os
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
 from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, NUM_FOLDS, SWAG, MultipleChoiceOptions
+from bert_tf.tasks.splits import Split, TaskData
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
@@ -20,7 +20,6 @@ from modeling.checkpoints.weights import HEADS
 
 KIND = "multiple_choice"
 SPLITS = ("train", "dev", "test")
-_HEAD = "multiple_choice"
 # Heads of pre-training: what is trained on the encoder beside them is no other task.
 _PRETRAINING_HEADS = ("masked_lm", "next_sentence")
 
@@ -35,46 +34,8 @@ _FILES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Split:
-  """A file's questions, and the sequences made of them."""
-
-  questions: ChoiceQuestions
-  examples: ChoiceExamples
-
-  def __len__(self) -> int:
-    return len(self.questions)
-
-
-@dataclasses.dataclass(frozen=True)
-class MultipleChoiceData:
-  """What a run reads.
-
-  Attributes:
-    train, test: None where they are not read.
-    dev: name → what is evaluated on: "dev", which chooses the best weights, and then those of --eval_files; empty where
-      it is not read.
-    description: `task.json`.
-    notes: what the user should know about the data.
-  """
-
-  train: Split | None
-  dev: dict[str, Split]
-  test: Split | None
-  description: dict
-  notes: list[str]
-
-
-def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> MultipleChoiceData:
-  """Reads what a run needs and makes sequences of it.
-
-  Args:
-    options: of the run.
-    opened: the checkpoint: its tokenizer makes the sequences.
-
-  Raises:
-    UserError: a file that is missing or wrong (see `data_gen/labelled/multiple_choice.py`).
-  """
+def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
+  """Reads what a run needs and makes sequences of it."""
   paths = find_files(options)
   limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
   notes: list[str] = []
@@ -87,28 +48,24 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> MultipleCho
     if truncated:
       notes.append(f"{name}: {truncated:,} of {len(examples.row_lengths):,} sequences, of a question with one choice "
                    f"each, were truncated to {options.max_seq_length} tokens")
-  return MultipleChoiceData(
-      train=splits.pop("train", None), test=splits.pop("test", None), dev=splits, notes=notes,
+  return TaskData(
+      train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
+      notes=notes,
       description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
                    "truncate": options.truncate})
 
 
 def find_files(options: MultipleChoiceOptions) -> dict[str, str]:
-  """Split → file, of those that the run needs; further names are those of --eval_files.
-
-  Raises:
-    UserError: one is not there, or nothing says where it is.
-  """
-  evaluates = options.do_eval or options.do_train
-  needed = {"train": options.do_train, "dev": options.do_eval or bool(evaluates and options.eval_files),
+  """Split → file, of those that the run needs; further names are those of --eval_files."""
+  needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
             "test": options.do_predict}
   found = {}
   for split in SPLITS:
     path = getattr(options, f"{split}_file") or _in_directory(options, split, needed[split])
     # Without --do_eval, training still evaluates on what there is.
-    if path is not None and (needed[split] or split == "dev" and evaluates):
+    if path is not None and (needed[split] or split == "dev" and options.evaluates):
       found[split] = files.check_readable(path, f"{split}_file")
-  if evaluates:
+  if options.evaluates:
     found |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   return found
 
@@ -155,8 +112,8 @@ def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int
 
 def check_head(opened: Checkpoint) -> str | None:
   """Why the checkpoint's head can't be used for this task; None where it can, or there is none."""
-  others = [HEADS[name].title for name in opened.heads if name not in (_HEAD, *_PRETRAINING_HEADS)]
-  if _HEAD in opened.heads or not others:
+  others = [HEADS[name].title for name in opened.heads if name not in (KIND, *_PRETRAINING_HEADS)]
+  if KIND in opened.heads or not others:
     return None
   return f"that of the checkpoint is a {others[0]}"
 

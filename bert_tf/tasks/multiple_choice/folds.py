@@ -25,7 +25,6 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   Args:
     run_fold: options of one fold → "dev_accuracy" and "test_accuracy", as far as asked for; fewer where it was
       interrupted, and has said so.
-    options: of the runs; --output_dir gets a directory for each.
 
   Raises:
     UserError: the folds do not fit together, there are several machines, or see `many_runs.carry_out` and
@@ -54,7 +53,10 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
     path = os.path.join(options.output_dir, FOLDS_FILE)
     if found:
       folds = {name.removeprefix("fold_"): result.metrics for name, result in found.items()}
-      json_files.write(path, _summary(folds))
+      statistics = {name: mean_and_deviation(values) for name, values in _values(folds).items()}
+      json_files.write(path, {
+          "folds": folds, "mean": {name: mean for name, (mean, _) in statistics.items()},
+          "standard_deviation": {name: deviation for name, (_, deviation) in statistics.items()}})
   if len(found) == len(runs):
     print(f"\n{describe(folds)}\n({path})")
   return 0
@@ -65,12 +67,6 @@ def describe(folds: Mapping[str, Mapping[str, float]]) -> str:
   values = _values(folds)
   return table([["fold", *values], *([fold, *(f"{scores[name]:.4f}" for name in values)]
                                      for fold, scores in folds.items()), ["mean", *map(show_mean, values.values())]])
-
-
-def _summary(folds: Mapping[str, Mapping[str, float]]) -> dict:
-  statistics = {name: mean_and_deviation(values) for name, values in _values(folds).items()}
-  return {"folds": folds, "mean": {name: mean for name, (mean, _) in statistics.items()},
-          "standard_deviation": {name: deviation for name, (_, deviation) in statistics.items()}}
 
 
 def _values(folds: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:

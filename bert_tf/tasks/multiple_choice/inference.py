@@ -25,7 +25,7 @@ from modeling.preprocessing.packing import pack
 _EXPECTED = json.dumps({"context": "…", "choices": ["…", "…"]}, ensure_ascii=False)
 
 
-class ChoiceInference(TaskInference):
+class MultipleChoiceInference(TaskInference):
   """{"prediction": number, "choice": text, "probabilities": [...]} of a context and its choices.
 
   An input is {"context", "choices"}, {"question", "choices"} or {"context", "question", "choices"}; or a pair of a
@@ -129,12 +129,11 @@ class ChoiceInference(TaskInference):
         tf.fill(tf.shape(choices), MISSING), places, self.model_outputs(features)["scores"])
     return _probabilities(scores, is_there)
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """As `serve_texts`, of int32 [B, K, S] each; a choice without any token in its mask is none."""
-    shape = tf.shape(input_ids)
-    flat = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
-    scores = self.model_outputs({name: tf.reshape(value, [-1, shape[2]]) for name, value in flat.items()})["scores"]
-    is_there = tf.reduce_any(input_mask > 0, axis=2)
+    shape = tf.shape(features["input_ids"])
+    scores = self.model_outputs({name: tf.reshape(value, [-1, shape[2]]) for name, value in features.items()})["scores"]
+    is_there = tf.reduce_any(features["input_mask"] > 0, axis=2)
     return _probabilities(tf.where(is_there, tf.reshape(scores, shape[:2]), MISSING), is_there)
 
 

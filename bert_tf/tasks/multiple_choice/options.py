@@ -63,8 +63,6 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
 
   def check(self) -> None:
     super().check()
-    if not (self.do_train or self.do_eval or self.do_predict):
-      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     if self.fold is not None and self.task_name != CODAH:
       raise UserError(f"--fold={self.fold} is for --task_name={CODAH}")
     if self.all_folds and not self.do_train:
@@ -86,5 +84,5 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
     if not (self.question_column or self.context_column):
       raise UserError(f"--task_name={CUSTOM}: --question_column must be given, or --context_column: what the choices "
                       "belong to")
-    if (self.do_train or self.do_eval) and not self.label_column:
+    if self.evaluates and not self.label_column:
       raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column of the right choice")

@@ -26,12 +26,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
   `predictions.jsonl` has the texts, too.
 
   Args:
-    directory: of the run.
-    questions: E questions.
     probabilities: [E, K]; those of choices that a question does not have are not read.
-
-  Returns:
-    paths of what was written.
   """
   paths = [os.path.join(directory, name) for name in ("test_results.tsv", "predictions.csv", "predictions.jsonl")]
   rows = [row[:count] for row, count in zip(np.asarray(probabilities, np.float32), questions.num_choices, strict=True)]
@@ -46,13 +41,7 @@ def write_predictions(directory: str, questions: ChoiceQuestions, probabilities:
 
 
 def hardest(questions: ChoiceQuestions, probabilities: np.ndarray, number: int) -> np.ndarray:
-  """int64 [<= number], the questions whose right choice has the lowest probability, the hardest first.
-
-  Args:
-    questions: E questions with labels.
-    probabilities: [E, K].
-    number: of questions at most.
-  """
+  """int64 [<= number], the questions whose right choice has the lowest probability, the hardest first."""
   right = probabilities[np.arange(len(questions)), questions.labels]
   return np.argsort(right, kind="stable")[:number]
 

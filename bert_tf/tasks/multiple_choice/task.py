@@ -15,9 +15,10 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.multiple_choice import results
-from bert_tf.tasks.multiple_choice.data import MultipleChoiceData, Split, check_head, read_data
+from bert_tf.tasks.multiple_choice.data import check_head, read_data
 from bert_tf.tasks.multiple_choice.folds import run_folds
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.tasks.splits import Split
 from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
@@ -41,24 +42,16 @@ def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
   gc.collect()
   if outcome is None:
     return {}
-  scores = {"dev": outcome.evaluation and outcome.evaluation.metrics, "test": outcome.test_metrics}
-  return {f"{name}_accuracy": metrics["accuracy"] for name, metrics in scores.items() if metrics}
-
-
-def make_objective(model: BertForMultipleChoice, skip_missing: bool = True) -> Objective:
-  """Multiple choice as the training step sees it; `skip_missing` as in `BertForMultipleChoice.call`."""
-  return Objective.of(model, skip_missing=skip_missing)
+  found = {"dev_accuracy": outcome.evaluation and outcome.evaluation.metrics["accuracy"],
+           "test_accuracy": outcome.test_metrics and outcome.test_metrics["test_accuracy"]}
+  return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
 class MultipleChoiceTask(DevelopmentSetsTask):
-  """Questions and their choices.
-
-  Raises:
-    UserError: see `bert_tf/tasks/multiple_choice/data.py`.
-  """
+  """Questions and their choices."""
 
   options: MultipleChoiceOptions
-  data: MultipleChoiceData
+  what = "questions"
 
   def __init__(self, options: MultipleChoiceOptions):
     super().__init__(options)
@@ -67,16 +60,12 @@ class MultipleChoiceTask(DevelopmentSetsTask):
     self.main_metric = "accuracy" if self.data.dev else None
     self._skips_missing = True
 
-  def data_files(self) -> dict[str, str]:
-    splits = {"train": self.data.train, **self.data.dev}
-    return {name: split.questions.path for name, split in splits.items() if split is not None}
-
   def make_model(self, dtype: str) -> BertForMultipleChoice:
     return BertForMultipleChoice(self.config, seed=self.options.seed, dtype=dtype,
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForMultipleChoice) -> Objective:
-    return make_objective(model, self._skips_missing)
+    return Objective.of(model, skip_missing=self._skips_missing)
 
   def describe_examples(self) -> str:
     examples, counts = self.train_examples, self.train_examples.num_choices
@@ -98,11 +87,11 @@ class MultipleChoiceTask(DevelopmentSetsTask):
     return split.examples.by_question(run.predict(split.examples.choices)["scores"])
 
   def score(self, split: Split, answers: np.ndarray) -> dict[str, float]:
-    scores = CHOICE.score(answers, split.questions.labels)
+    scores = CHOICE.score(answers, split.source.labels)
     return {name: scores[name] for name in ("accuracy", "loss")}
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-    return Predicted([f"choice {choice}" for choice in answers.argmax(axis=-1)], split.questions.labels.tolist(),
+    return Predicted([f"choice {choice}" for choice in answers.argmax(axis=-1)], split.source.labels.tolist(),
                      "questions")
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
@@ -118,17 +107,7 @@ class MultipleChoiceTask(DevelopmentSetsTask):
   def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, int]:
     """The development set, its probabilities, and how many of its hardest questions are to be shown."""
     split, logits = self.first_set(evaluation)
-    return split.questions, softmax(logits), self.options.hardest_questions
+    return split.source, softmax(logits), self.options.hardest_questions
 
-  def predict(self, run: RunningModel) -> dict[str, float] | None:
-    test = self.data.test
-    logits = self.answer(run, test)
-    if not run.devices.is_chief:
-      return None
-    paths = results.write_predictions(self.options.output_dir, test.questions, softmax(logits))
-    run.log(f"predicted {len(test)} questions of {test.questions.path}: {', '.join(paths)}")
-    if test.questions.labels is None:
-      return None
-    scores = self.score(test, logits)
-    run.log(f"accuracy by the labels of {test.questions.path}: {scores['accuracy']:.4f}")
-    return scores
+  def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
+    return results.write_predictions(self.options.output_dir, split.source, softmax(answers))

@@ -38,12 +38,7 @@ class Baselines:
     return {f"masked_lm_baseline_{name}": share for name, share in shares.items() if share is not None}
 
   def describe(self, metrics: Mapping[str, float], vocabulary: Vocabulary | None) -> str:
-    """A table of the baselines and of a model.
-
-    Args:
-      metrics: the model's, of `pretraining_metrics`.
-      vocabulary: names the tokens; None for their ids.
-    """
+    """A table of the baselines and of a model."""
     def name(token: int) -> str:
       return repr(vocabulary.token_of(token)) if vocabulary else f"token {token}"
 

@@ -30,9 +30,6 @@ class PretrainingRecords:
   """Record files of one schema.
 
   Attributes:
-    files: to read.
-    schema: of all of them.
-    flag: that names them, for errors.
     sampled: how many records were looked at, and how many sequences they hold.
   """
 
@@ -62,12 +59,6 @@ class PretrainingRecords:
 def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: int,
                   max_predictions_per_seq: int) -> PretrainingRecords:
   """Looks at the first record of every file and counts them all.
-
-  Args:
-    patterns: comma-separated paths and globs.
-    flag: where they come from, for errors.
-    config: the model that will read them.
-    max_seq_length, max_predictions_per_seq: what the flags say.
 
   Raises:
     UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
@@ -104,12 +95,7 @@ def check_all_records(given: PretrainingRecords, parse: Callable, config: BertCo
   It reads all files once more, so it is done when training has found that something is wrong.
 
   Args:
-    given: what `check_records` returned.
     parse: of `parser`, which tells whether a batch is right; what is wrong is found in the batch that is not.
-    config: the model that reads them.
-
-  Raises:
-    UserError: names the file and the number of the record.
   """
   import tensorflow as tf
 
@@ -139,8 +125,6 @@ def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> 
   """A function from serialized records, string [b], to features under the original's names.
 
   Args:
-    schema: of the records.
-    config: the model that reads them.
     mask: for records without masks: (features, serialized records, passes int64 [b]) → features with masks.
 
   Returns:

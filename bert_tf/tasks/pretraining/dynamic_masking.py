@@ -20,9 +20,7 @@ def masker(schema: Schema, masking: Masking, seed: int) -> Callable:
   """A function for `data.parser`: (features, serialized records string [b], passes int64 [b]) → features with masks.
 
   Args:
-    schema: of the records.
     masking: how to mask; `max_predictions_per_seq` are the predictions of a record, also of a packed one.
-    seed: of the run.
   """
   import tensorflow as tf
 
@@ -52,7 +50,6 @@ def mask_records(features: dict[str, np.ndarray], masking: Masking, seed: int, p
 
   Args:
     features: of b records without masks, as they are in the files.
-    masking, seed: as for `masker`.
     passes, keys: int64 [b], which pass it is, and which record.
 
   Returns:

@@ -45,11 +45,7 @@ class PretrainingOptions(MaskingOptions, TrainingOptions):
     return self.max_eval_steps if self.max_eval_steps or self.eval_file else 100
 
   def phase_options(self) -> list[tuple["PretrainingOptions", int, int]]:
-    """The options of each phase, the step it begins at and its last one; one phase where --phases is not given.
-
-    Raises:
-      UserError: --phases is not what it should be.
-    """
+    """The options of each phase, the step it begins at and its last one; one phase where --phases is not given."""
     if self.phases is None:
       return [(self, 0, self.num_train_steps)]
     found, total, first = [], 0.0, 0

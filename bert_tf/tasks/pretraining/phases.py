@@ -53,11 +53,7 @@ class Phase:
     return self.options.max_seq_length if config.causal else self.options.max_predictions_per_seq
 
   def batch_sizes(self, devices: Devices | None = None) -> BatchSizes:
-    """Records of its steps.
-
-    Args:
-      devices: that they are to be computed on; None where it does not matter.
-    """
+    """Records of its steps."""
     options, (rows, sequences) = self.options, self.train_records.sampled
     if not self.train_records.schema.is_packed:
       return BatchSizes((options.train_batch_size,), first=self.first_record)
@@ -67,11 +63,7 @@ class Phase:
     return BatchSizes.packed(options.train_batch_size, rows, sequences, parts if is_fixed else None, self.first_record)
 
   def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> tuple[Callable, Callable]:
-    """How training and evaluation records are parsed, see `data.parser`.
-
-    Raises:
-      UserError: the records have no masks, and there is no vocabulary to mask with.
-    """
+    """How training and evaluation records are parsed, see `data.parser`."""
     return tuple(self._parser(given, config, vocabulary) for given in (self.train_records, self.eval_records))
 
   def _parser(self, given: PretrainingRecords, config: BertConfig, vocabulary: Vocabulary | None) -> Callable:
@@ -89,12 +81,7 @@ class Phase:
 
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
-  """Looks at the records of all phases.
-
-  Raises:
-    UserError: see `data.check_records`; a phase has no held-out records although there are some; a batch is smaller
-      than a packed row; flags of masking for records that are masked.
-  """
+  """Looks at the records of all phases."""
   phases, place = [], 0
   for one, first, last in options.phase_options():
     if options.phases:

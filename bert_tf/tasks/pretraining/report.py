@@ -28,14 +28,7 @@ _ESTIMATED_UTILISATION = 0.5
 
 def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, phases: Sequence[Phase],
          step: int) -> str:
-  """What is about to happen, with an estimate of the time.
-
-  Args:
-    options: of the run.
-    model: its sizes and parameters, as text.
-    phases: of the run.
-    step: where training starts or resumes.
-  """
+  """What is about to happen, with an estimate of the time."""
   lines = [
       ("devices", f"{devices.description}, {devices.dtype}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
@@ -69,9 +62,6 @@ class SamplePredictions:
   """Fills the masks of a few evaluation examples and shows the result as Markdown.
 
   Args:
-    model: as it is at every call.
-    eval_files, parse: where the examples come from.
-    vocabulary: of the records.
     held_out: whether these are other texts than those of the training.
   """
 

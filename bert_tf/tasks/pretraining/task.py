@@ -52,7 +52,6 @@ def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
-    mask_id: of [MASK], see `masked_lm_loss`.
   """
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums
@@ -73,10 +72,6 @@ class PretrainingTask(Task):
 
   Attributes:
     mask_id: of [MASK] in the records; None where there is none.
-
-  Raises:
-    UserError: see `data.py` and `vocabulary.py` here; there is no configuration; nothing is to be trained and there
-      are no weights.
   """
 
   options: PretrainingOptions
@@ -187,13 +182,10 @@ class PretrainingTask(Task):
     strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
     given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
     batches = -(-given.num_examples // size)
-
-    def evaluation_data():
-      return strategy.distribute_datasets_from_function(
-          lambda context: evaluation_dataset(given, parse, size, context, most))
-
-    return EvaluationPass(self.objective(run.model), evaluation_data, min(batches, most or batches), strategy,
-                          run.devices.jit_compile, run.check_stop)
+    return EvaluationPass(
+        self.objective(run.model), lambda: strategy.distribute_datasets_from_function(
+            lambda context: evaluation_dataset(given, parse, size, context, most)),
+        min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.vocabulary is None or self.config.causal:

@@ -39,11 +39,8 @@ class RecordVocabulary:
   """What is known of the vocabulary.
 
   Attributes:
-    vocabulary: None where nothing tells.
-    do_lower_case: its casing, None where nothing tells.
     fingerprint: `Vocabulary.fingerprint`; known also where only the records' note is left. None where nothing tells.
     mask_id: of [MASK]; None where there is none in the records.
-    notes: what the user should know, line by line.
   """
 
   vocabulary: Vocabulary | None
@@ -58,8 +55,6 @@ class RecordNote:
   """What stands beside record files of one call of `create_pretraining_data.py`; of other files, nothing.
 
   Attributes:
-    flag: that names the files.
-    paths: of the files.
     fingerprint, vocab_file, do_lower_case: of their vocabulary; None where nothing tells.
   """
 
@@ -80,8 +75,6 @@ def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: St
   """Compares all that tells of the vocabulary.
 
   Args:
-    options: --vocab_file, --do_lower_case, and where else to look.
-    config: its `vocab_size` must agree.
     weights: what training resumes or starts from, or what is evaluated; None for random weights.
     record_files: name of the flag → paths.
 
@@ -107,9 +100,6 @@ def find_vocabulary(options: PretrainingOptions, config: BertConfig, weights: St
 
 def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
   """What the generator wrote beside record files: a note for each of its calls, one without facts for all other files.
-
-  Raises:
-    UserError: a statistics file is damaged.
   """
   found: dict[str | None, list[str]] = {}
   for path in paths:
@@ -221,10 +211,6 @@ def describe_sample(note: RecordNote, vocabulary: Vocabulary) -> str:
 
 def sample_figures(sample: Sequence[Mapping[str, np.ndarray]], vocabulary: Vocabulary) -> dict[str, float]:
   """Shares that tell a vocabulary from another one of the same size.
-
-  Args:
-    sample: records, at least one.
-    vocabulary: read with it.
 
   Returns:
     "begin_with_cls" of the sequences; "unknown" and "unused" (entries like [unused7]) of the tokens;

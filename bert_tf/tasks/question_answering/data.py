@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 
-from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from bert_tf.training.examples import Examples
@@ -25,11 +24,7 @@ class SquadSplit:
   """Questions and their windows.
 
   Attributes:
-    data: contexts and questions.
-    contexts, windows: of `make_windows`.
-    examples: the windows as training and prediction take them.
     is_scorable: the file tells the right answers, so predictions can be scored.
-    notes: what the user should know, line by line.
   """
 
   data: SquadData
@@ -46,11 +41,7 @@ class SquadSplit:
 
 def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool,
                   max_examples: int | None = None) -> SquadSplit:
-  """The training file, checked, with the positions of the answers; of the first `max_examples` questions.
-
-  Raises:
-    UserError: see `read_squad` and `check_training`.
-  """
+  """The training file, checked, with the positions of the answers; of the first `max_examples` questions."""
   checked = check_training(read_squad(path, "train_file"), version_2_with_negative=settings.version_2_with_negative,
                            skip_bad_answers=skip_bad_answers)
   notes = [checked.report()] if checked.report() else []
@@ -77,13 +68,10 @@ def one_question(question: str, context: str, settings: SquadSettings, tokenizer
   return _make_split(data, settings, tokenizer, training=False, notes=[])
 
 
-def read_context(path: str) -> str:
-  """The text of --context_file, every character as it is.
-
-  Raises:
-    UserError: missing or not UTF-8.
-  """
-  return gzipped.read_text(files.check_readable(path, "context_file"))
+def window_examples(windows: Windows, training: bool = False) -> Examples:
+  """Windows as training (with the answers) and prediction take them."""
+  values = {"start_positions": windows.start_positions, "end_positions": windows.end_positions} if training else {}
+  return Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths, values)
 
 
 def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, training: bool, notes: list[str]
@@ -91,12 +79,9 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
   began = time.perf_counter()
   contexts, windows = make_windows(data, tokenizer, **settings.lengths(), training=training)
   seconds = time.perf_counter() - began
-  values = {}
-  if training:
-    if not len(windows):
-      raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
-    values = {"start_positions": windows.start_positions, "end_positions": windows.end_positions}
-  examples = Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths, values)
+  if training and not len(windows):
+    raise UserError(f"{data.path}: no context has a token, nothing is left to train on")
+  examples = window_examples(windows, training)
   size = sum(array.nbytes for part in (contexts, windows) for array in vars(part).values()
              if isinstance(array, np.ndarray))
   notes = [*notes,

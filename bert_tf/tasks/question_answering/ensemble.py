@@ -34,11 +34,7 @@ _ENSEMBLE_FILE = "ensemble.json"
 
 
 class EnsembleTask(SquadTask):
-  """Questions that several runs answer together; the driver loads the first of them.
-
-  Raises:
-    UserError: see `open_ensemble`.
-  """
+  """Questions that several runs answer together; the driver loads the first of them."""
 
   def __init__(self, options: SquadOptions):
     self._ensemble = open_ensemble(options.ensemble, options.given_settings, options.do_lower_case)
@@ -76,7 +72,6 @@ class Ensemble:
   """Several runs whose logits are averaged.
 
   Attributes:
-    members: their checkpoints.
     settings: which they share; the threshold is the mean of theirs.
   """
 
@@ -95,18 +90,12 @@ class Ensemble:
     is_given = self.settings.null_score_diff_threshold_is == GIVEN
     if not kept or is_given or kept["ensemble"] != self.fingerprints:
       return self
-    threshold = choose_settings({}, kept, threshold_only=True)
     return dataclasses.replace(self, settings=self.settings.with_threshold(
-        threshold.null_score_diff_threshold, threshold.null_score_diff_threshold_is))
+        float(kept[THRESHOLD]), kept[f"{THRESHOLD}_is"]))
 
 
 def open_ensemble(directories: Sequence[str], given: Mapping[str, object], do_lower_case: bool | None) -> Ensemble:
   """Opens the runs and checks that their logits are about the same windows.
-
-  Args:
-    directories: at least two.
-    given: see `choose_settings`.
-    do_lower_case: None for that of the runs.
 
   Raises:
     UserError: a run can't be opened, or its vocabulary or lengths are not those of the first.

@@ -12,7 +12,8 @@ import tensorflow as tf
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from bert_tf.tasks.question_answering import window_graph
-from bert_tf.tasks.question_answering.settings import KIND, SETTINGS, SquadSettings, choose_settings
+from bert_tf.tasks.question_answering.data import window_examples
+from bert_tf.tasks.question_answering.settings import KIND, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
@@ -25,16 +26,13 @@ _MANY_WINDOWS = 1000
 _WINDOWS_AT_ONCE = 32
 
 
-class AnswerInference(TaskInference):
+class QuestionAnsweringInference(TaskInference):
   """{"answer", "start", "end", "probability", "nbest"} of a question and a context, which may be of any length.
 
   The answer is context[start:end]; "" and null where there is none.
-
-  Attributes:
-    settings: how contexts are read and answers chosen.
   """
 
-  head = "span"
+  head = "question_answering"
   kinds = (KIND,)
   default_length = SquadSettings.max_seq_length
   layouts = (("question", "context"),)
@@ -49,7 +47,7 @@ class AnswerInference(TaskInference):
 
   def examples(self, inputs: list[tuple[str, str]]) -> Examples:
     """The windows of all questions; none of those whose context has no token."""
-    return _examples(self._windows(inputs)[2])
+    return window_examples(self._windows(inputs)[2])
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "start_logits" and "end_logits" [B, S]."""
@@ -63,11 +61,9 @@ class AnswerInference(TaskInference):
                f"{len(windows):,} windows{'' if self.settings.max_windows else ' (--max_windows would limit them)'}")
     logits = dict.fromkeys(self.token_outputs, np.zeros(0, np.float32))
     if len(windows):
-      logits = self.run(_examples(windows))
-    answers = find_answers(data, contexts, windows, logits["start_logits"], logits["end_logits"],
-                           self.settings)
+      logits = self.run(window_examples(windows))
     results = []
-    for found in answers:
+    for found in find_answers(data, contexts, windows, logits["start_logits"], logits["end_logits"], self.settings):
       chosen = _candidate(found.choose(self.settings.null_score_diff_threshold))
       result = {"answer": chosen.pop("text"), **chosen,
                 "nbest": [_candidate(candidate) for candidate in found.nbest[:self._top_k]]}
@@ -117,15 +113,12 @@ def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettin
   Where the length has no room for the latter, questions keep a third of it, and windows move by half of the rest.
 
   Args:
-    loaded: the checkpoint.
-    max_seq_length: most tokens of a window.
     chosen: what the user wants; what is not in its `given` and has its default value counts as not given.
 
   Raises:
     UserError: there is no room for question and context, or `task.json` holds a value of another type.
   """
-  given = {name: getattr(chosen, name) for name in SETTINGS
-           if name in chosen.given or getattr(chosen, name) != getattr(SquadSettings, name)}
+  given = chosen.given_settings
   settings = choose_settings({**given, "max_seq_length": max_seq_length}, loaded.task)
   if not {"doc_stride", "max_query_length"} & given.keys() and (
       settings.doc_stride > max_seq_length - settings.max_query_length - SPECIAL_TOKENS):
@@ -135,10 +128,6 @@ def window_settings(loaded: Checkpoint, max_seq_length: int, chosen: SquadSettin
                                 doc_stride=min(settings.doc_stride, max(room // 2, 1)))
   settings.check_model(loaded.config)
   return settings
-
-
-def _examples(windows: Windows) -> Examples:
-  return Examples({"input_ids": windows.input_ids, "segment_ids": windows.segment_ids}, windows.row_lengths)
 
 
 def _candidate(candidate: Candidate) -> dict:

@@ -2,12 +2,11 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 from bert_tf.tasks.options import FineTuningOptions
-from bert_tf.tasks.question_answering.settings import SETTINGS, SquadSettings
+from bert_tf.tasks.question_answering.settings import SquadSettings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,13 +35,6 @@ class SquadOptions(SquadSettings, FineTuningOptions):
   @property
   def predicts(self) -> bool:
     return self.do_predict or self.asks
-
-  @property
-  def given_settings(self) -> Mapping[str, object]:
-    """The settings that were chosen, on the command line or in Python; the others are those of the run."""
-    defaults = SquadSettings()
-    return {name: getattr(self, name) for name in SETTINGS
-            if name in self.given or getattr(self, name) != getattr(defaults, name)}
 
   def check(self) -> None:
     super().check()

@@ -27,8 +27,6 @@ class Answered:
   """The answers to all questions of a file.
 
   Attributes:
-    split: the questions.
-    results: what was found for each, in their order.
     settings: with the threshold that chose among it.
     metrics: the official scores; None where the file does not tell the right answers.
   """
@@ -54,6 +52,16 @@ class Answered:
     return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.data.path): predicted}, self,
                       self.settings.to_task())
 
+  def describe_single(self, shown: int) -> str:
+    """The best answers to a single question."""
+    (result,) = self.results
+    best = squad_files.format_nbest(result, shown)
+    if result.null_odds is None:
+      return best
+    chosen = result.choose(self.settings.null_score_diff_threshold)
+    return (f"{best}\nanswer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds "
+            f"{result.null_odds:.4f}, {self.settings.describe_threshold()}")
+
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
     shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
@@ -68,19 +76,12 @@ class Answered:
     return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
-def main_metric(settings: SquadSettings) -> str:
-  """What checkpoints are compared by."""
-  return "best_f1" if settings.version_2_with_negative else "f1"
-
-
 def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool
                      ) -> Answered:
   """Finds and scores the answers.
 
   Args:
-    split: the questions.
     logits: of starts and ends, float32 [T] each.
-    settings: how answers are chosen.
     tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
   """
   results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
@@ -108,7 +109,7 @@ def write(directory: str, evaluation: Evaluation) -> str:
   lines = [f"predicted {answered.split.describe()} of {answered.split.data.path}: "
            f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
   if settings.version_2_with_negative:
-    lines.append(describe_threshold(settings))
+    lines.append(settings.describe_threshold())
   if evaluation.metrics:
     lines.append(write_eval_results(directory, evaluation, len(answered.results)))
     if "best_f1_thresh" in evaluation.metrics:
@@ -118,9 +119,3 @@ def write(directory: str, evaluation: Evaluation) -> str:
   else:
     lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
   return "\n".join(lines)
-
-
-def describe_threshold(settings: SquadSettings) -> str:
-  """Which threshold decides between an answer and none."""
-  return (f"null_score_diff_threshold {settings.null_score_diff_threshold:.4f} "
-          f"({settings.null_score_diff_threshold_is})")

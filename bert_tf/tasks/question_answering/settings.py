@@ -12,7 +12,7 @@ from bert_tf.evaluation.squad_answers import AnswerOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
-KIND = "squad"
+KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
 # Where a threshold is from; one that was tuned names the file.
 DEFAULT, GIVEN, TUNED_ON = "the default", "given", "tuned on "
@@ -38,6 +38,21 @@ class SquadSettings(WindowOptions, AnswerOptions):
     """The same with another threshold; `origin` is one of `DEFAULT`, `GIVEN`, `TUNED_ON` + file."""
     return self.replace(null_score_diff_threshold=threshold, null_score_diff_threshold_is=origin)
 
+  @property
+  def given_settings(self) -> dict[str, object]:
+    """The settings that were chosen, on the command line or in Python; the others are those of the run."""
+    return {name: getattr(self, name) for name in SETTINGS
+            if name in self.given or getattr(self, name) != getattr(SquadSettings, name)}
+
+  @property
+  def main_metric(self) -> str:
+    """What checkpoints are compared by."""
+    return "best_f1" if self.version_2_with_negative else "f1"
+
+  def describe_threshold(self) -> str:
+    """Which threshold decides between an answer and none."""
+    return f"{THRESHOLD} {self.null_score_diff_threshold:.4f} ({self.null_score_diff_threshold_is})"
+
   def threshold(self) -> dict[str, object]:
     """The threshold and where it is from, as in `task.json`."""
     return {name: value for name, value in self.to_task().items() if name.startswith(THRESHOLD)}
@@ -56,12 +71,8 @@ def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | No
   """What is given wins, then `task.json`, then the defaults.
 
   Args:
-    given: the settings that were on the command line.
     task: what was read of `task.json`; None where there is none. That of another kind of task says nothing.
     threshold_only: take nothing but the threshold from it: a training run is told everything else by its flags.
-
-  Raises:
-    UserError: `task.json` holds a value of another type.
   """
   kept: dict[str, object] = {}
   if task is not None and task.get("kind") == KIND:

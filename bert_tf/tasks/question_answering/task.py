@@ -5,24 +5,22 @@ with answers and scores (`bert_tf/tasks/question_answering/results.py`).
 """
 
 import os
-from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files, gzipped, json_files
 from bert_tf.common.progress import Progress
-from bert_tf.evaluation.squad_files import describe_choices, format_nbest
+from bert_tf.evaluation.squad_files import describe_choices
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_context, read_predicted, read_training
+from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_predicted, read_training
 from bert_tf.tasks.question_answering.options import SquadOptions
-from bert_tf.tasks.question_answering.results import Answered, answer_questions, describe_threshold, main_metric, write
+from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from bert_tf.tasks.task import FineTuningTask, RunningModel
-from bert_tf.training.devices import Devices
 from data_gen.tokenization.tokenizer import Tokenizer
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint
 from modeling.question_answering import BertForQuestionAnswering
 
@@ -49,9 +47,6 @@ class SquadTask(FineTuningTask):
   Attributes:
     settings: of windows and answers, as the run begins.
     prediction_split: the questions to answer; None where there are none.
-
-  Raises:
-    UserError: see `bert_tf/tasks/question_answering/data.py`.
   """
 
   options: SquadOptions
@@ -71,7 +66,7 @@ class SquadTask(FineTuningTask):
                             options.max_train_examples)
       self.train_examples = train.examples
       self._num_train_questions = len(train.data.questions)
-    self.prediction_split = prediction_split or read_prediction_split(options, self.settings, tokenizer)
+    self.prediction_split = prediction_split or _read_prediction_split(options, self.settings, tokenizer)
     splits = [split for split in (train, self.prediction_split) if split is not None]
     if not options.asks:
       self.notes += [line for split in splits for line in split.notes]
@@ -79,7 +74,7 @@ class SquadTask(FineTuningTask):
       self.notes.append(f"{self.prediction_split.data.path} does not tell the right answers: no evaluation while "
                         "training, the last weights are kept")
     self.description = self.settings.to_task()
-    self.main_metric = main_metric(self.settings)
+    self.main_metric = self.settings.main_metric
 
   def _choose_settings(self) -> SquadSettings:
     options, task = self.options, self.checkpoint.task
@@ -134,12 +129,19 @@ class SquadTask(FineTuningTask):
     """Scores are written with the predictions."""
 
   def predict(self, run: RunningModel) -> None:
-    if self.options.asks:
-      show_answers(self._answer(run, "reading"), self.options, run.log)
+    options = self.options
+    if options.asks:
+      answered = self._answer(run, "reading")
+      run.log(answered.describe_single(options.n_best_size if "n_best_size" in options.given else _SHOWN))
       return
     evaluation = run.evaluation()
-    self._keep_threshold(run, evaluation.details.settings)
-    write_files(self.options, evaluation, run.devices, run.log)
+    answered = evaluation.details
+    self._keep_threshold(run, answered.settings)
+    if options.verbose_logging:
+      for line in describe_choices(answered.results, answered.settings.null_score_diff_threshold):
+        run.log(line)
+    if run.devices.is_chief:
+      run.log(write(options.output_dir, evaluation))
 
   def _answer(self, run: RunningModel, what: str) -> Answered:
     settings = choose_settings({}, run.description)
@@ -157,34 +159,15 @@ class SquadTask(FineTuningTask):
     directory = self.options.output_dir
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
-        json_files.write(path, {**json_files.read_object(path), **settings.threshold()})
+        json_files.write(path, {**read_task_file(path), **settings.threshold()})
 
 
-def read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
+def _read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:
   """The questions that the options ask for."""
   if options.asks:
-    context = options.context if options.context_file is None else read_context(options.context_file)
+    context = options.context if options.context_file is None else gzipped.read_text(
+        files.check_readable(options.context_file, "context_file"))
     return one_question(options.question, context, settings, tokenizer)
   if options.predict_file and (options.do_predict or options.eval_steps != 0):
     return read_predicted(options.predict_file, settings, tokenizer, options.max_predict_examples)
   return None
-
-
-def write_files(options: SquadOptions, evaluation: Evaluation, devices: Devices, log: Callable[[str], None]) -> None:
-  """All files of a prediction, and what the user is told."""
-  answered = evaluation.details
-  if options.verbose_logging:
-    for line in describe_choices(answered.results, answered.settings.null_score_diff_threshold):
-      log(line)
-  if devices.is_chief:
-    log(write(options.output_dir, evaluation))
-
-
-def show_answers(answered: Answered, options: SquadOptions, log: Callable[[str], None]) -> None:
-  """The answers to a single question."""
-  (result,) = answered.results
-  log(format_nbest(result, options.n_best_size if "n_best_size" in options.given else _SHOWN))
-  if result.null_odds is not None:
-    chosen = result.choose(answered.settings.null_score_diff_threshold)
-    log(f"answer: {chosen.text if chosen.start is not None else '(no answer)'}; null odds {result.null_odds:.4f}, "
-        f"{describe_threshold(answered.settings)}")

@@ -56,8 +56,6 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
 
   Args:
     questions, contexts: int32 [B, (tokens)].
-    settings: lengths.
-    vocabulary: for the ids of special tokens.
   """
   questions = questions[:, :settings.max_query_length]
   room = settings.max_seq_length - 3 - questions.row_lengths()
@@ -86,14 +84,7 @@ def make_windows(questions: tf.RaggedTensor, contexts: tf.RaggedTensor, settings
 
 
 def choose_answers(windows: Windows, start_logits, end_logits, contexts: Tokens, settings: SquadSettings) -> Answers:
-  """The best span of each question, `write_predictions` without its list of the n best.
-
-  Args:
-    windows: of the questions.
-    start_logits, end_logits: float32 [W, S].
-    contexts: tokens of the contexts with their offsets.
-    settings: lengths and threshold.
-  """
+  """The best span of each question, `write_predictions` without its list of the n best."""
   nothing = tf.float32.min
   is_token = windows.features["input_mask"] > 0
   best = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])

@@ -6,7 +6,6 @@
     results.py            predictions, reports, worst sentences
     activations.py        activations of a frozen encoder, cached
     feature_based.py      runs on these activations
-    tagger_training.py    training of a tagger on them
     feature_inference.py  predictions and exports of such taggers
     word_graph.py         tokens → words → entities in a graph
     inference.py          predictions and exports

@@ -35,12 +35,7 @@ _READ_BYTES = 1 << 24
 
 
 class LayersOf:
-  """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is.
-
-  Args:
-    stored: [W, N, H].
-    columns: n of the N.
-  """
+  """Some of the layers of stored activations, read when batches are made: indexed by words as an array [W, n, H] is."""
 
   def __init__(self, stored: np.ndarray, columns: Sequence[int]):
     self._stored, self._columns = stored, np.array(columns)
@@ -52,9 +47,6 @@ class LayersOf:
 
 class ActivationCache:
   """The cache of a run, or of all runs of a selection.
-
-  Args:
-    output_dir: of the run or the selection; local.
 
   Raises:
     UserError: the directory is not local, or holds a directory of the cache's name that this project has not made.
@@ -74,15 +66,9 @@ class ActivationCache:
     """The activations of a split, computed as far as they are not there.
 
     Args:
-      name: of the split.
-      windows: in which every word stands once, in order.
       layers: numbers of those that are needed, 0 for the embeddings.
       all_layers: of those that are computed where something is missing; contains `layers`.
-      hidden_size: H.
-      made_from: whatever the activations depend on, for JSON.
-      precision: "float16" or "float32", of the file.
       compute: (first window, end) → [words of these windows, all_layers, H].
-      log: takes lines for the user.
 
     Returns:
       [W, layers, H].
@@ -178,11 +164,7 @@ class ActivationCache:
     return os.path.join(self.directory, f"{name}.{extension}")
 
   def _is_ours(self) -> bool:
-    """Whether the directory is there.
-
-    Raises:
-      UserError: something of its name is there that this project has not made.
-    """
+    """Whether the directory is there."""
     if not os.path.lexists(self.directory):
       return False
     try:

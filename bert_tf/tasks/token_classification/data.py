@@ -12,19 +12,18 @@ import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from bert_tf.tasks import splits
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions
 from bert_tf.training.examples import Examples
-from data_gen.labelled.tag_schemes import Chunks, TagNames, find_chunks, interpret, parse_names, write_tags
+from data_gen.labelled.tag_schemes import Chunks, TagNames, interpret, parse_names, write_tags
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 
 KIND = "token_classification"
 # Of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
-HEAD = "tagging"
 # Names in --data_dir, the first that is there is read.
 _EXTENSIONS = (".txt", ".conll", ".conllu", ".jsonl")
 _FILES = {
@@ -35,72 +34,48 @@ _FILES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
+class Split(splits.Split):
   """A file's sentences, and the windows made of them; W words.
 
   Attributes:
-    sentences: as they are read.
-    windows: in which the words are scored.
-    examples: the windows as training and prediction take them.
     labels: int32 [W], numbers of the model's labels, -1 for one that it does not have; None where the file has none.
     chunks: the right ones; None for plain tags and where the file has no labels.
   """
 
-  sentences: TaggedSentences
+  source: TaggedSentences
   windows: WordWindows
-  examples: Examples
   labels: np.ndarray | None
   chunks: Chunks | None
 
-  def __len__(self) -> int:
-    return len(self.sentences)
-
 
 @dataclasses.dataclass(frozen=True)
-class TokenData:
+class TokenData(splits.TaskData):
   """What a run reads.
 
   Attributes:
     labels: names of the model's labels, in the order of their numbers.
     chunk_names: their meaning; None for plain tags.
-    train, dev, test: None where they are not read.
-    others: of --eval_files, name → split.
-    description: `task.json`.
-    notes: what the user should know about the data.
   """
 
   labels: tuple[str, ...]
   chunk_names: TagNames | None
-  train: Split | None
-  dev: Split | None
-  test: Split | None
-  others: dict[str, Split]
-  description: dict
-  notes: list[str]
-
-  def chunks_of(self, labels: np.ndarray, row_lengths: np.ndarray) -> Chunks:
-    """The chunks that labels of the model say, int [W]; there are none where tags are plain."""
-    return find_chunks(labels, self.chunk_names, row_lengths)
 
 
 def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenData:
   """Reads what a run needs and makes windows of it.
 
-  Args:
-    options: of the run.
-    opened: the checkpoint: its tokenizer makes the sub-tokens, its labels may fix the order of ours.
-
   Raises:
     UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint does not tell.
   """
   reader = _Reader(options, opened)
-  splits = {name: reader.read(name) for name in ("train", "dev", "test") if reader.needs(name)}
-  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in splits}
+  found = {name: reader.read(name) for name in reader.splits}
+  others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in found}
   if opened.tokenizer.do_lower_case and reader.chunk_names is not None:
     reader.notes.append("the vocabulary is uncased: names are easier to find with a cased one")
   return TokenData(
       labels=tuple(reader.labels), chunk_names=reader.chunk_names,
-      **{name: splits.get(name) for name in ("train", "dev", "test")}, others=others,
+      train=found.get("train"), dev={name: found[name] for name in found if name == "dev"} | others,
+      test={name: found[name] for name in found if name == "test"},
       description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
       notes=reader.notes)
@@ -108,9 +83,9 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
 
 def check_head(opened: Checkpoint, data: TokenData) -> str | None:
   """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
-  if opened.source is None or HEAD not in opened.heads:
+  if opened.source is None or KIND not in opened.heads:
     return None
-  classes = opened.source.classes(HEAD)
+  classes = opened.source.classes(KIND)
   if classes != len(data.labels):
     return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
   there = checkpoint_labels(opened)
@@ -124,14 +99,9 @@ def checkpoint_labels(opened: Checkpoint) -> list[str]:
   if opened.source is None:
     return []
   kind = (opened.task or {}).get("kind")
-  if kind == FEATURES_KIND or kind == KIND and HEAD in opened.heads:
+  if kind == FEATURES_KIND or kind == KIND and KIND in opened.heads:
     return list(map(str, opened.task.get("labels") or []))
-  return label_names(opened.config) if HEAD in opened.heads else []
-
-
-def is_document_context(context: str, sentences: TaggedSentences) -> bool:
-  """Whether the sentences of a file are each other's context."""
-  return context != SENTENCE and sentences.documents is not None
+  return label_names(opened.config) if KIND in opened.heads else []
 
 
 class _Reader:
@@ -156,11 +126,12 @@ class _Reader:
     needed = {"train": options.do_train, "dev": options.do_eval, "test": options.do_predict}
     self._paths = {name: self._find(name, is_needed) for name, is_needed in needed.items()}
 
-  def needs(self, name: str) -> bool:
-    """Whether a split is read."""
+  @property
+  def splits(self) -> list[str]:
+    """Names of those that are read."""
     options = self._options
-    asked = {"train": options.do_train, "dev": options.do_train or options.do_eval, "test": options.do_predict}
-    return asked[name] and self._paths[name] is not None
+    asked = {"train": options.do_train, "dev": options.evaluates, "test": options.do_predict}
+    return [name for name, is_asked in asked.items() if is_asked and self._paths[name] is not None]
 
   def read(self, name: str, path: str | None = None) -> Split:
     """A split, the training data first; of another file where `path` is given."""
@@ -209,7 +180,12 @@ class _Reader:
     number = {label: place for place, label in enumerate(self.labels)}
     known = np.array([number.get(one, -1) for one in names], np.int32)
     labels = known[tags]
-    self._note_unknown(sentences, labels, names, tags)
+    unknown = np.flatnonzero(labels < 0)
+    if len(unknown):
+      different = sorted({names[tag] for tag in tags[unknown].tolist()})
+      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
+                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
+                        "as errors")
     return labels, chunks
 
   def _order(self, names: Sequence[str]) -> list[str]:
@@ -227,31 +203,27 @@ class _Reader:
     self.labels = labels
     self.chunk_names = parse_names(labels) if labels else None
 
-  def _note_unknown(self, sentences: TaggedSentences, labels: np.ndarray, names: Sequence[str], tags: np.ndarray
-                    ) -> None:
-    unknown = np.flatnonzero(labels < 0)
-    if len(unknown):
-      different = sorted({names[tag] for tag in tags[unknown].tolist()})
-      self.notes.append(f"{sentences.where(unknown[0])}: the label {names[tags[unknown[0]]]} is not among those of the "
-                        f"training data; {len(unknown):,} words have such labels ({', '.join(different)}), which count "
-                        "as errors")
-
   def _make_split(self, name: str, sentences: TaggedSentences, labels: np.ndarray | None, chunks: Chunks | None
                   ) -> Split:
     options, tokenizer, path = self._options, self._opened.tokenizer, sentences.path
-    with_documents = is_document_context(options.context, sentences)
+    with_documents = options.context != SENTENCE and sentences.documents is not None
     if not with_documents and options.context != SENTENCE:
       level = "note: " if options.context not in (DOCUMENT, VOTE) else "WARNING: "
       self.notes.append(f"{level}{path} has no borders of documents (-DOCSTART- lines in conll): every sentence is "
                         "read without context")
-    windows = split_windows(tokenizer, sentences, options, with_documents, is_training=name == "train")
+    is_training = name == "train"
+    windows = make_windows(
+        encode_words(tokenizer, sentences.words), sentences.row_lengths,
+        sentences.documents if with_documents else None, tokenizer.vocabulary, max_seq_length=options.max_seq_length,
+        min_context=options.min_context, sentences_per_window=options.sentences_per_window if is_training else None,
+        votes=options.votes if options.context == VOTE and not is_training else 1)
     for count, what in (
         (windows.num_unknown_words, "words are nothing to the tokenizer: they are read as [UNK]"),
         (windows.num_shortened_words, f"words are longer than {options.max_seq_length - 2} tokens and lost the rest"),
         (windows.num_split_sentences, "sentences are longer than --max_seq_length: they are read in parts")):
       if count:
         self.notes.append(f"{path}: {count:,} {what}")
-    return Split(sentences, windows, window_examples(windows, labels if name == "train" else None), labels, chunks)
+    return Split(sentences, window_examples(windows, labels if is_training else None), windows, labels, chunks)
 
 
 def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> Examples:
@@ -260,13 +232,3 @@ def window_examples(windows: WordWindows, labels: np.ndarray | None = None) -> E
   if labels is not None:
     tokens["label_ids"] = windows.label_ids(labels)
   return Examples(tokens, windows.row_lengths)
-
-
-def split_windows(tokenizer: Tokenizer, sentences: TaggedSentences, options: TokenClassificationOptions,
-                  with_documents: bool, is_training: bool) -> WordWindows:
-  """The windows of a file's sentences."""
-  return make_windows(
-      encode_words(tokenizer, sentences.words), sentences.row_lengths,
-      sentences.documents if with_documents else None, tokenizer.vocabulary, max_seq_length=options.max_seq_length,
-      min_context=options.min_context, sentences_per_window=options.sentences_per_window if is_training else None,
-      votes=options.votes if options.context == VOTE and not is_training else 1)

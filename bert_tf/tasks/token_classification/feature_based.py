@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.run import Run
@@ -31,7 +31,7 @@ from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
 from modeling import memory
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FIELDS, TASK_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_task_file
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 from modeling.feature_tagger import BertForFeatureTagging, encoder_states
@@ -55,11 +55,7 @@ def with_rows_of_table_7(options: TokenClassificationOptions) -> TokenClassifica
 
 
 def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
-  """Numbers from 0, the embeddings, to `count` of what --layers names.
-
-  Raises:
-    UserError: a layer that the model does not have.
-  """
+  """Numbers from 0, the embeddings, to `count` of what --layers names."""
   if tuple(layers) == ("1:",):
     return tuple(range(1, count + 1))
   numbers = []
@@ -87,8 +83,9 @@ class FeatureTaggerTask(TokenClassificationTask):
     self.config = dataclasses.replace(self.config, bilstm_units=0)
     self._cache = ActivationCache(options.output_dir)
     self._examples: tuple[Callable[[], Run | None], dict[str, Examples]] = (lambda: None, {})
-    self._splits = {name: split for name in ("train", "dev", "test") if (split := getattr(self.data, name)) is not None}
-    self._splits |= {f"eval_{name}": split for name, split in self.data.others.items()}
+    self._splits = {} if self.data.train is None else {"train": self.data.train}
+    self._splits |= {name if name == "dev" else f"eval_{name}": split for name, split in self.data.dev.items()}
+    self._splits |= self.data.test
     rows = options.sweep.get("layers", (options.layers,)) if options.do_train else ()
     self._all_layers = tuple(sorted({one for row in rows for one in layer_numbers(row, self.config.num_hidden_layers)}))
     if self.data.train is not None:
@@ -141,7 +138,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     return model
 
   def padded_lengths(self, devices: Devices) -> np.ndarray:
-    longest = max(int(split.sentences.row_lengths.max()) for split in self._splits.values())
+    longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
     if self.options.pad_to_max_length or devices.kind == "TPU":
       return padded_lengths(longest, 1)
     # Nothing is compiled for each length: a batch is as long as its longest sentence.
@@ -205,7 +202,7 @@ class FeatureTaggerTask(TokenClassificationTask):
         "encoder": _digest(*(part for name, variable in original_names(run.model).items()
                              if name.startswith(ENCODER_PREFIX) for part in (name.encode(), np.asarray(variable)))),
         "config": config, "computed_in": run.devices.dtype,
-        "text": _digest(json.dumps(list(split.sentences.words)).encode(), split.sentences.row_lengths),
+        "text": _digest(json.dumps(list(split.source.words)).encode(), split.source.row_lengths),
         "windows": _digest(windows.input_ids, windows.row_lengths, windows.positions, windows.words),
         "vocabulary": tokenizer.vocabulary.fingerprint, "do_lower_case": tokenizer.do_lower_case,
         "context": options.context, "max_seq_length": options.max_seq_length, "min_context": options.min_context,
@@ -214,7 +211,7 @@ class FeatureTaggerTask(TokenClassificationTask):
 
 def _row_lengths(split: Split) -> np.ndarray:
   """Words of the sentences that have any."""
-  lengths = split.sentences.row_lengths
+  lengths = split.source.row_lengths
   return lengths[lengths > 0]
 
 
@@ -234,15 +231,11 @@ def _check_not_the_checkpoint(options: TokenClassificationOptions) -> None:
 
 
 def _check_best_is_ours(directory: str) -> None:
-  """Refuses a run whose best weights would take the place of something else.
-
-  Raises:
-    UserError: there is a best/ that is not of a run with --feature_based in this directory.
-  """
+  """Refuses a run whose best weights would take the place of something else."""
   best = os.path.join(directory, BEST_DIRECTORY)
   if not files.is_directory(best) or not files.list_directory(best):
     return
-  kind = json_files.read_object(os.path.join(best, TASK_FILE), TASK_FIELDS).get("kind")
+  kind = read_task_file(os.path.join(best, TASK_FILE)).get("kind")
   is_complete = files.exists(os.path.join(best, BEST_RECORD))
   if not run_directory.read_flags(directory).get("feature_based") or is_complete and kind != FEATURES_KIND:
     raise UserError(f"--output_dir={directory}: {best} is not of a run with --feature_based that can be resumed: move "

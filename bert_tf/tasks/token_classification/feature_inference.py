@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_labels
-from bert_tf.tasks.token_classification.inference import TokenInference, check_labels
+from bert_tf.tasks.token_classification.inference import TokenClassificationInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
 from modeling.checkpoints.load import Checkpoint
@@ -67,11 +67,7 @@ class TaggerShape:
 
 
 def tagger_tensors(loaded: Checkpoint) -> dict[str, tuple[int, ...]]:
-  """Shapes of the weights of a trained tagger, by their names after "feature_tagger/".
-
-  Raises:
-    UserError: the checkpoint has none.
-  """
+  """Shapes of the weights of a trained tagger, by their names after "feature_tagger/"."""
   found = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(shape) for name, shape in loaded.source.tensors.items()
            if name.startswith(FEATURE_TAGGER_PREFIX)}
   if "output_weights" not in found or "output_bias" not in found:
@@ -92,8 +88,8 @@ def check_tagger(model: BertForFeatureTagging, loaded: Checkpoint) -> None:
                       f"{name} is {shapes[0]} there and {shapes[1]} here: restore the files that belong together")
 
 
-class FeatureTaggerInference(TokenInference):
-  """As `TokenInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
+class FeatureTaggerInference(TokenClassificationInference):
+  """As `TokenClassificationInference`, with a BiLSTM between the encoder and the labels that reads the words of a text.
 
   Token ids do not show the words of a text: there every word of the basic tokenizer is one, and only its first
   sub-token has probabilities.
@@ -107,13 +103,12 @@ class FeatureTaggerInference(TokenInference):
     """float32 "states" [B, S, N, H], of the N layers that the tagger reads."""
     return {"states": tf.cast(self.model.states(features), tf.float32)}
 
-  def serve_token_ids(self, input_ids, input_mask, segment_ids) -> dict:
+  def serve_token_ids(self, features: dict) -> dict:
     """"probabilities" float32 [B, S, C], 0 where no word begins."""
-    features = {"input_ids": input_ids, "input_mask": input_mask, "segment_ids": segment_ids}
-    states = self.model_outputs(features)["states"]
+    states, input_ids = self.model_outputs(features)["states"], features["input_ids"]
     is_special = (input_ids == self.vocabulary.cls_id) | (input_ids == self.vocabulary.sep_id)
     kinds = tf.gather(tf.constant(self._kinds, tf.int32), input_ids)
-    places = tf.where((input_mask > 0) & ~is_special & (kinds != CONTINUATION))
+    places = tf.where((features["input_mask"] > 0) & ~is_special & (kinds != CONTINUATION))
     batch, length = tf.unstack(tf.shape(input_ids, tf.int64))
     scored = self._score_in_graph(tf.gather_nd(states, places), places[:, 0], batch)
     return {"probabilities": tf.scatter_nd(places, scored, tf.stack([batch, length, len(self.labels)]))}

@@ -107,8 +107,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
 
   def check(self) -> None:
     super().check()
-    if not (self.do_train or self.do_eval or self.do_predict):
-      raise UserError("nothing to do: give --do_train, --do_eval, --do_predict or several of them")
     if self.feature_based:
       self._check_feature_based()
     if self.label_names and len(set(self.label_names)) < len(self.label_names):

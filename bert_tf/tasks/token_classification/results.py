@@ -13,7 +13,7 @@ from bert_tf.common import files
 from bert_tf.evaluation import conlleval, entities
 from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.token_classification.data import Split, TokenData
-from data_gen.labelled.tag_schemes import IOB2, Chunks, write_tags
+from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
 from modeling.token_classification import TOKENS
 
 
@@ -22,7 +22,6 @@ class Tagged:
   """The words of a split with what the model says; W words.
 
   Attributes:
-    split: with the right labels, where it has them.
     probabilities: float32 [W, C].
     guess: int64 [W], the most probable labels.
     guess_chunks: None for plain tags.
@@ -45,21 +44,15 @@ class Tagged:
 
 
 def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagged:
-  """Chooses the most probable labels; chunks of them are read as conlleval does.
-
-  Args:
-    data: the labels.
-    split: the words.
-    probabilities: float32 [W, C].
-  """
-  sentences, guess = split.sentences, probabilities.argmax(axis=-1)
+  """Chooses the most probable labels; chunks of them are read as conlleval does."""
+  sentences, guess = split.source, probabilities.argmax(axis=-1)
   guess_chunks = gold_tags = counts = None
   if data.chunk_names is None:
     guess_tags = [data.labels[label] for label in guess.tolist()]
     if sentences.tags is not None:
       gold_tags = [sentences.tag_names[tag] for tag in sentences.tags.tolist()]
   else:
-    guess_chunks = data.chunks_of(guess, sentences.row_lengths)
+    guess_chunks = find_chunks(guess, data.chunk_names, sentences.row_lengths)
     guess_tags = _tags_of(guess_chunks)
     if split.chunks is not None:
       gold_tags = _tags_of(split.chunks)
@@ -82,25 +75,18 @@ def score(tagged: Tagged) -> dict[str, float]:
   if tagged.counts is None:
     return metrics
   precision, recall, f1 = tagged.counts.overall()
-  _, _, surface_f1 = entities.surface_scores(split.sentences.words, split.chunks, tagged.guess_chunks)
+  _, _, surface_f1 = entities.surface_scores(split.source.words, split.chunks, tagged.guess_chunks)
   return {"f1": f1 / 100, "precision": precision / 100, "recall": recall / 100, "surface_f1": surface_f1 / 100,
           **metrics}
 
 
 def worst_sentences(tagged: Tagged, most: int) -> str:
-  """The sentences with the most errors, see `entities.worst_sentences`; "" for plain tags."""
-  if tagged.counts is None:
-    return ""
-  sentences = tagged.split.sentences
+  """The sentences with the most errors, see `entities.worst_sentences`; not of plain tags."""
+  sentences = tagged.split.source
   starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
   where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
   return entities.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
                                   most, where)
-
-
-def report(tagged: Tagged) -> str:
-  """conlleval's report and seqeval's below it."""
-  return f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}"
 
 
 def write_predictions(path: str, tagged: Tagged) -> None:
@@ -108,7 +94,7 @@ def write_predictions(path: str, tagged: Tagged) -> None:
 
   Blanks inside of words become underscores.
   """
-  sentences = tagged.split.sentences
+  sentences = tagged.split.source
   ends = set((np.cumsum(sentences.row_lengths) - 1).tolist())
   columns = [["_".join(word.split()) or "_" for word in sentences.words]]
   columns += [tagged.gold_tags] if tagged.is_scorable else []
@@ -120,7 +106,7 @@ def write_predictions(path: str, tagged: Tagged) -> None:
 
 def write_entities(path: str, tagged: Tagged) -> None:
   """JSON lines, one a text: {"text", "entities": [[start, end, label], …]}, as they are read; of files of texts."""
-  sentences, chunks = tagged.split.sentences, tagged.guess_chunks
+  sentences, chunks = tagged.split.source, tagged.guess_chunks
   ends = np.cumsum(sentences.row_lengths)
   found: list[list] = [[] for _ in sentences.texts]
   for first, last, kind in chunks.spans().tolist():
@@ -136,7 +122,8 @@ def write_reports(directory: str, tagged: Tagged, most: int) -> list[str]:
   """`eval_report.txt` and `worst_sentences.txt`; returns their paths."""
   if tagged.counts is None:
     return []
-  texts = {"eval_report.txt": report(tagged), "worst_sentences.txt": worst_sentences(tagged, most)}
+  texts = {"eval_report.txt": f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}",
+           "worst_sentences.txt": worst_sentences(tagged, most)}
   paths = []
   for name, text in texts.items():
     paths.append(os.path.join(directory, name))

@@ -44,15 +44,12 @@ def make_objective(model: BertForTokenClassification) -> Objective:
 
 
 class TokenClassificationTask(DevelopmentSetsTask):
-  """Sentences and the tags of their words.
-
-  Raises:
-    UserError: see `bert_tf/tasks/token_classification/data.py`.
-  """
+  """Sentences and the tags of their words."""
 
   options: TokenClassificationOptions
   token_outputs = ("probabilities",)
   data: TokenData
+  what = "sentences"
 
   def __init__(self, options: TokenClassificationOptions):
     super().__init__(options)
@@ -60,14 +57,6 @@ class TokenClassificationTask(DevelopmentSetsTask):
     self.config = with_label_names(self.config, self.data.labels)
     self.head_mismatch = check_head(self.checkpoint, self.data)
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
-
-  @property
-  def development_sets(self) -> dict[str, Split]:
-    return {"dev": self.data.dev, **self.data.others} if self.data.dev else {}
-
-  def data_files(self) -> dict[str, str]:
-    splits = {"train": self.data.train, "dev": self.data.dev, **self.data.others}
-    return {name: split.sentences.path for name, split in splits.items() if split is not None}
 
   def make_model(self, dtype: str) -> BertForTokenClassification:
     return BertForTokenClassification(self.config, len(self.data.labels), seed=self.options.seed, dtype=dtype,
@@ -109,24 +98,25 @@ class TokenClassificationTask(DevelopmentSetsTask):
       run.log(f"{conlleval.report(tagged.counts)}\n{confusion.confusion_text(*_confusion(tagged))}")
       run.log(f"reports: {', '.join(paths)}")
 
-  def predict(self, run: RunningModel) -> dict[str, float] | None:
-    tagged = self.answer(run, self.data.test)
-    if not run.devices.is_chief:
-      return None
-    directory, sentences = self.options.output_dir, self.data.test.sentences
+  def is_labelled(self, split: Split) -> bool:
+    return split.labels is not None
+
+  def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
+    tagged, directory, sentences = answers, self.options.output_dir, split.source
     paths = [os.path.join(directory, "test_predictions.txt")]
     results.write_predictions(paths[0], tagged)
     if sentences.texts is not None and tagged.guess_chunks is not None:
       paths.append(os.path.join(directory, "test_predictions.jsonl"))
       results.write_entities(paths[1], tagged)
-    run.log(f"predicted {len(sentences):,} sentences of {sentences.path}: {', '.join(paths)}")
-    if not tagged.is_scorable:
-      return None
-    metrics = score(tagged)
-    path = os.path.join(directory, "test_results.json")
-    json_files.write(path, {"global_step": run.weights_step, **dict(sorted(metrics.items()))})
-    run.log("\n".join([f"its labels are known ({path})",
-                       *(f"  {name:24} {value:.4f}" for name, value in sorted(metrics.items()))]))
+    return paths
+
+  def predict(self, run: RunningModel) -> dict[str, float] | None:
+    metrics = super().predict(run)
+    if metrics is not None:
+      path = os.path.join(self.options.output_dir, "test_results.json")
+      json_files.write(path, {"global_step": run.weights_step, **{
+          name.removeprefix("test_"): value for name, value in sorted(metrics.items())}})
+      run.log(f"its labels are known: {path}")
     return metrics
 
 

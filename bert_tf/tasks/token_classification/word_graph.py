@@ -62,8 +62,6 @@ def find_words(ids, starts, ends, rows, kinds: np.ndarray, rule: str) -> Words:
   Args:
     ids, starts, ends: int32 [T], tokens of all texts with their offsets.
     rows: int64 [T], the text of each, rising.
-    kinds: of `token_kinds`.
-    rule: "basic" or "edges".
   """
   kind = tf.gather(tf.constant(kinds, tf.int32), ids)
   numbers = tf.range(tf.size(ids, tf.int64))
@@ -92,10 +90,7 @@ def find_entities(words: Words, probabilities, names: TagNames, num_texts) -> di
   """The entities that the most probable labels say, by conlleval's rules.
 
   Args:
-    words: of B texts.
     probabilities: float32 [W, C].
-    names: of the C labels.
-    num_texts: int64 [], B.
 
   Returns:
     int32 "start" and "end" [B, E] in characters, -1 where a text has no more; string "label" [B, E]; float32 "score"

@@ -16,7 +16,7 @@ from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.export import AGREEMENT_FILE, export
 from bert_tf.inference.options import ExportOptions
-from bert_tf.inference.tasks import load_task
+from bert_tf.inference.task_table import load_task
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -33,7 +33,7 @@ WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for lett
          "the", "array", "is", "returned", "list", "who", "what"]
 CONFIG = BertConfig(vocab_size=len(SPECIAL_TOKENS) + len(WORDS), hidden_size=12, num_hidden_layers=1,
                     num_attention_heads=3, intermediate_size=20, max_position_embeddings=48, type_vocab_size=2)
-SQUAD = {"kind": "squad", "max_seq_length": 32, "doc_stride": 8, "max_query_length": 8, "n_best_size": 20,
+SQUAD = {"kind": "question_answering", "max_seq_length": 32, "doc_stride": 8, "max_query_length": 8, "n_best_size": 20,
          "max_answer_length": 30, "version_2_with_negative": True, "null_score_diff_threshold": 0.0}
 PAIRS = {"kind": "classification", "task_name": "custom", "labels": ["no", "yes", "né"], "pair": True,
          "max_seq_length": 40}
@@ -60,8 +60,9 @@ def exports(tmp_path_factory):
   lines = root / "lines.txt"
   lines.write_text("the array\x0cé\n\nis [MASK]")
   checkpoints = {
-      "features": checkpoint(root / "a"), "classifier": checkpoint(root / "b", "classifier", task=PAIRS),
-      "squad": checkpoint(root / "c", "span", task=SQUAD), "fill_mask": checkpoint(root / "d", "masked_lm")}
+      "features": checkpoint(root / "a"), "classification": checkpoint(root / "b", "classification", task=PAIRS),
+      "question_answering": checkpoint(root / "c", "question_answering", task=SQUAD),
+      "fill_mask": checkpoint(root / "d", "masked_lm")}
   return {task: (path, str(root / task), export_to(root / task, path, check_file=str(lines)))
           for task, path in checkpoints.items()}
 
@@ -89,11 +90,11 @@ def test_the_report(exports):
     text = done.describe()
     assert "gives the exact tokens for 3 of 3 lines (100.00 %)" in text and "signature token_ids" in text
     assert set(done.signatures) == {"serving_default", "token_ids"} and done.task == task
-  assert exports["squad"][2].signatures["serving_default"] == (
+  assert exports["question_answering"][2].signatures["serving_default"] == (
       {"context": "string [?]", "question": "string [?]"},
       {"answer": "string [?]", "start": "int32 [?]", "end": "int32 [?]", "score": "float32 [?]",
        "null_score_diff": "float32 [?]"})
-  assert exports["classifier"][2].signatures["token_ids"][1]["probabilities"] == "float32 [?, 3]"
+  assert exports["classification"][2].signatures["token_ids"][1]["probabilities"] == "float32 [?, 3]"
 
 
 def test_features(served):
@@ -134,7 +135,7 @@ def test_a_bilstm_between_encoder_and_head(tmp_path):
 
 
 def test_classes(served):
-  found = ask(served["classifier"], text_a=["the list", "who", "a"], text_b=["is returned", "", "b c " * 50])
+  found = ask(served["classification"], text_a=["the list", "who", "a"], text_b=["is returned", "", "b c " * 50])
   assert found["probabilities"].sum(1) == pytest.approx([1, 1, 1], abs=1e-5)
   assert [[name.decode() for name in row] for row in found["labels"]] == [PAIRS["labels"]] * 3
   assert [name.decode() for name in found["label"]] == [
@@ -142,7 +143,7 @@ def test_classes(served):
   # An empty second text is none at all.
   tokenizer = Tokenizer(Vocabulary([*SPECIAL_TOKENS, *WORDS]))
   ids = [tokenizer.vocabulary.cls_id, *tokenizer.encode("who").tolist(), tokenizer.vocabulary.sep_id]
-  single = served["classifier"].signatures["token_ids"](
+  single = served["classification"].signatures["token_ids"](
       input_ids=tf.constant([ids]), input_mask=tf.ones([1, len(ids)], tf.int32),
       segment_ids=tf.zeros([1, len(ids)], tf.int32))
   np.testing.assert_allclose(single["probabilities"][0], found["probabilities"][1], atol=1e-5)
@@ -169,13 +170,13 @@ def test_masks_are_filled_as_by_the_model(exports, served):
 
 
 def test_answers_are_slices_of_the_context(served):
-  found = ask(served["squad"], question=QUESTIONS, context=CONTEXTS)
+  found = ask(served["question_answering"], question=QUESTIONS, context=CONTEXTS)
   for answer, start, end, context in zip(found["answer"], found["start"], found["end"], CONTEXTS, strict=True):
     assert answer.decode() == (context[start:end] if start >= 0 else "")
   assert found["start"][2] == -1 and found["end"][2] == -1
   # Each question as if it were alone.
   for number, (question, context) in enumerate(zip(QUESTIONS, CONTEXTS, strict=True)):
-    alone = ask(served["squad"], question=[question], context=[context])
+    alone = ask(served["question_answering"], question=[question], context=[context])
     assert alone["answer"][0] == found["answer"][number]
     assert alone["score"][0] == pytest.approx(found["score"][number], abs=1e-4)
 
@@ -187,8 +188,8 @@ def test_no_texts_have_no_answers(served):
 
 
 def test_more_windows_than_go_through_at_once(served):
-  found = ask(served["squad"], question=["who?"] * 40, context=[CONTEXTS[0]] * 40)
-  alone = ask(served["squad"], question=["who?"], context=CONTEXTS[:1])
+  found = ask(served["question_answering"], question=["who?"] * 40, context=[CONTEXTS[0]] * 40)
+  alone = ask(served["question_answering"], question=["who?"], context=CONTEXTS[:1])
   np.testing.assert_allclose(found["score"], alone["score"][0], atol=1e-5)
   assert set(found["answer"]) == {alone["answer"][0]}
 
@@ -201,19 +202,21 @@ def load(path, task, **options):
 
 def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_path):
   known = {name: value for name, value in SQUAD.items() if name != "kind"}
-  path = exports["squad"][0]
-  assert load(path, "squad").settings == SquadSettings(**known)
-  settings = load(path, "squad", max_seq_length=40, null_score_diff_threshold=-1.5, version_2_with_negative=False,
+  path = exports["question_answering"][0]
+  assert load(path, "question_answering").settings == SquadSettings(**known)
+  settings = load(path, "question_answering", max_seq_length=40, null_score_diff_threshold=-1.5,
+                  version_2_with_negative=False,
                   given=frozenset({"version_2_with_negative"})).settings
   assert settings == SquadSettings(**{
       **known, "null_score_diff_threshold": -1.5, "null_score_diff_threshold_is": "given",
       "version_2_with_negative": False, "max_seq_length": 40})
-  plain = checkpoint(tmp_path / "plain", "span")
-  settings = load(plain, "squad", doc_stride=8, max_query_length=8).settings
+  plain = checkpoint(tmp_path / "plain", "question_answering")
+  settings = load(plain, "question_answering", doc_stride=8, max_query_length=8).settings
   assert settings == SquadSettings(max_seq_length=48, doc_stride=8, max_query_length=8)
   # Where nothing is given, what fits.
-  assert load(plain, "squad").settings == SquadSettings(max_seq_length=48, doc_stride=14, max_query_length=16)
-  assert load(exports["classifier"][0], "classifier").max_seq_length == 40
+  assert load(plain, "question_answering").settings == SquadSettings(max_seq_length=48, doc_stride=14,
+                                                                     max_query_length=16)
+  assert load(exports["classification"][0], "classification").max_seq_length == 40
   three = load(exports["fill_mask"][0], "fill_mask", top_k=3).serve_texts(tf.constant(["[MASK]"]))
   assert three["tokens"].shape == (1, 1, 3)
 
@@ -221,30 +224,30 @@ def test_flags_win_over_the_fine_tuned_run_and_that_over_defaults(exports, tmp_p
 def test_a_score_instead_of_classes(tmp_path):
   one = {"output_weights": np.ones([1, 12], np.float32), "output_bias": np.zeros(1, np.float32)}
   task = {"kind": "regression", "task_name": "stsb", "labels": [], "pair": False, "max_seq_length": 20}
-  found = load(checkpoint(tmp_path / "in", "classifier", task=task, **one), "classifier").serve_texts(
+  found = load(checkpoint(tmp_path / "in", "classification", task=task, **one), "classification").serve_texts(
       tf.constant(["the list", "who"]))
   assert list(found) == ["score"] and found["score"].shape == (2,)
 
 
 def test_a_hugging_face_directory_brings_its_labels(tmp_path):
-  weights = random_weights("classifier", config=CONFIG)
+  weights = random_weights("classification", config=CONFIG)
   folder = write_huggingface(tmp_path / "in", weights, CONFIG, id2label={"0": "bad", "1": "fair", "2": "good"})
   (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
-  task = load(str(folder), "classifier")
+  task = load(str(folder), "classification")
   found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
   assert [name.decode() for name in found["labels"][0].numpy()] == ["bad", "fair", "good"]
   assert len(task.notes) == 1 and "empty text_b" in task.notes[0]
 
 
 def test_classes_without_names_are_numbered(tmp_path):
-  task = load(checkpoint(tmp_path / "in", "classifier"), "classifier")
+  task = load(checkpoint(tmp_path / "in", "classification"), "classification")
   found = task.serve_texts(tf.constant(["a"]), tf.constant([""]))
   assert [name.decode() for name in found["labels"][0].numpy()] == ["0", "1", "2"]
   assert any("they are 0 to 2" in note for note in task.notes)
 
 
 def test_without_a_pooler_there_is_no_pooled_output(tmp_path):
-  task = load(checkpoint(tmp_path / "in", "span", pooler=False), "features")
+  task = load(checkpoint(tmp_path / "in", "question_answering", pooler=False), "features")
   found = task.serve_texts(tf.constant(["a", "b c"]))
   assert "pooled_output" not in found and found["mean_output"].shape == (2, 12)
   assert "no pooler" in task.notes[0]
@@ -260,28 +263,29 @@ def refused(tmp_path, message, path, task, **kwargs):
 
 def test_bad_input(tmp_path):
   encoder = checkpoint(tmp_path / "encoder")
-  span = checkpoint(tmp_path / "span", "span", task=SQUAD)
-  flat = checkpoint(tmp_path / "flat", "classifier", pooler=False)
-  wrong = checkpoint(tmp_path / "wrong", "classifier", task={**PAIRS, "labels": ["a", "b"]})
+  span = checkpoint(tmp_path / "question_answering", "question_answering", task=SQUAD)
+  flat = checkpoint(tmp_path / "flat", "classification", pooler=False)
+  wrong = checkpoint(tmp_path / "wrong", "classification", task={**PAIRS, "labels": ["a", "b"]})
   bare = checkpoint(tmp_path / "bare")
   os.unlink(tmp_path / "bare/vocab.txt")
   (tmp_path / "latin1.txt").write_bytes(b"caf\xe9\n")
   (tmp_path / "empty.txt").write_bytes(b"")
   refused(tmp_path, "--export_dir: ", encoder, "features", export_dir=span)
   refused(tmp_path, "exists: choose another name", encoder, "features", export_dir=span)
-  refused(tmp_path, "has no head for --task=classifier", span, "classifier")
-  refused(tmp_path, "it can be used for squad, features", span, "fill_mask")
-  refused(tmp_path, "it can be used for features", encoder, "squad")
+  refused(tmp_path, "has no head for --task=classification", span, "classification")
+  refused(tmp_path, "it can be used for question_answering, features", span, "fill_mask")
+  refused(tmp_path, "it can be used for features", encoder, "question_answering")
   refused(tmp_path, "give --vocab_file", bare, "features")
-  refused(tmp_path, "--task=tagging is unknown: use one of classifier, multiple_choice, squad, ner", encoder, "tagging")
-  refused(tmp_path, "has no pooler", flat, "classifier")
-  refused(tmp_path, "task.json must name 3 different classes", wrong, "classifier")
+  refused(tmp_path, "--task=tagging is unknown: use one of classification, multiple_choice, question_answering, ",
+          encoder, "tagging")
+  refused(tmp_path, "has no pooler", flat, "classification")
+  refused(tmp_path, "task.json must name 3 different classes", wrong, "classification")
   refused(tmp_path, "--check_file: ", encoder, "features", check_file=str(tmp_path / "no.txt"))
   refused(tmp_path, "is not UTF-8", encoder, "features", check_file=str(tmp_path / "latin1.txt"))
   refused(tmp_path, "is empty", encoder, "features", check_file=str(tmp_path / "empty.txt"))
   refused(tmp_path, "position table", encoder, "features", max_seq_length=49)
   refused(tmp_path, "--max_seq_length=2", encoder, "features", max_seq_length=2)
-  refused(tmp_path, "--doc_stride=30", span, "squad", doc_stride=30)
+  refused(tmp_path, "--doc_stride=30", span, "question_answering", doc_stride=30)
   refused(tmp_path, "there is no checkpoint", str(tmp_path / "nothing"), "features")
 
 
@@ -300,7 +304,7 @@ for task, (directory, inputs) in json.loads(sys.argv[1]).items():
   loaded = tf.saved_model.load(directory)
   found = loaded.signatures["serving_default"](**{name: tf.constant(texts) for name, texts in inputs.items()})
   answers[task] = {name: [list(value.shape), value.dtype.name] for name, value in found.items()}
-  if task == "squad":
+  if task == "question_answering":
     answers["answers"] = [answer.decode() for answer in found["answer"].numpy()]
 ours = {"common", "data_gen", "modeling", "inference", "tasks", "training"} & set(sys.modules)
 print(json.dumps([answers, sorted(ours)]))
@@ -308,8 +312,8 @@ print(json.dumps([answers, sorted(ours)]))
 
 
 def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
-  inputs = {"features": {"text": ["the", "list is"]}, "classifier": {"text_a": ["a"], "text_b": ["b"]},
-            "squad": {"question": QUESTIONS, "context": CONTEXTS}, "fill_mask": {"text": ["the [MASK]"]}}
+  inputs = {"features": {"text": ["the", "list is"]}, "classification": {"text_a": ["a"], "text_b": ["b"]},
+            "question_answering": {"question": QUESTIONS, "context": CONTEXTS}, "fill_mask": {"text": ["the [MASK]"]}}
   arguments = {task: (exports[task][1], inputs[task]) for task in inputs}
   environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "KERAS_BACKEND")}
   done = subprocess.run([sys.executable, "-c", CLIENT, json.dumps(arguments)], cwd=tmp_path, env=environment,
@@ -318,16 +322,16 @@ def test_a_process_that_knows_tensorflow_only(exports, served, tmp_path):
   answers, ours = json.loads(done.stdout.splitlines()[-1])
   assert ours == []
   assert answers["features"]["sequence_output"] == [[2, 4, 12], "float32"]
-  assert answers["classifier"]["labels"] == [[1, 3], "string"]
+  assert answers["classification"]["labels"] == [[1, 3], "string"]
   assert answers["fill_mask"]["tokens"] == [[1, 1, 5], "string"]
-  expected = ask(served["squad"], question=QUESTIONS, context=CONTEXTS)
+  expected = ask(served["question_answering"], question=QUESTIONS, context=CONTEXTS)
   assert answers["answers"] == [answer.decode() for answer in expected["answer"]]
 
 
 def test_keras_layers(exports, served):
   """An export as a layer of a functional model; that of a classifier is in the documentation."""
   for task, texts in {"features": {"text": ["the list"]},
-                      "squad": {"question": QUESTIONS, "context": CONTEXTS}}.items():
+                      "question_answering": {"question": QUESTIONS, "context": CONTEXTS}}.items():
     inputs = {name: keras.Input((), dtype="string", name=name) for name in texts}
     model = keras.Model(inputs, keras.layers.TFSMLayer(exports[task][1])(inputs))
     found = model({name: tf.constant(values) for name, values in texts.items()})
@@ -342,7 +346,7 @@ def test_keras_layers(exports, served):
 
 def test_the_function_for_keras_costs_no_second_graph(exports):
   """It only calls the function of the signature."""
-  (function,) = tf.saved_model.load(exports["squad"][1]).serve.concrete_functions
+  (function,) = tf.saved_model.load(exports["question_answering"][1]).serve.concrete_functions
   operations = [operation.type for operation in function.graph.get_operations()]
   assert set(operations) <= {"Placeholder", "Identity", "NoOp", "StatefulPartitionedCall", "PartitionedCall"}
   assert sum(type.endswith("PartitionedCall") for type in operations) == 1
@@ -351,7 +355,7 @@ def test_the_function_for_keras_costs_no_second_graph(exports):
 def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, project, capsys):
   (tmp_path / "served").mkdir()
   os.symlink(exports["features"][1], tmp_path / "served/1")
-  os.symlink(exports["classifier"][1], tmp_path / "served/pairs")
+  os.symlink(exports["classification"][1], tmp_path / "served/pairs")
   monkeypatch.chdir(tmp_path)
   programs = re.findall("```python\n(.*?)```", (project / "docs/export.md").read_text("utf-8"), re.DOTALL)
   assert len(programs) == 2 and "TFSMLayer" in programs[1]
@@ -361,9 +365,9 @@ def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, project, 
 
 
 def test_another_file_system(exports):
-  path, directory, _ = exports["classifier"]
+  path, directory, _ = exports["classification"]
   done = export_to("ram://exports/pairs/1", path)
-  assert done.task == "classifier" and done.directory == "ram://exports/pairs/1"
+  assert done.task == "classification" and done.directory == "ram://exports/pairs/1"
   names = [os.path.relpath(os.path.join(folder, name), directory) for folder, _, found in os.walk(directory)
            for name in found]
   assert AGREEMENT_FILE in names

@@ -1,5 +1,6 @@
 import pytest
 
+from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
 from bert_tf.inference.options import ExtractOptions, InferenceSettings, PredictOptions
@@ -30,9 +31,9 @@ def test_the_output_takes_the_place_of_no_path_that_is_declared():
 
 
 @pytest.mark.parametrize("task, read, unread", [
-    ("squad", {"doc_stride", "top_k", "n_best_size"}, {"layer", "pooling"}),
+    ("question_answering", {"doc_stride", "top_k", "n_best_size"}, {"layer", "pooling"}),
     ("features", {"layer", "pooling"}, {"doc_stride", "top_k"}), ("fill_mask", {"top_k"}, {"doc_stride", "layer"}),
-    ("classifier", set(), {"doc_stride", "top_k", "layer"})])
+    ("classification", set(), {"doc_stride", "top_k", "layer"})])
 def test_help_and_check_go_by_the_task(task, read, unread):
   common = {"init_checkpoint", "task", "max_seq_length", "batch_size", "input_file"}
   shown = {one.name for one in PredictOptions.options_in_help({"task": task})}
@@ -43,8 +44,17 @@ def test_help_and_check_go_by_the_task(task, read, unread):
       InferenceSettings(given=frozenset({name, "batch_size"})).check_read_by(task)
 
 
+@pytest.mark.parametrize("former, today", [
+    ("classifier", "classification"), ("squad", "question_answering"), ("ner", "token_classification"),
+    ("ner_features", "token_classification_from_features"), ("features", "features")])
+def test_former_names_of_tasks_are_read(former, today, tmp_path):
+  assert cli.parse(PredictOptions, ["predict.py", "--init_checkpoint=x", f"--task={former}"]).task == today
+  PredictOptions(init_checkpoint="x", task=former).check()
+
+
 def test_help_without_a_task_lists_all_by_task():
   groups = {one.name: one.group for one in PredictOptions.options_in_help({})}
   assert groups.keys() == {one.name for one in declared_options(PredictOptions)}
   assert (groups["layer"], groups["doc_stride"], groups["top_k"], groups["max_seq_length"]) == (
-      "With --task=features.", "With --task=squad.", "With --task=squad or --task=fill_mask.", "Inputs.")
+      "With --task=features.", "With --task=question_answering.",
+      "With --task=question_answering or --task=fill_mask.", "Inputs.")

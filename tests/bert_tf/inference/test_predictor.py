@@ -22,7 +22,7 @@ from tests.tiny import CONFIG, TOKENS, WORDS, write_tiny
 
 CLASSES = {"kind": "classification", "task_name": "mrpc", "labels": ["no", "maybe", "yes"], "pair": True,
            "max_seq_length": 9}
-SQUAD = {"kind": "squad", "max_seq_length": 16, "doc_stride": 4, "max_query_length": 6, "n_best_size": 20,
+SQUAD = {"kind": "question_answering", "max_seq_length": 16, "doc_stride": 4, "max_query_length": 6, "n_best_size": 20,
          "max_answer_length": 5, "version_2_with_negative": True, "null_score_diff_threshold": 0.0}
 
 
@@ -34,7 +34,7 @@ def write(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def classifier(write):
-  return Predictor.from_checkpoint(write("classifier"))
+  return Predictor.from_checkpoint(write("classification"))
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def single(tokens: str) -> dict:
 
 
 def test_classes_are_those_of_the_model_on_single_inputs(write):
-  checkpoint = write("classifier", task=CLASSES)
+  checkpoint = write("classification", task=CLASSES)
   predictor = Predictor.from_checkpoint(checkpoint, batch_size=2)
   model = loaded(BertForClassification(CONFIG, 3), checkpoint)
   results = predictor([("the array", "lists"), ["a", ""], {"text_a": "sort " * 20, "text_b": "who ?", "id": "x"}])
-  assert predictor.task == "classifier" and predictor.inference.truncated == 1
+  assert predictor.task == "classification" and predictor.inference.truncated == 1
   assert [list(result) for result in results] == [["label", "probabilities"]] * 2 + [["id", "label", "probabilities"]]
   for result, tokens in zip(results, [
       "[CLS] the array [SEP] list ##s [SEP]", "[CLS] a [SEP]", "[CLS] sort sort sort sort [SEP] who ? [SEP]"],
@@ -83,13 +83,13 @@ def test_scores(write):
 @pytest.mark.parametrize("extra, labels", [
     ({}, ["0", "1", "2"]), ({"id2label": {"0": "bad", "1": "good", "2": "odd"}}, ["bad", "good", "odd"])])
 def test_names_of_the_classes_of_others_checkpoints(write, extra, labels):
-  checkpoint = write("classifier", output_format="huggingface" if extra else "original",
+  checkpoint = write("classification", output_format="huggingface" if extra else "original",
                      config=dataclasses.replace(CONFIG, extra=extra))
   assert list(Predictor.from_checkpoint(checkpoint)(["a"])[0]["probabilities"]) == labels
 
 
 def test_answers_are_those_of_the_model(write):
-  checkpoint = write("span", task={**SQUAD, "version_2_with_negative": False})
+  checkpoint = write("question_answering", task={**SQUAD, "version_2_with_negative": False})
   model = loaded(BertForQuestionAnswering(CONFIG), checkpoint)
   words = ["the", "array", "is", "returned", "."]
   (result,) = Predictor.from_checkpoint(checkpoint, top_k=100)([{"question": "who ?", "context": " ".join(words)}])
@@ -104,7 +104,7 @@ def test_answers_are_those_of_the_model(write):
 
 
 def test_long_contexts_and_none_at_all(write):
-  predictor = Predictor.from_checkpoint(write("span", task=SQUAD), batch_size=4)
+  predictor = Predictor.from_checkpoint(write("question_answering", task=SQUAD), batch_size=4)
   inputs = [("who ? " * 9, "the array is returned . " * 30), ("a", ""), ("", "the"), ("who", "a list " * 20)]
   results = predictor(inputs)
   assert predictor.inference.truncated == 1
@@ -192,21 +192,23 @@ def test_bad_inputs_from_python(classifier, inputs, message):
 @pytest.mark.parametrize("pair, value, message", [
     (True, "a", "was trained on pairs"), (False, ("a", "b"), "was trained on single texts")])
 def test_pairs_where_pairs_are_expected(write, pair, value, message):
-  predictor = Predictor.from_checkpoint(write("classifier", task={**CLASSES, "pair": pair}))
+  predictor = Predictor.from_checkpoint(write("classification", task={**CLASSES, "pair": pair}))
   with pytest.raises(UserError, match=message):
     predictor([value])
 
 
 @pytest.mark.parametrize("heads, task, kwargs, message", [
-    (("classifier", "span"), None, {}, "choose one with --task=classifier or --task=squad"),
-    (("classifier",), "squad", {}, "has no head for --task=squad: it can be used for classifier, features"),
+    (("classification", "question_answering"), None, {},
+     "choose one with --task=classification or --task=question_answering"),
+    (("classification",), "question_answering", {},
+     "has no head for --task=question_answering: it can be used for classification, features"),
     ((), "fill_mask", {}, "it can be used for features"),
-    (("classifier",), "clasifier", {}, "--task=clasifier is unknown: did you mean classifier"),
-    (("classifier",), "x", {}, "use one of classifier, multiple_choice, squad, ner, "),
-    (("classifier",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
-    (("classifier",), None, {"max_seq_length": 2}, "must be at least 3"),
-    (("span",), None, {"max_seq_length": 4}, "leave no room for context"),
-    (("classifier",), None, {"batch_size": 0}, "--batch_size is 0"),
+    (("classification",), "clasification", {}, "--task=clasification is unknown: did you mean classification"),
+    (("classification",), "x", {}, "use one of classification, multiple_choice, question_answering, "),
+    (("classification",), None, {"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
+    (("classification",), None, {"max_seq_length": 2}, "must be at least 3"),
+    (("question_answering",), None, {"max_seq_length": 4}, "leave no room for context"),
+    (("classification",), None, {"batch_size": 0}, "--batch_size is 0"),
     ((), None, {"layer": 3}, "there is no layer 3"), ((), None, {"pooling": "none"}, "--pooling=none is unknown")])
 def test_what_does_not_fit_is_refused(write, heads, task, kwargs, message):
   with pytest.raises(UserError, match=message):
@@ -214,9 +216,12 @@ def test_what_does_not_fit_is_refused(write, heads, task, kwargs, message):
 
 
 def test_one_of_two_heads(write):
-  assert Predictor.from_checkpoint(write("classifier", "span"), "squad").task == "squad"
-  assert Predictor.from_checkpoint(write("classifier", "span", task=SQUAD)).task == "squad"
-  assert Predictor.from_checkpoint(write("tagging"), "features").task == "features"
+  both = write("classification", "question_answering")
+  for name in ("question_answering", "squad"):
+    assert Predictor.from_checkpoint(both, name).task == "question_answering"
+  assert Predictor.from_checkpoint(write("classification", "question_answering",
+                                         task=SQUAD)).task == "question_answering"
+  assert Predictor.from_checkpoint(write("token_classification"), "features").task == "features"
 
 
 @pytest.mark.parametrize("task, message", [
@@ -227,13 +232,13 @@ def test_one_of_two_heads(write):
     (["no", "yes"], "task.json: a JSON object is expected")])
 def test_descriptions_that_contradict_the_weights(write, task, message):
   with pytest.raises(UserError, match=message):
-    Predictor.from_checkpoint(write("classifier", task=task))
+    Predictor.from_checkpoint(write("classification", task=task))
 
 
 def test_several_classes_at_once(write):
   """As Hugging Face's configuration tells."""
   config = dataclasses.replace(CONFIG, extra={"problem_type": "multi_label_classification"})
-  checkpoint = write("classifier", output_format="huggingface", config=config)
+  checkpoint = write("classification", output_format="huggingface", config=config)
   (result,) = Predictor.from_checkpoint(checkpoint)(["the array"])
   logits = loaded(BertForClassification(CONFIG, 3), checkpoint)(single("[CLS] the array [SEP]"))[0]
   assert list(result["probabilities"].values()) == pytest.approx(tf.sigmoid(logits).numpy().tolist(), abs=1e-6)
@@ -242,7 +247,7 @@ def test_several_classes_at_once(write):
 
 def test_a_missing_vocabulary(write):
   with pytest.raises(UserError, match="there is no vocab.txt beside the checkpoint"):
-    Predictor.from_checkpoint(write("classifier", vocabulary=False))
+    Predictor.from_checkpoint(write("classification", vocabulary=False))
 
 
 class Pieces(io.RawIOBase):
@@ -281,7 +286,7 @@ def test_a_line_without_end_is_an_error_and_takes_no_memory(classifier, monkeypa
 
 
 def test_input_may_be_gzipped(write, tmp_path):
-  checkpoint = write("classifier")
+  checkpoint = write("classification")
   results = []
   for name, data in (("plain", b"the array\nlists"), ("zipped", gzip.compress(b"the array\nlists"))):
     (tmp_path / name).write_bytes(data)
@@ -295,7 +300,7 @@ def test_input_may_be_gzipped(write, tmp_path):
 
 def test_how_many_windows_a_context_makes_is_said_and_can_be_limited(write, monkeypatch):
   monkeypatch.setattr("bert_tf.tasks.question_answering.inference._MANY_WINDOWS", 3)
-  checkpoint, lines = write("span", task=SQUAD), []
+  checkpoint, lines = write("question_answering", task=SQUAD), []
   whole = Predictor.from_checkpoint(checkpoint)
   whole.inference.log = lines.append
   whole([("who", "a list " * 20)])
@@ -309,7 +314,7 @@ def test_how_many_windows_a_context_makes_is_said_and_can_be_limited(write, monk
 
 
 def test_settings_of_answers_win_over_the_fine_tuned_run(write):
-  checkpoint = write("span", task=SQUAD)
+  checkpoint = write("question_answering", task=SQUAD)
   inputs = [("who", "a list " * 20)]
   (result,) = Predictor.from_checkpoint(checkpoint, null_score_diff_threshold=1e6, n_best_size=3, top_k=10)(inputs)
   assert result["answer"] != "" and len(result["nbest"]) <= 4
@@ -323,7 +328,7 @@ def test_settings_of_answers_win_over_the_fine_tuned_run(write):
 def test_another_file_system(write, capsys):
   with tf.io.gfile.GFile("ram://predictions/lines.txt", "w") as file:
     file.write("the array\n\nlists\n")
-  checkpoint = write("classifier")
+  checkpoint = write("classification")
   options = PredictOptions(init_checkpoint=checkpoint, input_file="ram://predictions/lines.txt",
                            output_file="ram://predictions/out.jsonl")
   options.check()
@@ -331,7 +336,7 @@ def test_another_file_system(write, capsys):
   with tf.io.gfile.GFile("ram://predictions/out.jsonl") as file:
     results = [json.loads(line) for line in file.read().splitlines()]
   assert results == Predictor.from_checkpoint(checkpoint)(["the array", "", "lists"])
-  assert capsys.readouterr().err.splitlines()[-1] == "ready: classifier"
+  assert capsys.readouterr().err.splitlines()[-1] == "ready: classification"
   with pytest.raises(UserError, match="ram://predictions/none does not exist"):
     options.replace(input_file="ram://predictions/none").check()
   with pytest.raises(UserError, match="ram://predictions is a directory"):

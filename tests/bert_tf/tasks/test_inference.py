@@ -68,11 +68,11 @@ def test_lengths(given, kept, expected):
 
 def test_a_head_that_lacks_the_pooler_it_stands_on(tmp_path):
   (tmp_path / "in").mkdir()
-  checkpoint = open_checkpoint(write_tiny(tmp_path / "in", "classifier"))
+  checkpoint = open_checkpoint(write_tiny(tmp_path / "in", "classification"))
   tensors = {name: shape for name, shape in checkpoint.source.tensors.items() if "pooler" not in name}
   object.__setattr__(checkpoint.source, "tensors", tensors)
   task = Lengths(checkpoint, InferenceSettings())
-  task.head = "classifier"
+  task.head = "classification"
   with pytest.raises(UserError, match="no pooler .bert/pooler/dense/kernel., which a classification head stands on"):
     task.load(checkpoint, None)
 

@@ -165,9 +165,9 @@ def test_with_a_bilstm_on_top(folder, tmp_path):
 
 
 TASKS = {
-    "span": (SquadTask, SquadOptions, toy_squad, dict(
+    "question_answering": (SquadTask, SquadOptions, toy_squad, dict(
         train_file="train1.json", **toy_squad.LENGTHS)),
-    "tagging": (TokenClassificationTask, TokenClassificationOptions, toy_names, dict(
+    "token_classification": (TokenClassificationTask, TokenClassificationOptions, toy_names, dict(
         train_file="train.conll", max_seq_length=40)),
     "multiple_choice": (MultipleChoiceTask, MultipleChoiceOptions, toy_questions, dict(
         task_name="swag", train_file="train.csv", max_seq_length=24)),
@@ -179,9 +179,9 @@ def test_every_task_trains_adapters_and_head(head, tmp_path):
   """One and the same code does the steps; here is what it is given."""
   task_class, options_class, toy, changes = TASKS[head]
   toy.write_model(tmp_path)
-  if head == "span":
+  if head == "question_answering":
     toy.write_json(tmp_path / "train1.json", toy.toy_questions(2, 1))
-  elif head == "tagging":
+  elif head == "token_classification":
     toy.write_conll(tmp_path / "train.conll", toy.make_documents(2, 1))
   else:
     toy.write_swag(tmp_path / "train.csv", 4)

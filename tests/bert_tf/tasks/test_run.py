@@ -231,7 +231,7 @@ def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_pa
   for name in ("predictions.json", "eval_results.json"):
     assert json_files.read(str(run / name)) == json_files.read(str(fixture / "run" / name)), name
   fixture = project / "tests/fixtures/run_directories/classification"
-  run = shutil.copytree(fixture / "run", tmp_path / "classifier")
+  run = shutil.copytree(fixture / "run", tmp_path / "classification")
   assert classification.run(ClassificationOptions(
       task_name="custom", dev_file=str(fixture / "dev.csv"), text_a_column="review", label_column="verdict",
       output_dir=str(run), do_eval=True, max_seq_length=12)) == 0
@@ -260,7 +260,7 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
     regression = task == "regression"
     model = BertForClassification(ONE_LAYER, 1 if regression else 4)
     features = _with_labels(features, label_ids=number.astype(np.float32) if regression else number)
-    objective = classification.make_objective
+    objective = Objective.of
   data = batches(features).repeat()
   reports = {}
   for jit_compile in (True, False):

@@ -19,14 +19,12 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
-from bert_tf.tasks.classification import task as classification
-from bert_tf.tasks.multiple_choice import task as multiple_choice
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
 from bert_tf.training.devices import set_up
 from bert_tf.training.examples import Examples, padded_lengths, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.prediction import Prediction
-from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.multiple_choice import BertForMultipleChoice
@@ -59,7 +57,7 @@ def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:
     model = BertForMultipleChoice(ONE_LAYER)
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
   training_step = TrainingStep(
-      multiple_choice.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
+      Objective.of(model, skip_missing=True), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
       StepOptions(jit_compile=False, seed=3))
   trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
       lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
@@ -75,7 +73,7 @@ def fine_tune(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, 
     model.build_weights()
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
   training_step = TrainingStep(
-      classification.make_objective(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
+      Objective.of(model), optimizer, WarmupDecay(1e-2, 100), state, strategy, BATCH,
       StepOptions(jit_compile=jit_compile, seed=3))
   trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
       lambda context: training_dataset(examples, BATCH, 1, 0, lengths, context)), state, optimizer)

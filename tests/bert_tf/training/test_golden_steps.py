@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.classification import task as classification
 from bert_tf.training.optimization import AdamWeightDecay
+from bert_tf.training.step import Objective
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
@@ -52,7 +52,7 @@ def test_ten_steps_of_the_originals_fine_tuning(golden):
   dataset = batches(features).map(lambda batch: {
       name: value if name == "label_ids" else tf.compat.v1.placeholder_with_default(value, [8, None])
       for name, value in batch.items()})
-  trainer = make_trainer(model, dataset, 8, schedule_of(expected), objective=classification.make_objective(model),
+  trainer = make_trainer(model, dataset, 8, schedule_of(expected), objective=Objective.of(model),
                          jit_compile=False, gradient_accumulation_steps=4)
   reports = train(trainer, 10)
   assert_reports(reports, expected["steps"], "loss")
@@ -65,7 +65,7 @@ def test_the_originals_fine_tuning_on_cpus_and_gpus_differs_in_the_clip_norm_onl
   folder = golden_set / "optimizer"
   expected = json.loads((folder / "finetune_steps.json").read_text())
   model, features = fine_tuning(golden, folder)
-  objective, schedule = classification.make_objective(model), schedule_of(expected)
+  objective, schedule = Objective.of(model), schedule_of(expected)
   optimizer = AdamWeightDecay(raw_variables(model), clip_norm=None)
   reports, summed_norms = [], []
   for step, batch in enumerate(batches(features)):

@@ -15,7 +15,7 @@ from modeling.checkpoints.weights import all_weights, encoder_shapes, head_shape
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 
-CLASSES = {"classifier": 3, "tagging": 5}
+CLASSES = {"classification": 3, "token_classification": 5}
 # Head → the tensor that announces it; what `head_shapes` completes.
 HEADS = {name: {head.signature_name: (CLASSES.get(name, 1),)} for name, head in table.HEADS.items()}
 

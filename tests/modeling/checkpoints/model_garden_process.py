@@ -72,12 +72,14 @@ def main(folder):
       "trainer": (pretrainer(), with_slots),
       "encoder": (encoder(), lambda model: tf.train.Checkpoint(encoder=model)),
       "first_encoder": (first_encoder(), lambda model: tf.train.Checkpoint(model=model)),
-      "classifier": (models.BertClassifier(encoder(), num_classes=3), lambda model: tf.train.Checkpoint(model=model)),
-      "classifier_with_pooler": (models.BertClassifier(encoder(), num_classes=3, use_encoder_pooler=False,
-                                                       dropout_rate=0.0),
-                                 lambda model: tf.train.Checkpoint(model=model, **model.checkpoint_items)),
-      "span": (models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)),
-      "tagging": (models.BertTokenClassifier(encoder(), num_classes=5), lambda model: tf.train.Checkpoint(model=model)),
+      "classification": (models.BertClassifier(encoder(), num_classes=3),
+                         lambda model: tf.train.Checkpoint(model=model)),
+      "classification_with_pooler": (models.BertClassifier(encoder(), num_classes=3, use_encoder_pooler=False,
+                                                           dropout_rate=0.0),
+                                     lambda model: tf.train.Checkpoint(model=model, **model.checkpoint_items)),
+      "question_answering": (models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)),
+      "token_classification": (models.BertTokenClassifier(encoder(), num_classes=5),
+                               lambda model: tf.train.Checkpoint(model=model)),
   }
   outputs = {}
 
@@ -95,11 +97,11 @@ def main(folder):
                       lambda model: tf.train.Checkpoint(**model.checkpoint_items)],
       "encoder": [encoder, lambda model: tf.train.Checkpoint(encoder=model)],
       "first_encoder": [first_encoder, lambda model: tf.train.Checkpoint(encoder=model)],
-      "classifier": [lambda: models.BertClassifier(encoder(), num_classes=3),
-                     lambda model: tf.train.Checkpoint(model=model)],
-      "span": [lambda: models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)],
-      "tagging": [lambda: models.BertTokenClassifier(encoder(), num_classes=5),
-                  lambda model: tf.train.Checkpoint(model=model)],
+      "classification": [lambda: models.BertClassifier(encoder(), num_classes=3),
+                         lambda model: tf.train.Checkpoint(model=model)],
+      "question_answering": [lambda: models.BertSpanLabeler(encoder()), lambda model: tf.train.Checkpoint(model=model)],
+      "token_classification": [lambda: models.BertTokenClassifier(encoder(), num_classes=5),
+                               lambda model: tf.train.Checkpoint(model=model)],
   }
   for name, (make, *checkpoints) in ways.items():
     for number, checkpoint in enumerate(checkpoints):

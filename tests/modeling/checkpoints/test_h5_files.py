@@ -21,15 +21,15 @@ CLASSES = {
     "TFBertModel": ({}, {"last_hidden_state": lambda model, out: out["sequence_output"],
                          "pooler_output": lambda model, out: out["pooled_output"]}),
     "TFBertForSequenceClassification": (
-        {"classifier": lambda config: ClassificationHead(config, 3)},
-        {"logits": lambda model, out: model.heads["classifier"](out["pooled_output"])}),
+        {"classification": lambda config: ClassificationHead(config, 3)},
+        {"logits": lambda model, out: model.heads["classification"](out["pooled_output"])}),
     "TFBertForTokenClassification": (
-        {"tagging": lambda config: TokenClassificationHead(config, 5)},
-        {"logits": lambda model, out: model.heads["tagging"](out["sequence_output"])}),
+        {"token_classification": lambda config: TokenClassificationHead(config, 5)},
+        {"logits": lambda model, out: model.heads["token_classification"](out["sequence_output"])}),
     "TFBertForQuestionAnswering": (
-        {"span": QuestionAnsweringHead},
-        {"start_logits": lambda model, out: model.heads["span"](out["sequence_output"])[0],
-         "end_logits": lambda model, out: model.heads["span"](out["sequence_output"])[1]}),
+        {"question_answering": QuestionAnsweringHead},
+        {"start_logits": lambda model, out: model.heads["question_answering"](out["sequence_output"])[0],
+         "end_logits": lambda model, out: model.heads["question_answering"](out["sequence_output"])[1]}),
     "TFBertForMultipleChoice": (
         {"multiple_choice": MultipleChoiceHead},
         {"logits": lambda model, out: model.heads["multiple_choice"](out["pooled_output"], choices=3)}),

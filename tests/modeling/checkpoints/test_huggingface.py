@@ -46,7 +46,7 @@ def test_prefixes_and_old_names(tmp_path, rename):
 
 
 def test_without_a_configuration_the_pooler_tells_a_classifier_from_a_tagger(tmp_path):
-  for name, head, pooler in (("a", "classifier", True), ("b", "tagging", False)):
+  for name, head, pooler in (("a", "classification", True), ("b", "token_classification", False)):
     weights = random_weights(head, pooler=pooler)
     folder = write_huggingface(tmp_path / name, weights)
     (folder / "config.json").unlink()
@@ -68,7 +68,7 @@ def test_a_file_or_its_directory(tmp_path):
 @pytest.mark.parametrize("theirs, ours", [
     ("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("gelu_pytorch_tanh", "gelu"), ("relu", "relu")])
 def test_activation_epsilon_labels_and_defaults(tmp_path, theirs, ours):
-  folder = write_huggingface(tmp_path, random_weights("classifier"), hidden_act=theirs, layer_norm_eps=1e-6,
+  folder = write_huggingface(tmp_path, random_weights("classification"), hidden_act=theirs, layer_norm_eps=1e-6,
                              id2label={"0": "no", "1": "yes", "2": "maybe"})
   values = json.loads((folder / "config.json").read_text())
   del values["type_vocab_size"]
@@ -103,19 +103,20 @@ def test_the_decoder_may_be_saved_again(tmp_path):
 
 
 def test_what_is_no_weight_of_ours_is_unused(tmp_path):
-  weights = random_weights("classifier")
+  weights = random_weights("classification")
   tensors = huggingface_tensors(weights) | {"crf.transitions": np.ones((3, 3), np.float32)}
   write_huggingface(tmp_path, weights, tensors=tensors)
-  _, report = load_into(tmp_path, lambda config: {"classifier": ClassificationHead(config, 3)})
+  _, report = load_into(tmp_path, lambda config: {"classification": ClassificationHead(config, 3)})
   assert (report.newly_initialised, report.unused) == ([], ["crf.transitions"])
 
 
 @pytest.mark.parametrize("heads, excused", [
-    (("span",), True), (("tagging",), True), (("masked_lm",), True), ((), False), (("classifier",), False),
+    (("question_answering",), True), (("token_classification",), True), (("masked_lm",), True), ((), False),
+    (("classification",), False),
     (PRETRAINING, False)], ids=str)
 def test_a_pooler_may_be_missing_where_the_class_has_none(tmp_path, heads, excused):
   write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=None)
-  if heads == ("classifier",):
+  if heads == ("classification",):
     write_huggingface(tmp_path, random_weights(*heads, pooler=False), architectures=["BertForSequenceClassification"])
   if excused:
     _, report = load_into(tmp_path)
@@ -125,13 +126,13 @@ def test_a_pooler_may_be_missing_where_the_class_has_none(tmp_path, heads, excus
 
 
 def test_half_a_pooler_is_damage(tmp_path):
-  weights = random_weights("span")
+  weights = random_weights("question_answering")
   del weights["bert/pooler/dense/bias"]
   assert_refused(write_huggingface(tmp_path, weights), "bert/pooler/dense/bias [12] not found")
 
 
 def test_a_missing_tensor_is_listed(tmp_path):
-  weights = random_weights("span")
+  weights = random_weights("question_answering")
   del weights["bert/encoder/layer_1/attention/self/query/kernel"]
   assert_refused(write_huggingface(tmp_path, weights), "does not hold the whole encoder",
                  "bert/encoder/layer_1/attention/self/query/kernel [12, 12] not found")
@@ -270,7 +271,7 @@ def test_a_tensor_of_another_shape(tmp_path):
     ("num_attention_heads", 5, "not a multiple of num_attention_heads"),
 ])
 def test_a_configuration_that_contradicts_the_tensors(tmp_path, key, value, message):
-  write_huggingface(tmp_path, random_weights("classifier"), **{key: value})
+  write_huggingface(tmp_path, random_weights("classification"), **{key: value})
   assert_refused(tmp_path, message)
 
 

@@ -63,14 +63,14 @@ def test_pretraining(full_golden, folder):
 @pytest.mark.golden
 def test_sequence_classification(full_golden):
   folder = full_golden / "hf/sequence_classification"
-  model, report = load_into(folder, lambda config: {"classifier": ClassificationHead(config, 3)})
+  model, report = load_into(folder, lambda config: {"classification": ClassificationHead(config, 3)})
   assert (report.newly_initialised, report.unused) == ([], [])
   assert model.config.hidden_act == "gelu"
   assert model.config.extra["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected, ["pooled_output"])
-  logits = model.heads["classifier"](outputs["pooled_output"])
+  logits = model.heads["classification"](outputs["pooled_output"])
   np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
   assert mean_loss(logits, expected["labels"]) == pytest.approx(float(expected["loss"]), abs=1e-5)
 
@@ -78,13 +78,13 @@ def test_sequence_classification(full_golden):
 @pytest.mark.golden
 def test_question_answering_has_no_pooler(golden):
   folder = golden / "hf/question_answering"
-  model, report = load_into(folder, lambda config: {"span": QuestionAnsweringHead(config)})
+  model, report = load_into(folder, lambda config: {"question_answering": QuestionAnsweringHead(config)})
   assert (report.newly_initialised, report.unused) == (POOLER, [])
   assert "newly initialised, not in the checkpoint: bert/pooler/dense/kernel" in report.describe()
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected)
-  start, end = model.heads["span"](outputs["sequence_output"])
+  start, end = model.heads["question_answering"](outputs["sequence_output"])
   np.testing.assert_allclose(start, expected["start_logits"], atol=2e-5, rtol=0)
   np.testing.assert_allclose(end, expected["end_logits"], atol=2e-5, rtol=0)
   loss = (mean_loss(start, expected["start_positions"]) + mean_loss(end, expected["end_positions"])) / 2
@@ -94,12 +94,12 @@ def test_question_answering_has_no_pooler(golden):
 @pytest.mark.golden
 def test_token_classification_has_no_pooler_and_another_epsilon(full_golden):
   folder = full_golden / "hf/token_classification"
-  model, report = load_into(folder, lambda config: {"tagging": TokenClassificationHead(config, 5)})
+  model, report = load_into(folder, lambda config: {"token_classification": TokenClassificationHead(config, 5)})
   assert (report.newly_initialised, report.unused) == (POOLER, [])
   assert (model.config.layer_norm_epsilon, model.config.hidden_act) == (1e-5, "relu")
   expected = arrays(folder / "inputs_outputs.npz")
   outputs = encode(model, expected)
   assert_outputs(outputs, expected)
-  logits = model.heads["tagging"](outputs["sequence_output"])
+  logits = model.heads["token_classification"](outputs["sequence_output"])
   np.testing.assert_allclose(logits, expected["logits"], atol=2e-5, rtol=0)
   assert mean_loss(logits, expected["labels"]) == pytest.approx(float(expected["loss"]), abs=1e-5)

@@ -16,7 +16,7 @@ from modeling.pretraining import MaskedLmHead
 from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, read_all
 from tests.modeling.common import arrays
 
-HEADS = {"backbone": {}, "classifier": {"classifier": lambda config: ClassificationHead(config, 3)},
+HEADS = {"backbone": {}, "classifier": {"classification": lambda config: ClassificationHead(config, 3)},
          "masked_lm": {"masked_lm": MaskedLmHead}}
 
 
@@ -38,7 +38,7 @@ def test_outputs(golden, name, ending):
     np.testing.assert_allclose(encoded[output], expected[output], atol=2e-5, rtol=0)
   if name == "classifier":
     np.testing.assert_allclose(
-        model.heads[name](encoded["pooled_output"]), expected["logits"], atol=2e-5, rtol=0)
+        model.heads["classification"](encoded["pooled_output"]), expected["logits"], atol=2e-5, rtol=0)
 
 
 @pytest.mark.golden
@@ -59,7 +59,7 @@ def test_what_lies_in_a_preset(golden):
   opened = open_checkpoint(str(golden / "h5/keras_hub/classifier"))
   assert opened.config.num_attention_heads == 2 and opened.config.hidden_dropout_prob == 0.2
   assert (opened.tokenizer.do_lower_case, len(opened.tokenizer.vocabulary), opened.task) == (True, 50, None)
-  assert opened.heads == ["classifier"]
+  assert opened.heads == ["classification"]
   # A file by itself tells its sizes by the shapes.
   alone = read_checkpoint(str(golden / "h5/keras_hub/classifier.weights.h5"))
   assert alone.config.num_attention_heads == 2 and alone.vocab_file is None

@@ -282,11 +282,11 @@ TASK = {"task_name": "toy", "labels": ["no", "yes", "maybe"]}
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
-  """A directory with tiny checkpoints: "classifier", "bare" (encoder only), "original" without companion files."""
+  """A directory with tiny checkpoints: "classification", "bare" (encoder only), "original" without companion files."""
   folder = tmp_path_factory.mktemp("checkpoints")
-  for name in ("classifier", "bare", "original"):
+  for name in ("classification", "bare", "original"):
     (folder / name).mkdir()
-  write_tiny(folder / "classifier", "classifier", task=TASK)
+  write_tiny(folder / "classification", "classification", task=TASK)
   write_tiny(folder / "bare")
   write_tiny(folder / "original", output_format="original", vocabulary=False)
   for name in ("bert_config.json", "tokenizer_config.json"):
@@ -300,14 +300,21 @@ def write_vocabulary(path, tokens=TOKENS) -> str:
 
 
 def test_all_that_belongs_to_a_checkpoint_is_found(checkpoints):
-  opened = open_checkpoint(str(checkpoints / "classifier"))
+  opened = open_checkpoint(str(checkpoints / "classification"))
   assert opened.config == CONFIG
   assert opened.task == TASK
-  assert opened.vocab_file == str(checkpoints / "classifier/vocab.txt")
+  assert opened.vocab_file == str(checkpoints / "classification/vocab.txt")
   assert opened.tokenizer.do_lower_case and list(opened.tokenizer.vocabulary.tokens) == TOKENS
   assert opened.source is not None
   assert open_checkpoint(str(checkpoints / "bare")).task is None
   assert open_checkpoint(str(checkpoints / "bare"), do_lower_case=True).tokenizer.do_lower_case
+
+
+@pytest.mark.parametrize("kind, today", [("squad", "question_answering"), ("regression", "regression")])
+def test_tasks_of_earlier_versions_have_the_names_of_today(checkpoints, tmp_path, kind, today):
+  earlier = shutil.copytree(checkpoints / "bare", tmp_path / "earlier")
+  (earlier / "task.json").write_text(json.dumps({"kind": kind, "max_seq_length": 12}))
+  assert open_checkpoint(str(earlier)).task == {"kind": today, "max_seq_length": 12}
 
 
 def test_the_casing_of_a_cased_checkpoint_is_taken_over(checkpoints, tmp_path):
@@ -370,11 +377,11 @@ def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
     model = BertForClassification(CONFIG, 3)
     model.build_weights()
     opened = open_checkpoint(str(checkpoints / name))
-    return model, load_with_head(model, opened, "classifier")
+    return model, load_with_head(model, opened, "classification")
 
-  model, report = load("classifier")
+  model, report = load("classification")
   assert not report.newly_initialised
-  expected = open_checkpoint(str(checkpoints / "classifier")).source
+  expected = open_checkpoint(str(checkpoints / "classification")).source
   for name, variable in original_names(model).items():
     np.testing.assert_array_equal(variable.numpy(), expected.read(name), err_msg=name)
   with pytest.raises(UserError, match=r"no whole classification head \(output_weights is missing\): take a "):
@@ -382,11 +389,11 @@ def test_a_model_that_is_used_as_it_is_needs_its_head(checkpoints):
 
 
 def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
-  damaged = shutil.copytree(checkpoints / "classifier", tmp_path / "damaged")
+  damaged = shutil.copytree(checkpoints / "classification", tmp_path / "damaged")
   (damaged / "task.json").write_text("{")
   with pytest.raises(UserError, match="task.json"):
     open_checkpoint(str(damaged))
-  source = open_checkpoint(str(checkpoints / "classifier")).source
+  source = open_checkpoint(str(checkpoints / "classification")).source
   assert read_task(source) == TASK
   assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None
 

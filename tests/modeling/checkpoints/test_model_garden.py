@@ -19,8 +19,8 @@ from tests.modeling.checkpoints import model_garden_process
 from tests.modeling.checkpoints.common import WithHeads, assert_refused, assert_same, random_weights, read_all
 from tests.modeling.common import SMALL, arrays, random_features
 
-HEADS = {"pretraining": ("masked_lm", "next_sentence"), "encoder": (), "classifier": ("classifier",),
-         "span": ("span",), "tagging": ("tagging",)}
+HEADS = {"pretraining": ("masked_lm", "next_sentence"), "encoder": (), "classification": ("classification",),
+         "question_answering": ("question_answering",), "token_classification": ("token_classification",)}
 FEATURES = random_features(SMALL, 4, 16, 5)
 
 
@@ -52,16 +52,18 @@ def our_outputs(path, name):
     return outputs, report
   config = source.config
   kind = name.partition("_with")[0]
-  heads = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
-           "tagging": lambda: TokenClassificationHead(config, 5)}
+  heads = {"classification": lambda: ClassificationHead(config, 3),
+           "question_answering": lambda: QuestionAnsweringHead(config),
+           "token_classification": lambda: TokenClassificationHead(config, 5)}
   model = WithHeads(config, **({kind: heads[kind]()} if kind in heads else {}))
   report = load_weights(model, source)
   outputs = model.encoder(FEATURES["input_ids"], FEATURES["input_mask"], FEATURES["segment_ids"])
-  if kind == "span":
-    start, end = model.heads["span"](outputs["sequence_output"])
+  if kind == "question_answering":
+    start, end = model.heads["question_answering"](outputs["sequence_output"])
     return {"start": start, "end": end}, report
   if kind in heads:
-    return {"logits": model.heads[kind](outputs["sequence_output" if kind == "tagging" else "pooled_output"])}, report
+    read = "sequence_output" if kind == "token_classification" else "pooled_output"
+    return {"logits": model.heads[kind](outputs[read])}, report
   return {name: outputs[name] for name in ("sequence_output", "pooled_output")}, report
 
 
@@ -72,8 +74,8 @@ def assert_agree(outputs, garden, name):
     np.testing.assert_allclose(value, expected[f"{name}/{output}"], atol=1e-5, rtol=1e-5, err_msg=output)
 
 
-@pytest.mark.parametrize("name", ["pretrainer", "trainer", "encoder", "first_encoder", "classifier",
-                                  "classifier_with_pooler", "span", "tagging"])
+@pytest.mark.parametrize("name", ["pretrainer", "trainer", "encoder", "first_encoder", "classification",
+                                  "classification_with_pooler", "question_answering", "token_classification"])
 def test_its_checkpoints_give_its_outputs(garden, name):
   source = read_checkpoint(str(garden / f"{name}.ckpt"))
   assert source.config == SMALL.from_dict({**SMALL.to_dict(), "initializer_range": 0.02})
@@ -82,7 +84,7 @@ def test_its_checkpoints_give_its_outputs(garden, name):
   # Where a head has a pooler, the encoder's own is not used.
   unused = [name for name in report.unused if "_pooler_layer/" not in name]
   assert unused == []
-  assert len(report.unused) == (2 if name in ("pretrainer", "trainer", "classifier_with_pooler") else 0)
+  assert len(report.unused) == (2 if name in ("pretrainer", "trainer", "classification_with_pooler") else 0)
   assert_agree(outputs, garden, name)
 
 
@@ -94,7 +96,7 @@ def test_its_items_lack_the_next_sentence_matrix(garden):
 
 
 @pytest.mark.parametrize("name, way", [("pretraining", 0), ("pretraining", 1), ("encoder", 0), ("first_encoder", 0),
-                                       ("classifier", 0), ("span", 0), ("tagging", 0)])
+                                       ("classification", 0), ("question_answering", 0), ("token_classification", 0)])
 def test_it_restores_ours_whole(garden, name, way):
   folder = garden / f"ours-{name.removeprefix('first_')}"
   assert_same(read_all(folder), random_weights(*HEADS[name.removeprefix("first_")]))
@@ -146,7 +148,7 @@ def test_an_object_graph_that_leads_nowhere(tmp_path):
   graph = TrackableObjectGraph()
   encoder = graph.nodes.add()
   for name, node in (("_position_embedding_layer", 7), ("_transformer_layers", -1), ("_embedding_layer", 0),
-                     ("embeddings", 0), ("classifier", 0)):
+                     ("embeddings", 0), ("classification", 0)):
     encoder.children.add(node_id=node, local_name=name)
   encoder.attributes.add(name="VARIABLE_VALUE", checkpoint_key="nothing")
   prefix = str(tmp_path / "lost")

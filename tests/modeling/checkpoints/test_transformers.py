@@ -32,8 +32,9 @@ def export(folder, *heads, config=SMALL, pooler=True):
   """(folder, our model with those weights)."""
   os.makedirs(folder)
   write_checkpoint("huggingface", str(folder), random_weights(*heads, config=config, pooler=pooler), config)
-  makers = {"classifier": lambda: ClassificationHead(config, 3), "span": lambda: QuestionAnsweringHead(config),
-            "tagging": lambda: TokenClassificationHead(config, 5),
+  makers = {"classification": lambda: ClassificationHead(config, 3),
+            "question_answering": lambda: QuestionAnsweringHead(config),
+            "token_classification": lambda: TokenClassificationHead(config, 5),
             "multiple_choice": lambda: MultipleChoiceHead(config)}
   model = WithHeads(config, **{head: makers[head]() for head in heads if head in makers})
   if "masked_lm" in heads:
@@ -104,35 +105,35 @@ def test_a_left_to_right_model(tmp_path):
   transformers.BertLMHeadModel.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "b")
   assert read_checkpoint(str(tmp_path / "b")).config.causal
   assert_same(read_all(tmp_path / "b"), read_all(tmp_path / "a"))
-  folder, model = export(tmp_path / "c", "tagging", pooler=False, config=config)
+  folder, model = export(tmp_path / "c", "token_classification", pooler=False, config=config)
   assert_close(theirs(transformers.AutoModelForTokenClassification, folder)[1]["logits"],
-               model.heads["tagging"](encoded(model)["sequence_output"]))
+               model.heads["token_classification"](encoded(model)["sequence_output"]))
 
 
 def test_classification_with_label_names(tmp_path):
-  folder, model = export(tmp_path / "a", "classifier")
+  folder, model = export(tmp_path / "a", "classification")
   name, outputs, info = theirs(transformers.AutoModelForSequenceClassification, folder)
   assert name == "BertForSequenceClassification" and not info["unexpected_keys"]
-  assert_close(outputs["logits"], model.heads["classifier"](encoded(model)["pooled_output"]))
+  assert_close(outputs["logits"], model.heads["classification"](encoded(model)["pooled_output"]))
   labels = BertConfig(**SMALL.to_dict(), extra={"id2label": {"0": "no", "1": "yes", "2": "maybe"}})
-  folder, _ = export(tmp_path / "b", "classifier", config=labels)
+  folder, _ = export(tmp_path / "b", "classification", config=labels)
   assert transformers.AutoConfig.from_pretrained(folder).id2label == {0: "no", 1: "yes", 2: "maybe"}
 
 
 def test_question_answering(tmp_path):
-  folder, model = export(tmp_path / "a", "span", pooler=False)
+  folder, model = export(tmp_path / "a", "question_answering", pooler=False)
   name, outputs, info = theirs(transformers.AutoModelForQuestionAnswering, folder)
   assert name == "BertForQuestionAnswering" and not info["unexpected_keys"]
-  start, end = model.heads["span"](encoded(model)["sequence_output"])
+  start, end = model.heads["question_answering"](encoded(model)["sequence_output"])
   assert_close(outputs["start_logits"], start)
   assert_close(outputs["end_logits"], end)
 
 
 def test_token_classification(tmp_path):
-  folder, model = export(tmp_path / "a", "tagging", pooler=False)
+  folder, model = export(tmp_path / "a", "token_classification", pooler=False)
   name, outputs, info = theirs(transformers.AutoModelForTokenClassification, folder)
   assert name == "BertForTokenClassification" and not info["unexpected_keys"]
-  assert_close(outputs["logits"], model.heads["tagging"](encoded(model)["sequence_output"]))
+  assert_close(outputs["logits"], model.heads["token_classification"](encoded(model)["sequence_output"]))
 
 
 def test_multiple_choice(tmp_path):
@@ -145,8 +146,10 @@ def test_multiple_choice(tmp_path):
 @pytest.mark.parametrize("heads, pooler, class_name", [
     ((), True, "BertModel"), (("masked_lm", "next_sentence"), True, "BertForPreTraining"),
     (("masked_lm",), False, "BertForMaskedLM"), (("next_sentence",), True, "BertForNextSentencePrediction"),
-    (("classifier",), True, "BertForSequenceClassification"), (("span",), False, "BertForQuestionAnswering"),
-    (("tagging",), False, "BertForTokenClassification"), (("multiple_choice",), True, "BertForMultipleChoice"),
+    (("classification",), True, "BertForSequenceClassification"),
+    (("question_answering",), False, "BertForQuestionAnswering"),
+    (("token_classification",), False, "BertForTokenClassification"),
+    (("multiple_choice",), True, "BertForMultipleChoice"),
 ], ids=str)
 def test_what_it_saves_again_is_read_to_the_bit(tmp_path, heads, pooler, class_name):
   weights = random_weights(*heads, pooler=pooler)

@@ -33,9 +33,9 @@ from tests.modeling.common import SMALL
 def with_fine_tuning_heads(seed: int = 0) -> WithHeads:
   """A model with every head that is fine-tuned."""
   return WithHeads(SMALL, **{
-      "classifier": ClassificationHead(SMALL, CLASSES["classifier"], seed=seed),
-      "span": QuestionAnsweringHead(SMALL, seed=seed),
-      "tagging": TokenClassificationHead(SMALL, CLASSES["tagging"], seed=seed),
+      "classification": ClassificationHead(SMALL, CLASSES["classification"], seed=seed),
+      "question_answering": QuestionAnsweringHead(SMALL, seed=seed),
+      "token_classification": TokenClassificationHead(SMALL, CLASSES["token_classification"], seed=seed),
       "multiple_choice": MultipleChoiceHead(SMALL, seed=seed)})
 
 
@@ -113,8 +113,10 @@ def test_a_checkpoint_has_the_heads_whose_signature_it_has():
 
 
 @pytest.mark.parametrize("heads, excused", [
-    (("span",), True), (("tagging",), True), (("masked_lm",), True), ((), False), (("classifier",), False),
-    (("multiple_choice",), False), (("masked_lm", "next_sentence"), False), (("span", "classifier"), False)], ids=str)
+    (("question_answering",), True), (("token_classification",), True), (("masked_lm",), True), ((), False),
+    (("classification",), False),
+    (("multiple_choice",), False), (("masked_lm", "next_sentence"), False),
+    (("question_answering", "classification"), False)], ids=str)
 def test_the_pooler_may_be_missing_where_nothing_reads_it(heads, excused):
   assert may_lack_pooler(random_weights(*heads, pooler=False)) is excused
   assert not may_lack_pooler(random_weights(*heads))

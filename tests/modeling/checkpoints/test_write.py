@@ -50,7 +50,7 @@ def test_a_remote_directory(output_format, vocab_file):
 
 
 def test_a_conversion_from_one_remote_directory_to_another(vocab_file):
-  weights = random_weights("span", pooler=False)
+  weights = random_weights("question_answering", pooler=False)
   write_checkpoint("huggingface", "ram://convert/in", weights, SMALL, vocab_file, True)
   conversion = convert("ram://convert/in", "original", "ram://convert/out")
   assert (conversion.carried, conversion.notes) == (list(weights), [])
@@ -101,7 +101,8 @@ def test_every_head_has_a_class_of_hugging_face_of_its_own():
 def test_a_checkpoint_tells_its_heads_and_classes(head, tmp_path):
   write_checkpoint("native", str(tmp_path), random_weights(head), SMALL)
   checkpoint = read_checkpoint(str(tmp_path))
-  classes = {"masked_lm": None, "next_sentence": 2, "classifier": 3, "span": 2, "tagging": 5,
+  classes = {"masked_lm": None, "next_sentence": 2, "classification": 3, "question_answering": 2,
+             "token_classification": 5,
              "multiple_choice": 1}
   assert checkpoint.heads == [head]
   assert {name: checkpoint.classes(name) for name in HEADS} == {
@@ -111,7 +112,7 @@ def test_a_checkpoint_tells_its_heads_and_classes(head, tmp_path):
 @pytest.mark.parametrize("output_format, heads, pooler, message", [
     ("original", PRETRAINING, True, "the format 'original' can't say that a model is left-to-right"),
     ("model_garden", PRETRAINING, True, "the format 'model_garden' can't say that a model is left-to-right"),
-    ("huggingface", ("classifier",), True, "a left-to-right model with a classification head can't be written"),
+    ("huggingface", ("classification",), True, "a left-to-right model with a classification head can't be written"),
     ("huggingface", (), True, "a left-to-right encoder without a head can't be written"),
 ], ids=str)
 def test_formats_that_would_change_a_left_to_right_model_refuse_it(output_format, heads, pooler, message, tmp_path):

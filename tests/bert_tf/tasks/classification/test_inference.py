@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.inference.options import InferenceSettings
-from bert_tf.tasks.classification.inference import ClassifierInference
+from bert_tf.tasks.classification.inference import ClassificationInference
 from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
 from tests.tiny import write_tiny
@@ -14,11 +14,11 @@ TEXTS = ["the array is returned . " * 4, "a list", "sort sort who ? a b the list
 LABELS = ["no", "maybe", "yes"]
 
 
-def make(folder, **task) -> ClassifierInference:
-  checkpoint = write_tiny(folder, "classifier", task={
+def make(folder, **task) -> ClassificationInference:
+  checkpoint = write_tiny(folder, "classification", task={
       "kind": "multi_label_classification", "task_name": "custom", "labels": LABELS, "pair": False,
       "max_seq_length": 10, **task})
-  return ClassifierInference(open_checkpoint(checkpoint), InferenceSettings())
+  return ClassificationInference(open_checkpoint(checkpoint), InferenceSettings())
 
 
 @pytest.mark.parametrize("task", [

@@ -287,7 +287,7 @@ def test_what_does_not_fit_is_refused(folder, trained, tmp_path, changes, parts)
 
 
 def test_a_checkpoint_whose_head_is_of_another_kind(folder, tmp_path):
-  (tmp_path / "classifier").mkdir()
-  checkpoint = write_tiny(tmp_path / "classifier", "classifier")
+  (tmp_path / "classification").mkdir()
+  checkpoint = write_tiny(tmp_path / "classification", "classification")
   refused(swag(folder, tmp_path / "out", bert_config_file=None, init_checkpoint=checkpoint, do_eval=True),
           "is not a trained model for this task", "that of the checkpoint is a classification head")

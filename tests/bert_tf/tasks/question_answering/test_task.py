@@ -111,7 +111,7 @@ def test_predictions_are_slices_in_the_order_of_the_file(folder, version_1):
 def test_what_the_weights_need_is_beside_them(version_1):
   for directory in (version_1, version_1 / "best"):
     task = read(directory, "task.json")
-    assert task == {"kind": "squad", **LENGTHS, "n_best_size": 20, "max_answer_length": 30,
+    assert task == {"kind": "question_answering", **LENGTHS, "n_best_size": 20, "max_answer_length": 30,
                     "max_windows": 0, "version_2_with_negative": False, "null_score_diff_threshold": 0.0,
                     "null_score_diff_threshold_is": "the default"}
   assert "cls/squad/output_weights" in read_checkpoint(str(version_1)).tensors
@@ -197,7 +197,7 @@ def test_a_second_stage_goes_on_with_the_head_of_the_first(folder, version_1, tm
 def test_an_encoder_with_another_head_is_no_model(folder, tmp_path):
   other = tmp_path / "encoder"
   other.mkdir()
-  write_tiny(other, "classifier")
+  write_tiny(other, "classification")
   with pytest.raises(UserError, match="is not a trained model for this task"):
     run(asking(tmp_path / "empty", folder / "dev1.json", LENGTHS, init_checkpoint=str(other)))
 

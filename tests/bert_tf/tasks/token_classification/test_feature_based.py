@@ -266,7 +266,7 @@ def predictions(path) -> tuple[list[list[str]], list[list[str]]]:
 
 def test_predictions_are_those_of_the_run(folder, of_sentences):
   predictor = Predictor.from_checkpoint(str(of_sentences))
-  assert predictor.task == "ner_features"
+  assert predictor.task == "token_classification_from_features"
   words, tags = predictions(of_sentences / "test_predictions.txt")
   results = predictor([{"tokens": sentence} for sentence in words])
   assert [result["tags"] for result in results] == tags

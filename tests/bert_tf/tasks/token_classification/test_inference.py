@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.inference.options import InferenceSettings
-from bert_tf.tasks.token_classification.inference import TokenInference
+from bert_tf.tasks.token_classification.inference import TokenClassificationInference
 from bert_tf.tasks.token_classification.word_graph import BASIC, EDGES, find_words, token_kinds
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -41,8 +41,8 @@ def test_words_of_texts(rule):
 def model(tmp_path, labels, **task):
   folder = tmp_path / "model"
   folder.mkdir()
-  write_tiny(folder, "tagging", task={"kind": "token_classification", "labels": labels, **task})
-  return TokenInference(open_checkpoint(str(folder)), InferenceSettings())
+  write_tiny(folder, "token_classification", task={"kind": "token_classification", "labels": labels, **task})
+  return TokenClassificationInference(open_checkpoint(str(folder)), InferenceSettings())
 
 
 LINES = ["the array is (returned).", "", "who sorted a list? the lists.", "is [the] array", "a " * 30, "x"]

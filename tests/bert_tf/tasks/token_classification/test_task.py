@@ -105,13 +105,13 @@ def test_evaluation_of_a_trained_model_with_other_windows_scores_every_word(fold
   limited = TokenClassificationTask(options(
       folder, tmp_path / "x", init_checkpoint=str(trained), do_train=True, do_eval=True, max_train_examples=5,
       max_eval_examples=3, eval_files=(f"more:{folder}/eng.testb",)))
-  assert [len(limited.data.train), len(limited.data.dev), len(limited.data.others["more"])] == [5, 3, 3]
-  assert limited.data.dev.windows.num_words == limited.data.dev.sentences.row_lengths.sum()
+  assert [len(limited.data.train), len(limited.data.dev["dev"]), len(limited.data.dev["more"])] == [5, 3, 3]
+  assert limited.data.dev["dev"].windows.num_words == limited.data.dev["dev"].source.row_lengths.sum()
   for length, context in ((5, "sentence"), (12, "vote")):
     task = TokenClassificationTask(options(
         folder, tmp_path / "x", init_checkpoint=str(trained), do_eval=True, max_seq_length=length, context=context))
-    windows = task.data.dev.windows
-    assert set(windows.words) == set(range(len(task.data.dev.sentences.words)))
+    windows = task.data.dev["dev"].windows
+    assert set(windows.words) == set(range(len(task.data.dev["dev"].source.words)))
     assert task.head_mismatch is None
     assert task.data.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
@@ -159,7 +159,8 @@ def test_other_schemes_and_plain_tags(folder, tmp_path):
 
 def test_plain_tags(tmp_path):
   """Every word has a tag; there is nothing to score but accuracy."""
-  model = write_tiny(made(tmp_path / "model"), "tagging", task={"kind": "token_classification", "labels": [*"NVADX"]})
+  model = write_tiny(made(tmp_path / "model"), "token_classification",
+                     task={"kind": "token_classification", "labels": [*"NVADX"]})
   path = tmp_path / "plain.conll"
   path.write_text("the D\narray N\n\nis V\n")
   assert run(TokenClassificationOptions(

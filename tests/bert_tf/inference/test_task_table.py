@@ -2,7 +2,7 @@
 
 import pytest
 
-from bert_tf.inference.tasks import TASKS, task_class
+from bert_tf.inference.task_table import TASKS, task_class
 from bert_tf.tasks.inference import TaskInference
 
 

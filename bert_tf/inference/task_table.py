@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from bert_tf.common.errors import UserError
+from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 
 if TYPE_CHECKING:
   from bert_tf.tasks.inference import InferenceSettings, TaskInference
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
 # --task → module and subclass of `tasks.inference.TaskInference`.
 TASKS = {
-    "classifier": "bert_tf.tasks.classification.inference:ClassifierInference",
-    "multiple_choice": "bert_tf.tasks.multiple_choice.inference:ChoiceInference",
-    "squad": "bert_tf.tasks.question_answering.inference:AnswerInference",
-    "ner": "bert_tf.tasks.token_classification.inference:TokenInference",
-    "ner_features": "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",
+    "classification": "bert_tf.tasks.classification.inference:ClassificationInference",
+    "multiple_choice": "bert_tf.tasks.multiple_choice.inference:MultipleChoiceInference",
+    "question_answering": "bert_tf.tasks.question_answering.inference:QuestionAnsweringInference",
+    "token_classification": "bert_tf.tasks.token_classification.inference:TokenClassificationInference",
+    "token_classification_from_features":
+        "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",
     "fill_mask": "bert_tf.inference.fill_mask:MaskInference",
     "features": "bert_tf.inference.features:FeatureInference",
 }
@@ -47,13 +49,13 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   """Chooses the task of a checkpoint.
 
   Args:
-    loaded: the checkpoint, with its weights.
     task: one of `TASKS`; None for the only one that the checkpoint has a head for, of several that of `task.json`, and
       "features" where it has none.
 
   Raises:
     UserError: there is no such task, the checkpoint has no head for it, or has several and nothing tells which.
   """
+  task = FORMER_TASK_NAMES.get(task, task)
   if task is not None and task not in TASKS:
     near = difflib.get_close_matches(task, TASKS, 1)
     hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
@@ -79,9 +81,5 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
 
 
 def load_task(loaded: "Checkpoint", task: str, settings: "InferenceSettings") -> "TaskInference":
-  """The model of a checkpoint, ready for a task, see `choose_task`.
-
-  Raises:
-    UserError: head and settings do not fit, see the class.
-  """
+  """The model of a checkpoint, ready for a task, see `choose_task`."""
   return task_class(task)(loaded, settings)
