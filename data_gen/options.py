@@ -31,7 +31,7 @@ _MOST_WORKERS = 64
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkerOptions(Options):
-  """Processes."""
+  """Worker processes."""
 
   num_workers: int | None = option(
       None, "Processes; the output does not depend on it.", minimum=1, default_text="all cores")

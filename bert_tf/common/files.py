@@ -226,7 +226,7 @@ def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]])
   Raises `UserError` for a directory, or for one of the inputs, flag → what is read, which must stay as it is.
   """
   with user_error(f"--{flag}: can't write {path}"):
-    if is_directory(path):
+    if path.endswith("/") or is_directory(path):
       raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
     for name, paths in inputs.items():
       if not is_special(path) and any(same_file(path, one) for one in paths):

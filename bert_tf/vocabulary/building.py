@@ -88,15 +88,8 @@ def run(options: VocabularyOptions) -> None:
 
 
 def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
-  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt.
-
-  Args:
-    words: word → occurrences.
-    tokens: a vocabulary that holds every piece of the text.
-
-  Returns:
-    the number of special tokens and characters, and of words that occur `_ENOUGH_OCCURRENCES` times.
-  """
+  """A size of vocabulary for a small text, whose tokens occur often enough to be learnt: the number of special tokens
+  and characters in `tokens`, and of words that occur `_ENOUGH_OCCURRENCES` times."""
   always = sum(token.startswith("[") or len(token.removeprefix("##")) == 1 for token in tokens)
   return always + sum(count >= _ENOUGH_OCCURRENCES and len(word) > 1 for word, count in words.items())
 
@@ -155,14 +148,7 @@ def left_out_characters(counts: CorpusCounts, max_characters: int) -> tuple[int,
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-  """Statistics of a text under a vocabulary.
-
-  Attributes:
-    words: words and punctuation marks of the text.
-    tokens: WordPiece tokens it becomes.
-    unknown: words that become [UNK].
-    whole: words that are a token of their own.
-  """
+  """Words and punctuation marks of a text, its WordPiece tokens, words that become [UNK] and that are one token."""
 
   words: int
   tokens: int
@@ -184,12 +170,7 @@ class Coverage:
 
 
 def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> Coverage:
-  """Tokenizes words with the tokenizer that training will use.
-
-  Args:
-    vocabulary: the vocabulary.
-    word_counts: words of `basic_tokenize` and how often each occurs.
-  """
+  """Tokenizes words of `basic_tokenize`, with their counts, as training will."""
   wordpiece = WordPiece(vocabulary)
   unk = wordpiece.id_bytes(UNK)
   words = tokens = unknown = whole = 0
@@ -203,12 +184,7 @@ def measure_coverage(vocabulary: Vocabulary, word_counts: Mapping[str, int]) -> 
 
 
 def coverage_table(vocabulary: Vocabulary, texts: Mapping[str, Mapping[str, int]]) -> str:
-  """A row for each text that is not empty.
-
-  Args:
-    vocabulary: the vocabulary.
-    texts: name → word counts.
-  """
+  """A row for each text (name → word counts) that is not empty."""
   rows = [f"{'':<10} {'words':>12} {'tokens':>12} {'pieces/word':>12} {'whole words':>12} {'[UNK]':>9}"]
   for name, words in texts.items():
     if words:

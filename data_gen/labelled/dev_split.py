@@ -37,8 +37,7 @@ def split(options: SplitOptions) -> None:
   if not splits:
     raise UserError(f"--task_name={options.task_name} has no development set")
   name = task.files[splits[0]]
-  path = next((path for folder in (os.path.join(options.data_dir, task.folder), options.data_dir)
-               if files.is_file(path := os.path.join(folder, name))), None)
+  path = glue.find_path(task, options.data_dir, splits[0])
   if path is None:
     raise UserError(f"--data_dir={options.data_dir}: {name} of {task.folder} is not there")
   with files.open_file(path, newline="\n") as file:

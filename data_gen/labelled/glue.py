@@ -66,8 +66,8 @@ def _headers(**headers: str) -> dict[str, tuple[str, ...]]:
   return {split: tuple(header.split(",")) for split, header in headers.items()}
 
 
-def _same_train_and_dev(train_and_dev: str, test: str) -> dict[str, tuple[str, ...]]:
-  return _headers(train=train_and_dev, dev=train_and_dev, test=test)
+def _same_train_and_dev(train: str, test: str) -> dict[str, tuple[str, ...]]:
+  return _headers(train=train, dev=train, test=test)
 
 
 _BINARY = ("0", "1")
@@ -179,7 +179,7 @@ def _is_labelled(split: str) -> bool:
 
 def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
   """Whether `read_split` would find the file of a split."""
-  return _find_path(task, data_dir, split) is not None
+  return find_path(task, data_dir, split) is not None
 
 
 def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
@@ -192,14 +192,15 @@ def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
 def _find_file(task: GlueTask, data_dir: str, split: str) -> str:
   if not files.is_directory(_expanded(data_dir)):
     raise UserError(f"--data_dir: {data_dir} is not a directory")
-  path = _find_path(task, data_dir, split)
+  path = find_path(task, data_dir, split)
   if path is None:
     raise UserError(f"--data_dir: the split {split!r} of {task.name} is not there: looked for "
                     f"{', '.join(_places(task, data_dir, split))}")
   return path
 
 
-def _find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
+def find_path(task: GlueTask, data_dir: str, split: str) -> str | None:
+  """The official file of a split, in the task's folder or directly below `data_dir`; None where it is not there."""
   return next(filter(files.exists, _places(task, data_dir, split)), None)
 
 

@@ -9,6 +9,7 @@ Input: TSV, CSV or JSON lines (`tables.py`), gzipped or not, on any file system.
 
 import dataclasses
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +17,20 @@ from typing import Any
 import numpy as np
 
 from bert_tf.common.errors import UserError
-from data_gen.labelled.tables import Table, format_of, no_column, read_json_lines, read_table, shown
+from data_gen.labelled.tables import (
+  Table,
+  check_strings,
+  first_items,
+  first_row,
+  format_of,
+  no_column,
+  read_json_lines,
+  read_table,
+  shown,
+)
 
 _SHOWN_LABELS = 20
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,23 +59,13 @@ class LabelledTexts:
 
   def first(self, count: int | None) -> "LabelledTexts":
     """The first so many examples; all of them for None."""
-    if count is None or count >= len(self):
-      return self
-    return dataclasses.replace(self, ids=self.ids[:count], text_a=self.text_a[:count],
-                               text_b=None if self.text_b is None else self.text_b[:count],
-                               labels=None if self.labels is None else self.labels[:count])
+    return first_items(self, count, "ids", "text_a", "text_b", "labels")
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
   """Columns of the texts and the label: names in the header or, if all are numbers, counted from 0 in a file without a
-  header. In JSON lines they are keys.
-
-  Attributes:
-    text_a: the text, or the first of the pair.
-    text_b: the second text of the pair.
-    label: the class, or the score.
-  """
+  header. In JSON lines they are keys."""
 
   text_a: str
   text_b: str | None = None
@@ -79,11 +81,9 @@ def read_labelled_file(
     path: str, flag: str, *, text_a_column: str, text_b_column: str | None = None, label_column: str | None = None,
     labels: Sequence[str] | None, regression: bool = False, separator: str | None = None,
     file_format: str = "auto") -> LabelledTexts:
-  """Reads a file of examples.
+  """Reads a file of examples; `tables.py` describes the formats.
 
-  TSV: one row per line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: one object per line. A
-  byte order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of
-  them are given by number, the file has no header.
+  Columns are found by the names in the first row; if all of them are given by number, the file has no header.
 
   Args:
     path: the file.
@@ -100,11 +100,14 @@ def read_labelled_file(
       or a JSON line without a key or with a value of another type.
   """
   columns = Columns(text_a_column, text_b_column, label_column)
-  table = _read_columns(path, flag, columns, file_format)
+  table = read_named_columns(path, flag, columns.named(), file_format)
   texts = table.columns[:1 if text_b_column is None else 2]
   for values, (name, _) in zip(texts, columns.named(), strict=False):
-    _check_strings(table, values, name)
-  _refuse_empty(table, texts[0], text_a_column)
+    check_strings(table, values, name)
+  row = first_row(texts[0], lambda text: not text.strip())
+  if row is not None:
+    raise UserError(f"{table.where(row)}: the text is empty (column {shown(text_a_column)}): remove the row or fill it "
+                    "in")
   numbers = None
   if label_column is not None:
     numbers = parse_labels(table, table.columns[-1], labels, regression, separator)
@@ -120,12 +123,8 @@ def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "
     UserError: as `read_labelled_file`; fewer than two labels, or none at all where an example may have several; or the
       first row of a file read by column numbers looks like a header.
   """
-  columns = Columns(text_a=label_column)
-  table = _read_columns(path, flag, columns, file_format, asked_by="label_column")
-  if separator is None:
-    sets = [[name] for name in _label_names(table, table.columns[0])]
-  else:
-    sets = _label_sets(table, table.columns[0], separator)
+  table = read_named_columns(path, flag, [(str(label_column), "label_column")], file_format)
+  sets = _label_sets(table, table.columns[0], separator)
   counts = Counter(label for names in sets for label in names)
   if not counts:
     raise UserError(f"{path}: no example has a label (column {shown(label_column)})")
@@ -139,7 +138,7 @@ def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "
       and min(others, default=0) > 1):
     raise UserError(f"{path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name the "
                     "columns as it does, or remove it")
-  if all(map(_is_whole_number, counts)):
+  if all(map(_WHOLE_NUMBER.fullmatch, counts)):
     return sorted(counts, key=lambda label: (int(label), label))
   return sorted(counts)
 
@@ -162,15 +161,15 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
     return _scores(table, values)
   labels = labels or ()
   known = {label: number for number, label in enumerate(labels)}
-  sets = [[name] for name in _label_names(table, values)] if separator is None else _label_sets(
-      table, values, separator)
+  sets = _label_sets(table, values, separator)
   rows = np.repeat(np.arange(len(sets)), list(map(len, sets)))
   names = [name for names in sets for name in names]
   numbers = list(map(known.get, names))
   if None in numbers:
     place = numbers.index(None)
+    more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
     raise UserError(f"{table.where(int(rows[place]))}: the label {shown(names[place])} is not known; the labels are "
-                    f"{_listed(labels)}")
+                    f"{', '.join(map(shown, labels[:_SHOWN_LABELS]))}{more}")
   if separator is None:
     return np.array(numbers, np.int32)
   chosen = np.zeros((len(sets), len(labels)), np.uint8)
@@ -196,11 +195,6 @@ def read_named_columns(path: str, flag: str, named: list[tuple[str, str]], file_
   return read_table(path, flag, file_format, lambda first_row: _locate(path, first_row, named))
 
 
-def _read_columns(path: str, flag: str, columns: Columns, file_format: str, asked_by: str | None = None) -> Table:
-  return read_named_columns(path, flag, [(name, asked_by or name_of_flag) for name, name_of_flag in columns.named()],
-                            file_format)
-
-
 def _locate(path: str, first_row: list[str], named: list[tuple[str, str]]) -> tuple[list[int], bool]:
   """(numbers of the named columns, whether the first row is a header)."""
   names = [name.strip() for name in first_row]
@@ -223,26 +217,10 @@ def _locate(path: str, first_row: list[str], named: list[tuple[str, str]]) -> tu
   return numbers, not by_number
 
 
-def _check_strings(table: Table, values: list, column: str) -> None:
-  """JSON may hold anything."""
-  if set(map(type, values)) == {str}:
-    return
-  row = next(row for row, value in enumerate(values) if type(value) is not str)
-  raise UserError(f"{table.where(row)}: {shown(column)} must be a string, not {shown(values[row])}")
-
-
-def _refuse_empty(table: Table, values: list[str], column: str) -> None:
-  if all(map(str.strip, values)):
-    return
-  row = next(row for row, value in enumerate(values) if not value.strip())
-  raise UserError(f"{table.where(row)}: the text is empty (column {shown(column)}): remove the row or fill it in")
-
-
 def _label_names(table: Table, values: list) -> list[str]:
   """Labels as str, also those that are numbers or truth values in JSON."""
-  kinds = set(map(type, values))
-  if not kinds <= {str, int, bool}:
-    row = next(row for row, value in enumerate(values) if type(value) not in (str, int, bool))
+  row = first_row(values, lambda value: type(value) not in (str, int, bool))
+  if row is not None:
     raise UserError(f"{table.where(row)}: a label must be a string or a whole number, not {shown(values[row])} "
                     "(are these scores? then --regression; several labels? then --multi_label)")
   names = [value.strip() if type(value) is str else json.dumps(value) for value in values]
@@ -251,8 +229,11 @@ def _label_names(table: Table, values: list) -> list[str]:
   return names
 
 
-def _label_sets(table: Table, values: list, separator: str) -> list[list[str]]:
-  """The labels of each example, maybe none: of a text what is between separators, of a list in JSON its parts."""
+def _label_sets(table: Table, values: list, separator: str | None) -> list[list[str]]:
+  """The labels of each example: one without a separator; else any number, of a text what is between separators, of a
+  list in JSON its parts."""
+  if separator is None:
+    return [[name] for name in _label_names(table, values)]
   parts = [value.split(separator) if type(value) is str else value if type(value) is list else [value]
            for value in values]
   rows = [row for row, names in enumerate(parts) for _ in names]
@@ -283,13 +264,3 @@ def _score(value: Any) -> float:
     return float(value) if type(value) in (str, int, float) else float("nan")
   except (ValueError, OverflowError):
     return float("nan")
-
-
-def _is_whole_number(label: str) -> bool:
-  digits = label.removeprefix("-").removeprefix("+")
-  return digits.isascii() and digits.isdecimal()
-
-
-def _listed(labels: Sequence[str]) -> str:
-  more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
-  return ", ".join(map(shown, labels[:_SHOWN_LABELS])) + more

@@ -18,12 +18,25 @@ import numpy as np
 
 from bert_tf.common.errors import UserError
 from data_gen.labelled.labelled_files import read_named_columns
-from data_gen.labelled.tables import Table, no_column, read_json_lines, read_table, shown
+from data_gen.labelled.tables import (
+  Table,
+  check_strings,
+  first_items,
+  first_row,
+  no_column,
+  read_json_lines,
+  read_table,
+  shown,
+)
 
 FEWEST_CHOICES, MOST_CHOICES = 2, 26
 LABEL_KINDS = ("auto", "index", "letter", "text")
 # What stands in place of a label in copies of test sets that have the column.
 _NO_LABEL = ("", "-1", "None")
+_LETTERS = string.ascii_uppercase
+_LABEL_FORMS = {"index": re.compile(r"[0-9]{1,9}"), "letter": re.compile(r"[A-Za-z]"), "text": re.compile(r".*", re.S)}
+_ENDING, _DISTRACTOR = re.compile(r"ending\d+"), re.compile(r"distractor-\d+")
+_QUOTED = re.compile('".*"', re.S)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +69,7 @@ class ChoiceQuestions:
 
   def first(self, count: int | None) -> "ChoiceQuestions":
     """The first so many questions; all of them for None."""
-    if count is None or count >= len(self):
-      return self
-    labels = None if self.labels is None else self.labels[:count]
-    return ChoiceQuestions(self.path, self.ids[:count], self.contexts[:count], self.questions[:count],
-                           self.choices[:count], labels)
+    return first_items(self, count, "ids", "contexts", "questions", "choices", "labels")
 
   def pairs(self) -> tuple[list[str], list[str]]:
     """First and second texts of all choices, those of a question side by side, see `pair`."""
@@ -137,14 +146,16 @@ def read_codah(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestio
     return list(range(len(first_row))), False
 
   table = read_table(path, flag, "tsv", locate)
-  _, texts, *endings, labels = [list(map(_unquoted, column)) for column in table.columns]
+  _, texts, *endings, labels = [
+      [field[1:-1].replace('""', '"') if _QUOTED.fullmatch(field) else field for field in column]
+      for column in table.columns]
   return _questions(table, _numbers(table), [""] * len(texts), texts, _rows(endings), labels, needs_labels=needs_labels)
 
 
 def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_column: str | None = None,
              context_column: str | None = None, label_column: str | None = None, id_column: str | None = None,
              label_kind: str = "auto", file_format: str = "auto") -> ChoiceQuestions:
-  """Reads a file of somebody's own.
+  """Reads a custom file.
 
   In CSV and TSV there is a column for each choice; the last ones may be empty where a question has fewer. In JSON lines
   `choices_columns` are keys of texts; or it is one key, of a list of texts or of an object {"text": [...], "label":
@@ -185,9 +196,6 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
                     needs_labels=label_column is not None)
 
 
-_ENDING, _DISTRACTOR = re.compile(r"ending\d+"), re.compile(r"distractor-\d+")
-
-
 def _swag_layout(path: str, flag: str, names: list[str], needs_labels: bool) -> list[str]:
   """The names of the columns to keep."""
   is_full = "gold-ending" in names
@@ -221,13 +229,8 @@ def _with_gold(gold: Sequence[str], distractors: Iterable[tuple[str, ...]]) -> t
 
 def _rows(columns: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
   """The choices of each row, without those at its end that are empty."""
-  rows = list(zip(*columns, strict=True))
-  return [row if row[-1] and not row[-1].isspace() else _without_empty_end(row) for row in rows]
-
-
-def _without_empty_end(row: tuple[str, ...]) -> tuple[str, ...]:
-  length = max((number for number, text in enumerate(row, 1) if text.strip()), default=0)
-  return row[:length]
+  return [row[:max((number for number, text in enumerate(row, 1) if text.strip()), default=0)]
+          for row in zip(*columns, strict=True)]
 
 
 def _texts(table: Table, row: int, value: object, key: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
@@ -244,19 +247,10 @@ def _texts(table: Table, row: int, value: object, key: str) -> tuple[tuple[str, 
 
 
 def _strings(table: Table, values: list, key: str) -> list[str]:
-  """JSON may hold anything; null is no text."""
-  if set(map(type, values)) == {str}:
-    return values
-  row = next((row for row, value in enumerate(values) if value is not None and type(value) is not str), None)
-  if row is not None:
-    raise UserError(f"{table.where(row)}: {shown(key)} must be a string, not {shown(values[row])}")
-  return ["" if value is None else value for value in values]
-
-
-def _unquoted(field: str) -> str:
-  if len(field) > 1 and field[0] == field[-1] == '"':
-    return field[1:-1].replace('""', '"')
-  return field
+  """The values of a column of texts; null in JSON is an empty text."""
+  values = ["" if value is None else value for value in values]
+  check_strings(table, values, key)
+  return values
 
 
 def _numbers(table: Table) -> list[str]:
@@ -266,15 +260,8 @@ def _numbers(table: Table) -> list[str]:
 def _questions(table: Table, ids: list[str], contexts: list[str], questions: list[str],
                choices: list[tuple[str, ...]], labels: list | np.ndarray | None, label_kind: str = "index",
                names: list[tuple[str, ...]] | None = None, *, needs_labels: bool = True) -> ChoiceQuestions:
-  """The questions, if all is there that makes one.
-
-  Args:
-    table: where everything comes from, for errors.
-    ids, contexts, questions, choices: as in `ChoiceQuestions`.
-    labels: as they stand in the file, or int32 [E]; None where it has none.
-    label_kind: see `read_own`.
-    names: of the choices, where the labels are these.
-    needs_labels: refuse a file without labels.
+  """Checks questions and numbers their labels, which are int32 [E] or as they stand in the file; `names` are those of
+  the choices, where the labels are these.
 
   Raises:
     UserError: two questions with the same id, fewer than 2 or more than 26 choices, an empty choice, neither question
@@ -290,7 +277,7 @@ def _questions(table: Table, ids: list[str], contexts: list[str], questions: lis
       count = f"{len(texts)} choice{'' if len(texts) == 1 else 's'}"
       raise UserError(f"{table.where(row)}: {count} found, {FEWEST_CHOICES} to {MOST_CHOICES} are expected")
     if not all(map(str.strip, texts)):
-      number = next(number for number, text in enumerate(texts) if not text.strip())
+      number = first_row(texts, lambda text: not text.strip())
       raise UserError(f"{table.where(row)}: choice {number}, counted from 0, is empty: fill it in or remove the "
                       "question")
     if not (contexts[row].strip() or questions[row].strip()):
@@ -322,10 +309,6 @@ def _label_numbers(table: Table, values: list | None, choices: list[tuple[str, .
       raise UserError(f"{table.where(row)}: the label {shown(labels[row])} is none of the {len(choices[row])} choices: "
                       f"{expected} is expected")
   return np.array(numbers, np.int32)
-
-
-_LETTERS = string.ascii_uppercase
-_LABEL_FORMS = {"index": re.compile(r"[0-9]{1,9}"), "letter": re.compile(r"[A-Za-z]"), "text": re.compile(r".*", re.S)}
 
 
 def _number(label: str, kind: str, choices: tuple[str, ...]) -> int | None:

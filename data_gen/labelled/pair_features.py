@@ -6,7 +6,7 @@ made.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,12 +68,10 @@ def encode_pairs(tokenizer: Tokenizer, text_a: Sequence[str], text_b: Sequence[s
     raise ValueError(f"{len(text_a)} first texts, but {len(text_b)} second ones")
   encode = functools.partial(_encode_portion, tokenizer, max_seq_length, lose)
   workers = num_workers if len(text_a) >= _WORTH_WORKERS else 1
-  parts = list(parallel.ordered_map(encode, _portions(text_a, text_b), workers))
-  return PairFeatures(
-    np.concatenate([np.zeros(0, np.int32), *(part.input_ids for part in parts)]),
-    np.concatenate([np.zeros(0, np.uint8), *(part.segment_ids for part in parts)]),
-    np.concatenate([np.zeros(0, np.int64), *(part.row_lengths for part in parts)]),
-    np.concatenate([np.zeros(0, bool), *(part.is_truncated for part in parts)]))
+  starts = range(0, max(len(text_a), 1), _PORTION)
+  parts = parallel.ordered_map(encode, ((text_a[start:start + _PORTION], text_b and text_b[start:start + _PORTION])
+                                        for start in starts), workers)
+  return PairFeatures(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def head_length(kept, lose: str, is_first: bool = True):
@@ -101,13 +99,6 @@ def truncated_lengths(a_length: np.ndarray, b_length: np.ndarray, longest: np.nd
   """
   return (np.minimum(a_length, np.maximum(longest - b_length, (longest + 1) // 2)),
           np.minimum(b_length, np.maximum(longest - a_length, longest // 2)))
-
-
-def _portions(text_a: Sequence[str], text_b: Sequence[str] | None
-              ) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
-  for start in range(0, len(text_a), _PORTION):
-    end = start + _PORTION
-    yield text_a[start:end], None if text_b is None else text_b[start:end]
 
 
 def _encode_portion(tokenizer: Tokenizer, max_seq_length: int, lose: str,

@@ -29,12 +29,7 @@ _KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number",
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-  """A stretch of a context.
-
-  Attributes:
-    text: what the file says the answer is.
-    start: where it begins in the context, in characters, as the file says.
-  """
+  """The text of an answer and its start in the context, in characters, both as the file gives them."""
 
   text: str
   start: int
@@ -96,10 +91,6 @@ def read_squad(path: str, flag: str) -> SquadData:
 
   "is_impossible" and "answers" may be absent. Whether answers stand where they should is another question:
   `check_training`.
-
-  Args:
-    path: the file.
-    flag: name of the flag the path came from, for errors.
 
   Raises:
     UserError: the file is missing, empty, not JSON (names line and column) or of another shape (names the key, e.g.
@@ -269,14 +260,9 @@ def kind_of(value: object) -> str:
 
 
 def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
-  """`parent[key]`, where `parent` must be an object and the value of the type `kind`.
+  """`parent[key]`, where `parent` must be an object and the value exactly of the type `kind` (true is no int).
 
-  Args:
-    parent: a value from JSON.
-    key: name of the field.
-    kind: dict, list, str, int, float or bool, exactly: true is no int.
-    path: the file, for messages.
-    where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
+  `where` is the place of `parent` in the file, e.g. "data[3].paragraphs[0]"; "" for the whole.
 
   Raises:
     UserError: the field is missing, of another type, a number of more than 64 bits, or text that can't be written as

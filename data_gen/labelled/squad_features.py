@@ -32,6 +32,7 @@ from bert_tf.common.options import Options, option
 from bert_tf.common.parallel import portions
 from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vectorized import ragged_range
 
 # The white space of `read_squad_examples`; others, e.g. U+00A0, are inside words.
 _WHITE_SPACE = " \t\r\n\u202f"
@@ -162,11 +163,8 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     data: for training, that of `squad.check_training`: the first answer of a question counts, and
       none if the question is marked as impossible.
     tokenizer: of the vocabulary of the model.
-    max_seq_length: S, most tokens of a window.
-    doc_stride: how far the window slides over a context that does not fit.
-    max_query_length: longer questions keep this many tokens.
+    max_seq_length, doc_stride, max_query_length, max_windows: as in `WindowOptions`.
     training: also find the answers' tokens.
-    max_windows: of a question; 0 for as many as its context needs.
 
   Raises:
     UserError: see `WindowOptions`.
@@ -174,7 +172,10 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   lengths = WindowOptions(max_seq_length=max_seq_length, doc_stride=doc_stride, max_query_length=max_query_length)
   lengths.check()
   lengths.check_room()
-  contexts = _tokenize_contexts(data.contexts, tokenizer)
+  # The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
+  # looks beyond white space, so the tokens are the same.
+  ids, context_sizes, offsets = tokenizer.encode_batch(data.contexts, offsets=True)
+  contexts = ContextTokens(ids, np.asarray(offsets), np.concatenate([[0], np.cumsum(context_sizes)]))
   question_ids, question_lengths, _ = tokenizer.encode_batch([question.text for question in data.questions])
   question_starts = np.cumsum(question_lengths) - question_lengths
   kept = np.minimum(question_lengths, max_query_length)
@@ -187,7 +188,7 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
   counts = np.minimum(needed, max_windows) if max_windows else needed
 
   owner = np.repeat(np.arange(len(counts)), counts)
-  first = (np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)) * doc_stride
+  first = ragged_range(np.zeros_like(counts), counts) * doc_stride
   num_tokens = np.minimum(space[owner], context_lengths[owner] - first)
   doc_token_start = kept[owner] + 2
   row_lengths = doc_token_start + num_tokens + 1
@@ -214,13 +215,6 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     num_cut_contexts=int((counts < needed).sum()))
 
 
-def _tokenize_contexts(contexts: list[str], tokenizer: Tokenizer) -> ContextTokens:
-  """The original tokenizes word by word; the words' boundaries are white space for the tokenizer, too, and it never
-  looks beyond white space, so the tokens are the same."""
-  ids, row_lengths, offsets = tokenizer.encode_batch(contexts, offsets=True)
-  return ContextTokens(ids, np.asarray(offsets), np.concatenate([[0], np.cumsum(row_lengths)]))
-
-
 def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_lengths: np.ndarray, context_ids: np.ndarray,
           context_starts: np.ndarray, context_lengths: np.ndarray, cls_id: int, sep_id: int) -> np.ndarray:
   """The tokens of the windows; starts and lengths, [W], say which tokens of the two arrays go into each."""
@@ -231,29 +225,21 @@ def _fill(question_ids: np.ndarray, question_starts: np.ndarray, question_length
   ids[row_starts] = cls_id
   ids[row_starts + question_lengths + 1] = sep_id
   ids[row_ends - 1] = sep_id
-  for position, source, length in zip((row_starts + 1).tolist(), question_starts.tolist(), question_lengths.tolist(),
-                                      strict=True):
-    ids[position:position + length] = question_ids[source:source + length]
-  for end, source, length in zip((row_ends - 1).tolist(), context_starts.tolist(), context_lengths.tolist(),
-                                 strict=True):
-    ids[end - length:end] = context_ids[source:source + length]
+  for starts, source_ids, sources, lengths in (
+      (row_starts + 1, question_ids, question_starts, question_lengths),
+      (row_ends - 1 - context_lengths, context_ids, context_starts, context_lengths)):
+    for start, source, length in zip(starts.tolist(), sources.tolist(), lengths.tolist(), strict=True):
+      ids[start:start + length] = source_ids[source:source + length]
   return ids
 
 
 def _is_best_window(number: np.ndarray, last: np.ndarray, stride: int, full_length: np.ndarray,
                     last_length: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-  """Whether windows are the best of their question for each of their tokens; bool [sum of `lengths`].
+  """Whether windows, of these numbers [W] in their question, are the best for each of their tokens; bool [tokens].
 
   The score of a window is the smaller number of tokens to the left and to the right, plus 0.01 x its length; the
-  first of the best counts. All windows but the last are equally long, so the best of these is one of the two whose
-  middles are nearest, and is compared with the last.
-
-  Args:
-    number: [W], number of the window among those of its question.
-    last: [W], number of the last window of the question.
-    stride: tokens from window to window.
-    full_length, last_length: [W], tokens in the windows of the question before the last one, and in the last.
-    lengths: [W], tokens of the windows.
+  first of the best counts. All windows but the last are equally long (`full_length`), so the best of these is one of
+  the two whose middles are nearest, and is compared with the last.
   """
   position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - number * stride, lengths)
   number, last, full_length, last_length = (
@@ -284,11 +270,6 @@ def _score(left: np.ndarray, length: np.ndarray) -> np.ndarray:
 def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextTokens
                        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """The first and last token of each question's first answer.
-
-  Args:
-    data: Q questions.
-    tokenizer: for the answers' texts.
-    contexts: their tokens.
 
   Returns:
     has_answer: bool [Q]; not if it is marked as impossible or has no answer.
@@ -324,15 +305,6 @@ def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextT
   return has_answer, first, last
 
 
-def find_token_words(contexts: list[str], offsets: np.ndarray, row_starts: np.ndarray) -> np.ndarray:
-  """The word of its context that each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
-  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in contexts])])
-  word_starts = np.concatenate([*_find_word_starts(contexts), np.zeros(0, np.int64)])
-  lengths = np.diff(row_starts)
-  token_words = _words_at(offsets[:, 0] + np.repeat(text_starts[:-1], lengths), word_starts)
-  return token_words - np.repeat(np.searchsorted(word_starts, text_starts[:-1]), lengths)
-
-
 def _find_word_starts(contexts: list[str]) -> Iterator[np.ndarray]:
   """Positions in the joined contexts at which words begin; no word goes over the end of a context."""
   offset = 0
@@ -365,7 +337,7 @@ def _narrow(ids: np.ndarray, low: np.ndarray, high: np.ndarray, answer_ids: np.n
   counts = np.where(answer_lengths > 0, np.maximum(high - low + 2 - answer_lengths, 0), 0)
   # All places where an answer might be, tried token after token.
   owner = np.repeat(np.arange(len(low)), counts)
-  place = np.arange(len(owner)) + np.repeat(low - np.cumsum(counts) + counts, counts)
+  place = ragged_range(low, counts)
   found = np.full(len(low), -1, np.int64)
   offset = 0
   while len(owner):

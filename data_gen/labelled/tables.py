@@ -50,11 +50,7 @@ class Table:
 
 
 def format_of(path: str, flag: str, file_format: str = "auto") -> str:
-  """"tsv", "csv" or "jsonl".
-
-  Raises:
-    UserError: the name does not tell, or `file_format` is none of `FORMATS`.
-  """
+  """"tsv", "csv" or "jsonl"; `UserError` where the name does not show it, or `file_format` is none of `FORMATS`."""
   if file_format not in FORMATS:
     raise UserError(f"--file_format={file_format} is not known: choose one of {', '.join(FORMATS)}")
   if file_format != "auto":
@@ -101,7 +97,9 @@ def read_table(path: str, flag: str, file_format: str, locate: Callable[[list[st
   for line, fields in rows:
     if len(fields) != width and not (allow_longer and len(fields) > width):
       if not skip_misfits:
-        raise UserError(_misfit(f"{path}:{line}", width, len(fields), file_format))
+        hint = "quote fields that hold commas" if file_format == "csv" else "texts must not hold tabs"
+        raise UserError(f"{path}:{line}: {width} columns expected, as in the first row, but {len(fields)} found: "
+                        f"{hint} or line breaks")
       num_skipped += 1
       continue
     lines.append(line)
@@ -140,6 +138,24 @@ def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Ta
   return Table(path, lines, [list(column) for column in zip(*picked, strict=True)])
 
 
+def first_items(examples: Any, count: int | None, *names: str) -> Any:
+  """A copy of a dataclass whose fields of these names have their first `count` items only, where they are not None."""
+  return dataclasses.replace(examples, **{name: values[:count] for name in names
+                                          if (values := getattr(examples, name)) is not None})
+
+
+def first_row(values: Sequence, is_wrong: Callable[[Any], bool]) -> int | None:
+  """The first row whose value is wrong, None where none is."""
+  return next((row for row, value in enumerate(values) if is_wrong(value)), None)
+
+
+def check_strings(table: Table, values: list, column: str) -> None:
+  """Raises `UserError` for the first value that is no string: JSON may hold anything."""
+  row = first_row(values, lambda value: type(value) is not str)
+  if row is not None:
+    raise UserError(f"{table.where(row)}: {shown(column)} must be a string, not {shown(values[row])}")
+
+
 def no_column(where: str, column: str, asked_by: str, columns: Sequence[str]) -> str:
   """The message for a column that is not there."""
   listed = ", ".join(shown(name) for name in columns[:_SHOWN_COLUMNS])
@@ -158,11 +174,6 @@ def _picker(keys: Sequence) -> Callable[[Any], tuple]:
   return get if len(keys) > 1 else lambda row: (get(row),)
 
 
-def _misfit(where: str, expected: int, found: int, file_format: str) -> str:
-  hint = {"tsv": "texts must not hold tabs or line breaks", "csv": "quote fields that hold commas or line breaks"}
-  return f"{where}: {expected} columns expected, as in the first row, but {found} found: {hint[file_format]}"
-
-
 def _rows(path: str, flag: str, file_format: str) -> Iterator[tuple[int, list[str]]]:
   """(line it begins on, fields) of every row."""
   lines = numbered_lines(path, flag)
@@ -178,11 +189,10 @@ def _rows(path: str, flag: str, file_format: str) -> Iterator[tuple[int, list[st
       blank_lines.append(line)
       continue
     fields = text.split("\t")
-    if width is None:
-      width = len(fields)
-    elif width == 1:
+    if width == 1:
       # In a single column, a blank line with something after it is an empty value.
       yield from ((blank, [""]) for blank in blank_lines)
+    width = width or len(fields)
     blank_lines.clear()
     yield line, fields
 

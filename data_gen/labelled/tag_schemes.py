@@ -51,7 +51,7 @@ class TagNames:
 
 @dataclasses.dataclass(frozen=True)
 class Chunks:
-  """Starts, ends and types of chunks.
+  """Chunks of W words.
 
   Attributes:
     starts, ends: bool [W], the first and the last words of chunks.
@@ -93,14 +93,11 @@ def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> C
   """The chunks of any tags, valid or not; without E and S they are conlleval's.
 
   A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end of a sentence.
-
-  Args:
-    tags: int [W], into the names.
-    names: of the tags.
-    row_lengths: int64 [sentences], words of each.
+  The arguments are those of `interpret`.
   """
   prefixes, types = names.prefixes[tags], names.types[tags]
-  first = _first_words(row_lengths, len(tags))
+  first = np.zeros(len(tags), bool)
+  first[(np.cumsum(row_lengths) - row_lengths)[row_lengths > 0]] = True
   last_prefixes = np.append(np.uint8(_O), prefixes)[:-1]
   last_prefixes[first] = _O
   last_types = np.append(np.int32(-1), types)[:-1]
@@ -129,11 +126,6 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
 
 def find_scheme(tags: np.ndarray, names: TagNames | None, row_lengths: np.ndarray, where: Callable[[int], str]) -> str:
   """The scheme that tags are written in; that of chunks which IOB1 and IOB2 write alike is IOB2.
-
-  Args:
-    tags, row_lengths: as for `find_chunks`.
-    names: of the tags, None for plain ones.
-    where: number of a word → `file:line`.
 
   Raises:
     UserError: the tags follow none of the schemes; names the first that is wrong in the one they follow best.
@@ -201,14 +193,6 @@ def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarra
   else:
     check_scheme(tags, names, row_lengths, scheme, where)
   return (None if names is None else find_chunks(tags, names, row_lengths)), scheme
-
-
-def _first_words(row_lengths: np.ndarray, words: int) -> np.ndarray:
-  """bool [W], whether a word begins a sentence."""
-  starts = np.cumsum(row_lengths) - row_lengths
-  first = np.zeros(words, bool)
-  first[starts[row_lengths > 0]] = True
-  return first
 
 
 def _prefixes(chunks: Chunks, scheme: str) -> np.ndarray:

@@ -14,12 +14,11 @@ import dataclasses
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from bert_tf.common.errors import UserError
-from data_gen.labelled.tables import json_object, numbered_lines, shown
+from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
 from data_gen.tokenization.basic import basic_tokenize_with_offsets
 
@@ -65,14 +64,8 @@ class TaggedSentences:
 
   def first(self, count: int | None) -> "TaggedSentences":
     """The first so many sentences; None for all."""
-    if count is None or count >= len(self):
-      return self
-    words = int(self.row_lengths[:count].sum())
-    cut: dict[str, Any] = {name: None if (value := getattr(self, name)) is None else value[:words] for name in (
-        "words", "lines", "tags", "offsets")}
-    cut |= {name: None if (value := getattr(self, name)) is None else value[:count] for name in (
-        "row_lengths", "documents", "texts")}
-    return dataclasses.replace(self, **cut)
+    words = first_items(self, int(self.row_lengths[:count].sum()), "words", "lines", "tags", "offsets")
+    return first_items(words, count, "row_lengths", "documents", "texts")
 
   def where(self, word: int) -> str:
     """`file:line` of a word."""
@@ -379,7 +372,9 @@ def _add_text(collected: _Collected, value: dict, label_key: str, where: str) ->
   if entities is None:
     return []
   tags, misfits = [OUTSIDE] * len(spans), []
-  for start, end, label in sorted(_entity(entity, text, where) for entity in _as_list(entities, label_key, where)):
+  if not isinstance(entities, list):
+    raise UserError(f"{where}: {shown(label_key)} must be a list of [start, end, label]")
+  for start, end, label in sorted(_entity(entity, text, where) for entity in entities):
     covered = [place for place, span in enumerate(spans) if span[0] < end and start < span[1]]
     if not covered or (spans[covered[0]][0], spans[covered[-1]][1]) != (start, end):
       misfits.append(f"{where}: {shown(text[start:end])} [{start}, {end}] does not fall on the borders of words")
@@ -391,12 +386,6 @@ def _add_text(collected: _Collected, value: dict, label_key: str, where: str) ->
   for tag in tags:
     collected.tag(tag)
   return misfits
-
-
-def _as_list(entities: object, label_key: str, where: str) -> list:
-  if not isinstance(entities, list):
-    raise UserError(f"{where}: {shown(label_key)} must be a list of [start, end, label]")
-  return entities
 
 
 def _entity(entity: object, text: str, where: str) -> tuple[int, int, str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vectorized import ragged_range
 
 # Texts encoded at a time.
 _PORTION = 10_000
@@ -45,9 +46,8 @@ def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: i
   if not 1 <= stride <= room:
     raise ValueError(f"stride is {stride}, it must be from 1 to {room}, the tokens of a window")
   parts = [_encode_portion(tokenizer, texts[first:first + _PORTION], room, stride)
-           for first in range(0, len(texts), _PORTION)]
-  empty = WindowFeatures(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-  return WindowFeatures(*map(np.concatenate, zip(empty, *parts, strict=True)))
+           for first in range(0, max(len(texts), 1), _PORTION)]
+  return WindowFeatures(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _encode_portion(tokenizer: Tokenizer, texts: Sequence[str], room: int, stride: int) -> WindowFeatures:
@@ -55,7 +55,7 @@ def _encode_portion(tokenizer: Tokenizer, texts: Sequence[str], room: int, strid
   # Tokens beyond the first window, in strides.
   counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
   text_of_window = np.repeat(np.arange(len(lengths)), counts)
-  number = np.arange(len(text_of_window)) - np.repeat(np.cumsum(counts) - counts, counts)
+  number = ragged_range(np.zeros_like(counts), counts)
   starts = np.minimum(number * stride, np.maximum(lengths - room, 0)[text_of_window])
   sizes = np.minimum(lengths[text_of_window] - starts, room)
   starts += (np.cumsum(lengths) - lengths)[text_of_window]
@@ -66,5 +66,5 @@ def _encode_portion(tokenizer: Tokenizer, texts: Sequence[str], room: int, strid
   is_token = np.ones(len(input_ids), bool)
   is_token[ends - 1] = is_token[ends - row_lengths] = False
   input_ids[ends - row_lengths], input_ids[ends - 1] = tokenizer.vocabulary.cls_id, tokenizer.vocabulary.sep_id
-  input_ids[is_token] = ids[np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))]
+  input_ids[is_token] = ids[ragged_range(starts, sizes)]
   return WindowFeatures(input_ids, row_lengths, counts)

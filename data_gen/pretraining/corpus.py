@@ -80,14 +80,7 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-  """Blocks in the order of the text.
-
-  Attributes:
-    blocks: all of them.
-    size: bytes of text.
-    portion_size: bytes of text that a portion should have.
-    nul_bytes: number of NUL bytes.
-  """
+  """Blocks in the order of the text; bytes of the text, of a portion of it, and NUL bytes among them."""
 
   blocks: list[Block]
   size: int

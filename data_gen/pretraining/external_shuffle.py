@@ -99,14 +99,7 @@ def disk_error(path: str, error: OSError) -> UserError:
 
 @dataclasses.dataclass(frozen=True)
 class ShardPart:
-  """Instances of one bucket that go into one shard.
-
-  Attributes:
-    shard: number of the shard.
-    number: place of the part in the shard.
-    bucket: number of the bucket.
-    first, last: the instances [first, last) of the bucket, in its sorted order.
-  """
+  """Instances [first, last) of a bucket, in its sorted order, which are part `number` of a shard."""
 
   shard: int
   number: int

@@ -77,10 +77,7 @@ def run(options: PretrainingDataOptions) -> None:
 
 
 def generate(options: PretrainingDataOptions) -> dict:
-  """Writes the records and their statistics.
-
-  Args:
-    options: checked by the caller.
+  """Writes the records and their statistics; the options were checked by the caller.
 
   Returns:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
@@ -128,14 +125,16 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   if not counts.get("tokens"):
     work.discard()
     raise UserError(f"--input_file: no text in {_name_some(input_files)}")
-  plan = _plan([work.run_path(number) for number in range(len(portions))], len(output_files))
+  runs = [work.run_path(number) for number in range(len(portions))]
+  bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
+  plan = external_shuffle.plan_parts(external_shuffle.count_buckets(runs, bits), len(output_files))
   if work.resumed:
-    work.check_shards(plan.shards, output_files)
-  for facts in _make_parts(work, options, plan):
+    work.check_shards(plan, output_files)
+  for facts in _make_parts(work, options, runs, bits, list(itertools.chain.from_iterable(plan))):
     statistics.add(counts, facts["counts"])
     peaks.append(facts["peak_bytes"])
   shards = [{"file": os.path.basename(path), "instances": sum(part.last - part.first for part in parts)}
-            for path, parts in zip(output_files, plan.shards, strict=True)]
+            for path, parts in zip(output_files, plan, strict=True)]
   return {
       **identity,
       "vocab_size": tokenizer.vocabulary.size,
@@ -155,14 +154,8 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
 
 @dataclasses.dataclass(frozen=True)
 class Projection:
-  """Estimates of the output from a sample of the corpus.
-
-  Attributes:
-    instances: number of instances.
-    output_bytes: size of all shards.
-    temporary_bytes: what the work directory holds besides the shards.
-    share_unknown: share of [UNK] among the tokens.
-  """
+  """Estimates from a sample of the corpus: number of instances, bytes of all shards and of what the work directory has
+  besides them, share of [UNK] among the tokens."""
 
   instances: int
   output_bytes: int
@@ -276,27 +269,13 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
       yield facts
 
 
-@dataclasses.dataclass(frozen=True)
-class _Plan:
-  """The plan by which the sorted instances of the runs become shards."""
-
-  runs: list[str]
-  bucket_bits: int
-  shards: list[list[external_shuffle.ShardPart]]
-
-
-def _plan(runs: list[str], shards: int) -> _Plan:
-  bits = external_shuffle.choose_bucket_bits(sum(os.path.getsize(f"{run}.rows") for run in runs))
-  return _Plan(runs, bits, external_shuffle.plan_parts(external_shuffle.count_buckets(runs, bits), shards))
-
-
-def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, plan: _Plan) -> Iterator[dict]:
+def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
+                parts: list[external_shuffle.ShardPart]) -> Iterator[dict]:
   """Yields the facts of all parts, in order, after making those that are not there and adding them to the shards."""
-  parts = [part for shard in plan.shards for part in shard]
   total = sum(part.last - part.first for part in parts)
   with Progress("records", total=total, unit=" records") as progress:
     done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-    make = functools.partial(workers.make_part, options, plan.runs, plan.bucket_bits)
+    make = functools.partial(workers.make_part, options, runs, bucket_bits)
     missing = ((part, work.part_path(part)) for part in parts if part not in done)
     made = parallel.ordered_map(make, missing, options.workers)
     for part in parts:

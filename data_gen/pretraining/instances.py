@@ -72,15 +72,10 @@ class SegmentPairs:
     return out
 
 
-class _Uniform:
-  """An endless list of random numbers in [0, 1)."""
-
-  def __init__(self, rng: np.random.Generator):
-    self._rng = rng
-
-  def __iter__(self) -> Iterator[float]:
-    while True:
-      yield from self._rng.random(_DRAWN_AT_ONCE).tolist()
+def _uniform(rng: np.random.Generator) -> Iterator[float]:
+  """Random numbers in [0, 1) without end."""
+  while True:
+    yield from rng.random(_DRAWN_AT_ONCE).tolist()
 
 
 def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq_prob: float,
@@ -104,7 +99,7 @@ def segment_pairs(documents: Documents, own: int, max_seq_length: int, short_seq
     another place in it.
   """
   longest = max_seq_length - 3
-  draw = iter(_Uniform(rng)).__next__
+  draw = _uniform(rng).__next__
   tokens_before = documents.sentence_offsets.tolist()
   offsets = documents.document_offsets.tolist()
   names = documents.document_ids.tolist()

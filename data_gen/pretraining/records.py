@@ -12,6 +12,7 @@ import numpy as np
 from bert_tf.common.errors import UserError
 from data_gen.pretraining import tfrecord
 from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
+from data_gen.pretraining.tfrecord import count_records as count_records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,11 +81,6 @@ def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray
     UserError: names file and record where it is not an Example of pre-training.
   """
   return _renamed(_parse_record(payload, path, number))
-
-
-def count_records(path: str) -> int:
-  """As `tfrecord.count_records`."""
-  return tfrecord.count_records(path)
 
 
 def _renamed(features: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

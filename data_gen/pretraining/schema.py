@@ -67,7 +67,7 @@ class Schema:
     return {name: (lengths[name], dtype) for name, dtype in expected_features(self.is_packed, self.has_masks).items()}
 
   def name_in_file(self, name: str) -> str:
-    """Length of a feature, by its name of the original."""
+    """Name of a feature in the file, by its name of the original."""
     return V2_NAMES.get(name, name) if self.v2_feature_names else name
 
   def parse_spec(self) -> dict:

@@ -40,22 +40,15 @@ def delimited(field: int, data: bytes) -> bytes:
   return bytes([field << 3 | 2]) + varint(len(data)) + data
 
 
-def mask_crc(crc: np.ndarray) -> np.ndarray:
-  """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays meaningful.
-
-  Args:
-    crc: uint32 of any shape.
-
-  Returns:
-    uint32 of the same shape.
-  """
-  return (crc >> np.uint32(15) | crc << np.uint32(17)) + np.uint32(0xA282EAD8)
+def mask_crc(crc):
+  """The rotation and constant that TFRecord adds, so that a CRC of bytes that hold CRCs stays meaningful; int or array
+  of uint32."""
+  return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def masked_crc(data: bytes) -> bytes:
   """The checksum of `data` as it stands in the file, 4 bytes."""
-  crc = google_crc32c.value(data)
-  return CRC.pack(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+  return CRC.pack(mask_crc(google_crc32c.value(data)))
 
 
 def record_header(payload_bytes: int) -> bytes:

@@ -32,16 +32,10 @@ class WorkDirectory:
   """
 
   def __init__(self, output_file: str, identity: dict, resume: bool):
-    """Takes the directory for an output, new or to be resumed.
+    """The directory for the first output; to resume, `identity`, what is being made as JSON, must be the same.
 
-    Args:
-      output_file: the first output.
-      identity: what is being made, JSON-able; to resume it must be the same.
-      resume: use what is there.
-
-    Raises:
-      UserError: `resume` and it was made with other settings; not `resume` and finished work is there; another
-        process is at it.
+    Entering it raises `UserError` where it is to be resumed and was made with other settings, is not and has finished
+    work in it, or another process is at it.
     """
     folder, name = os.path.split(os.path.abspath(output_file))
     self.path = os.path.join(folder, f".{name}.partial")
@@ -83,7 +77,8 @@ class WorkDirectory:
 
   def __exit__(self, kind, error, trace) -> None:
     if not self._keep or not self._has_finished_work():
-      self._remove()
+      self._clear()
+      os.rmdir(self.path)
     elif error:
       print(f"What is finished is kept in {self.path}; the same command with --resume continues it.",
             file=sys.stderr)
@@ -119,10 +114,6 @@ class WorkDirectory:
     for name in os.listdir(self.path):
       os.unlink(os.path.join(self.path, name))
 
-  def _remove(self) -> None:
-    self._clear()
-    os.rmdir(self.path)
-
   def text_path(self, number: int) -> str:
     """Path for the text of an input file that is gzipped or not on a local disk."""
     return os.path.join(self.path, f"text-{number:05d}.txt")
@@ -139,14 +130,7 @@ class WorkDirectory:
     return os.path.join(self.path, f"shard-{shard:05d}")
 
   def check_free_space(self, needed: int) -> None:
-    """Refuses to start what won't fit.
-
-    Args:
-      needed: projected bytes of all that is going to be written.
-
-    Raises:
-      UserError: names what is needed and what there is.
-    """
+    """Raises `UserError` where all that is going to be written, `needed` bytes by the projection, won't fit."""
     present = sum(entry.stat().st_size for entry in os.scandir(self.path))
     free = shutil.disk_usage(self.path).free
     if max(needed - present, 0) > free:

@@ -8,7 +8,8 @@ import contextlib
 import dataclasses
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from bert_tf.common import files, parallel
@@ -70,28 +71,14 @@ class CorpusStatistics:
 
 
 def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int) -> Iterator[DocumentPart]:
-  """Cuts documents into parts and says which of them are held out.
+  """Cuts documents, iterators over paragraphs, into parts and marks those held out.
 
   Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
   on the other documents, and copies of a document all fall on the same side.
-
-  Args:
-    documents: iterators over paragraphs.
-    held_out_fraction: expected share of the documents that are held out, 0 to 1.
-    seed: other seeds hold out other documents.
   """
   for number, document in enumerate(documents):
     held_out = None
-    paragraphs, size = [], 0
-    for paragraph in document:
-      paragraphs.append(paragraph)
-      size += len(paragraph)
-      if size >= _PART_CHARACTERS:
-        if held_out is None:
-          held_out = _is_held_out(paragraphs, held_out_fraction, seed)
-        yield DocumentPart(number, held_out, paragraphs)
-        paragraphs, size = [], 0
-    if paragraphs:
+    for paragraphs in parallel.portions(document, len, _PART_CHARACTERS):
       if held_out is None:
         held_out = _is_held_out(paragraphs, held_out_fraction, seed)
       yield DocumentPart(number, held_out, paragraphs)
@@ -184,23 +171,20 @@ def run(options: CorpusOptions) -> None:
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")
-  outputs = {"output_file": options.output_file}
-  if options.held_out_file:
-    outputs["held_out_file"] = options.held_out_file
-  check_outputs(input_files, outputs)
+  known = {"input_file": input_files}
+  for flag in ("output_file", "held_out_file"):
+    if path := getattr(options, flag):
+      files.prepare_output_file(path, flag, known)
+      known[flag] = [path]
   statistics, held_out, notes = prepare_corpus(input_files, options)
   found = warnings(statistics, held_out, notes, bool(options.held_out_file))
-  written = list(zip(outputs.values(), (statistics, held_out), strict=False))
-  print(report(len(input_files), written, notes, found))
+  paths = filter(None, (options.output_file, options.held_out_file))
+  print(report(len(input_files), list(zip(paths, (statistics, held_out), strict=False)), notes, found))
 
 
 def prepare_corpus(
     input_files: Sequence[str], options: CorpusOptions) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
-  """Reads, splits and writes the corpus.
-
-  Args:
-    input_files: in the order in which their documents are written.
-    options: everything else.
+  """Reads, splits and writes the corpus, whose documents keep the order of the files.
 
   Returns:
     Statistics of the output, of the held-out output, and notes about the input.
@@ -215,7 +199,8 @@ def prepare_corpus(
     main = held_out = CorpusWriter(stack.enter_context(open_output(options.output_file)))
     if options.held_out_file:
       held_out = CorpusWriter(stack.enter_context(open_output(options.held_out_file)))
-    documents = _all_documents(input_files, options, notes, progress.advance)
+    documents = itertools.chain.from_iterable(
+        read_documents(path, options, notes, progress.advance) for path in input_files)
     parts = make_parts(documents, options.held_out_fraction, options.seed)
     portions = parallel.portions(parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS)
     results = parallel.ordered_map(split_portion, portions, options.workers)
@@ -230,13 +215,6 @@ def prepare_corpus(
   return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
 
 
-def _all_documents(
-    paths: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
-    advance: Callable[[int], None]) -> Iterator[Iterator[str]]:
-  for path in paths:
-    yield from read_documents(path, options, notes, advance)
-
-
 def warnings(
     statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
     has_held_out_file: bool) -> list[str]:
@@ -246,7 +224,7 @@ def warnings(
     found.append("the whole corpus is one document, so a random next segment can't come from another one: "
                  "see --document_separator")
   if statistics.documents > 1 and statistics.one_sentence_documents > 0.5 * statistics.documents:
-    found.append(f"{_share(statistics.one_sentence_documents, statistics.documents)} of the documents are a single "
+    found.append(f"{statistics.one_sentence_documents / statistics.documents:.0%} of the documents are a single "
                  "sentence, from which no next-sentence pair can be made: see --document_separator")
   if statistics.unbroken_documents:
     found.append(f"{statistics.unbroken_documents:,} document(s) of more than {_WORDS_WITHOUT_BREAK} words without a "
@@ -266,10 +244,6 @@ def warnings(
   return found
 
 
-def _share(part: int, whole: int) -> str:
-  return f"{part / whole:.0%}"
-
-
 def report(
     num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
     found: Sequence[str]) -> str:
@@ -282,24 +256,3 @@ def report(
         f"{path:<{width}} {statistics.documents:>10,} {statistics.sentences:>11,} {statistics.words:>12,} "
         f"{statistics.bytes:>14,} {statistics.words / max(1, statistics.sentences):>15.1f}")
   return "\n".join(lines + [f"warning: {warning}" for warning in found])
-
-
-def check_outputs(input_files: Sequence[str], outputs: dict[str, str]) -> None:
-  """Proves before the work that the outputs can be written.
-
-  Args:
-    input_files: must not be written over.
-    outputs: flag → path.
-
-  Raises:
-    UserError: names the flag.
-  """
-  known = dict.fromkeys(input_files, "--input_file")
-  for flag, path in outputs.items():
-    owner = next((known[other] for other in known if files.same_file(path, other)), None)
-    if owner:
-      raise UserError(f"--{flag}: {path} is also named by {owner}: give it another name")
-    if path.endswith("/") or files.is_directory(path):
-      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
-    files.prepare_output_file(path, flag, {})
-    known[path] = f"--{flag}"

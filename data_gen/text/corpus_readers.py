@@ -10,8 +10,10 @@ Any of them may be compressed with gzip. Input: files. Output: documents, each a
 `corpus_preparation.py`.
 """
 
+import collections
 import contextlib
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -136,19 +138,9 @@ def _text_documents(lines: Lines, layout: TextLayout) -> Iterator[Iterator[str]]
   one_document = layout.document_separator == "file"
   for first in paragraphs:
     if first:
-      document = _document(first, paragraphs, one_document)
-      yield document
-      for _ in document:  # An unread rest must not become documents of its own.
-        pass
-
-
-def _document(first: str, paragraphs: Iterator[str], skip_blank: bool) -> Iterator[str]:
-  yield first
-  for paragraph in paragraphs:
-    if paragraph:
-      yield paragraph
-    elif not skip_blank:
-      return
+      rest = filter(None, paragraphs) if one_document else iter(paragraphs.__next__, "")
+      yield itertools.chain([first], rest)
+      collections.deque(rest, maxlen=0)  # An unread rest must not become documents of its own.
 
 
 def _wrapped_paragraphs(lines: Lines) -> Iterator[str]:
@@ -221,10 +213,8 @@ def _wiki_documents(lines: Lines) -> Iterator[Iterator[str]]:
     document = _wiki_paragraphs(lines, number, (opened["title"] or "").strip())
     first = next(document, None)
     if first is not None:
-      rest = _chain(first, document)
-      yield rest
-      for _ in rest:
-        pass
+      yield itertools.chain([first], document)
+      collections.deque(document, maxlen=0)
 
 
 def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
@@ -240,8 +230,3 @@ def _wiki_paragraphs(lines: Lines, opened_at: int, title: str) -> Iterator[str]:
       yield line
     first = first and not line
   raise UserError(f"{lines.path}:{opened_at}: this <doc> has no </doc>: the file is cut short")
-
-
-def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
-  yield first
-  yield from rest

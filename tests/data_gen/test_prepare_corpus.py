@@ -195,7 +195,7 @@ class TestCommand:
       ([], ["--input_file, --output_file must be given"]),
       (["--input_file=missing/*", "--output_file=out"], ["--input_file: no file matches 'missing/*'"]),
       (["--input_file=folder", "--output_file=out"], ["--input_file: 'folder' is a directory"]),
-      (["--input_file=a.txt", "--output_file=a.txt"], ["--output_file: a.txt is also named by --input_file"]),
+      (["--input_file=a.txt", "--output_file=a.txt"], ["--output_file: a.txt is also --input_file"]),
       (["--input_file=a.txt", "--output_file=folder"], ["--output_file: folder is a directory"]),
       (["--input_file=a.txt", "--output_file=a.txt/out"], ["--output_file: can't write in ", "/a.txt: File exists"]),
       (["--input_file=a.txt", "--output_file=out", "--held_out_fraction=0.1"], ["belong together"]),

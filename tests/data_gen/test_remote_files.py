@@ -132,7 +132,7 @@ def test_a_corpus_is_prepared_in_place(capsys):
   with files.open_file(f"{ROOT}/prepared/corpus.txt.gz", "rb") as file:
     assert gzip.decompress(file.read()) == b"It rained.\nWe left.\n\nA new day.\nIt was dry.\n"
   assert "1 of 1 files" in capsys.readouterr().out
-  with pytest.raises(UserError, match="raw/a.txt is also named by --input_file"):
+  with pytest.raises(UserError, match="raw/a.txt is also --input_file"):
     corpus_preparation.run(CorpusOptions(input_file=f"{ROOT}/raw/a.txt", output_file=f"{ROOT}/raw/a.txt"))
 
 

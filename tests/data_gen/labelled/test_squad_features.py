@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bert_tf.common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
-from data_gen.labelled.squad_features import WindowOptions, find_token_words, make_windows
+from data_gen.labelled.squad_features import WindowOptions, _find_word_starts, _words_at, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 from tests.data_gen.tokenization.common import ENGLISH, REFERENCES, TEXTS, TOKENIZERS, thorough
 from tests.oracles.squad import reference_features
@@ -37,6 +37,15 @@ def read_lines(path):
 
 def rows_of(values, lengths):
   return [row.tolist() for row in np.split(values, np.cumsum(lengths))[:-1]]
+
+
+def find_token_words(contexts, offsets, row_starts):
+  """The word of its context that each token belongs to (`tok_to_orig_index` of the original), int64 [T]."""
+  text_starts = np.concatenate([[0], np.cumsum([len(text) for text in contexts])])
+  word_starts = np.concatenate([*_find_word_starts(contexts), np.zeros(0, np.int64)])
+  lengths = np.diff(row_starts)
+  token_words = _words_at(offsets[:, 0] + np.repeat(text_starts[:-1], lengths), word_starts)
+  return token_words - np.repeat(np.searchsorted(word_starts, text_starts[:-1]), lengths)
 
 
 def features_of(data, tokenizer, training=True, **lengths):
