@@ -9,8 +9,9 @@ import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-_WHAT_TO_DO = ("the run has learnt nothing that tells them apart, whatever its scores: take another --seed, a lower "
-               "--learning_rate or more data; several values of these flags are tried one after the other")
+_WHAT_TO_DO = ("the run has learnt nothing that tells them apart, whatever its scores: train longer, start from a "
+               "pre-trained checkpoint, or take another --seed, a lower --learning_rate or more data; several values "
+               "of these flags are tried one after the other")
 
 
 class Predicted(NamedTuple):
@@ -44,6 +45,7 @@ class Evaluation:
     predictions: by the names of the sets; empty for pre-training.
     details: what the task writes and shows of it, in a form of its own.
     description: what `task.json` says of these weights beside the rest, e.g. a threshold tuned with them.
+    warning: why the run has learnt nothing, where that does not follow from its predictions.
   """
 
   step: int
@@ -51,10 +53,13 @@ class Evaluation:
   predictions: Mapping[str, Predicted] = dataclasses.field(default_factory=dict)
   details: object = None
   description: Mapping[str, object] = dataclasses.field(default_factory=dict)
+  warning: str | None = None
 
   @property
   def degenerate(self) -> str | None:
-    """A line that names the sets whose predictions are all the same; None where there is no such set."""
+    """A line on why the run has learnt nothing, e.g. the sets whose predictions are all the same; None where it has."""
+    if self.warning is not None:
+      return f"DEGENERATE: {self.warning}"
     found = [f"all {len(predicted.values):,} {predicted.what} of {name} are predicted as {predicted.values[0]!r}"
              for name, predicted in self.predictions.items() if predicted.is_constant]
     return f"DEGENERATE: {'; '.join(found)}: {_WHAT_TO_DO}" if found else None

@@ -137,6 +137,8 @@ class Run:
     # The last and the best one of this process.
     self._evaluation: Evaluation | None = None
     self._best_evaluation: Evaluation | None = None
+    # Of an evaluation while training, once; the last line of a run says it again where it is still so.
+    self._has_warned = False
     # Of the best weights, where they have taken the place of the last.
     self._best_step: int | None = None
     self._state = TrainingState()
@@ -255,7 +257,8 @@ class Run:
       with self.reports.showing(EVAL, self.step):
         self.task.show_evaluation(self, evaluation)
     self.reports.evaluation(self.step, evaluation.metrics)
-    if evaluation.degenerate:
+    if evaluation.degenerate and not self._has_warned:
+      self._has_warned = True
       self.reports.log(f"step {self.step}: {evaluation.degenerate}")
 
   @property

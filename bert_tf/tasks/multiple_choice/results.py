@@ -18,6 +18,21 @@ HARDEST_FILE = "hardest_questions.jsonl"
 _MOST_CHARACTERS = 300
 
 
+# Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
+_LARGEST_TIE = 0.04
+
+
+def describe_choices(logits: np.ndarray) -> list[str]:
+  """The choice of each question as messages name it, "any choice" where all are as probable.
+
+  Args:
+    logits: float [E, K], minus infinity for choices that are not there.
+  """
+  lowest = np.where(np.isneginf(logits), np.inf, logits).min(axis=-1)
+  return ["any choice" if highest - low <= _LARGEST_TIE else f"choice {choice}"
+          for choice, highest, low in zip(logits.argmax(axis=-1), logits.max(axis=-1), lowest, strict=True)]
+
+
 def write_predictions(directory: str, questions: ChoiceQuestions, probabilities: np.ndarray) -> list[str]:
   """The files of a test set.
 

@@ -91,8 +91,7 @@ class MultipleChoiceTask(DevelopmentSetsTask):
     return {name: scores[name] for name in ("accuracy", "loss")}
 
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
-    return Predicted([f"choice {choice}" for choice in answers.argmax(axis=-1)], split.source.labels.tolist(),
-                     "questions")
+    return Predicted(results.describe_choices(answers), split.source.labels.tolist(), "questions")
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.options.hardest_questions:

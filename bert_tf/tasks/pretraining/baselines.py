@@ -13,6 +13,9 @@ import numpy as np
 
 from data_gen.tokenization.vocabulary import Vocabulary
 
+# An accuracy below this multiple of guessing is none.
+_SMALLEST_GAIN = 1.05
+
 
 @dataclasses.dataclass(frozen=True)
 class Baselines:
@@ -36,6 +39,21 @@ class Baselines:
     """Name → share, for the files of an evaluation."""
     shares = {"most_frequent": self.most_frequent, "copying": self.copying, "at_mask": self.at_mask}
     return {f"masked_lm_baseline_{name}": share for name, share in shares.items() if share is not None}
+
+  def warning(self, metrics: Mapping[str, float]) -> str | None:
+    """Why a model is no better than guessing, in one line; None where it is.
+
+    Args:
+      metrics: "masked_lm_accuracy" of the model and, where there is a [MASK], "masked_lm_accuracy_at_mask".
+    """
+    accuracy, guessing, where = metrics["masked_lm_accuracy"], self.most_frequent, ""
+    if self.at_mask is not None and "masked_lm_accuracy_at_mask" in metrics:
+      accuracy, guessing, where = metrics["masked_lm_accuracy_at_mask"], self.at_mask, " at [MASK]"
+    if accuracy > _SMALLEST_GAIN * guessing:
+      return None
+    return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent "
+            "token: the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start "
+            "from a checkpoint with --init_checkpoint")
 
   def describe(self, metrics: Mapping[str, float], vocabulary: Vocabulary | None) -> str:
     """A table of the baselines and of a model."""

@@ -199,16 +199,21 @@ class PretrainingTask(Task):
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     options, number = self.options, self._evaluated_phase(run.step)
-    given = self.phases[number].eval_records
+    given, most = self.phases[number].eval_records, options.evaluation_batches
+    read = given.files.num_examples if most is None else min(given.files.num_examples, most * options.eval_batch_size)
+    examples = round(read * given.sequences_per_record)
     if self.config.causal:
-      run.log(write_eval_results(options.output_dir, evaluation, given.num_sequences))
+      run.log(write_eval_results(options.output_dir, evaluation, examples))
       return
     baselines = measure_baselines(evaluation_dataset(
         given.files, self._parsers[number][1], options.eval_batch_size, tf.distribute.InputContext(1, 0, 1),
         options.evaluation_batches).as_numpy_iterator(), self.mask_id)
-    results = dataclasses.replace(evaluation, metrics={**evaluation.metrics, **baselines.metrics()})
-    run.log(write_eval_results(options.output_dir, results, given.num_sequences))
+    results = dataclasses.replace(evaluation, metrics={**evaluation.metrics, **baselines.metrics()},
+                                  warning=baselines.warning(evaluation.metrics))
+    run.log(write_eval_results(options.output_dir, results, examples))
     run.log(baselines.describe(evaluation.metrics, self.vocabulary))
+    if results.degenerate:
+      run.log(f"warning: {results.degenerate}")
 
   def plan(self, run: RunningModel) -> str:
     return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)

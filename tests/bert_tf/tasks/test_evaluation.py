@@ -3,6 +3,7 @@
 import math
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -11,6 +12,7 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.multiple_choice.results import describe_choices
 from bert_tf.tasks.question_answering.results import Answered
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
@@ -48,6 +50,14 @@ def test_the_results_say_so(tmp_path):
   assert "degenerate" not in (tmp_path / "eval_results.txt").read_text()
 
 
+def test_choices_that_are_all_as_probable_are_none():
+  tie = np.log([[0.251, 0.25, 0.249, 0.25], [0.249, 0.251, 0.25, 0.25]])
+  assert describe_choices(tie) == ["any choice", "any choice"]
+  assert Evaluation(1, {}, {"dev": Predicted(describe_choices(tie), [0, 1])}).degenerate
+  # Two choices of three and of two, where one is not there.
+  assert describe_choices(np.array([[0.1, 2.0, -1.0], [0.5, 0.2, -np.inf]])) == ["choice 1", "choice 0"]
+
+
 class Collapsed(ClassificationTask):
   """Every text is a "yes"."""
 
@@ -60,11 +70,11 @@ def test_a_run_says_so_loudly(tmp_path, capsys):
   write_model(tmp_path)
   write_csv(tmp_path / "train.csv", 40, 1)
   write_csv(tmp_path / "dev.csv", 16, 2)
-  options = fine_tuning(tmp_path, tmp_path / "run", num_train_epochs=1, do_eval=True)
+  options = fine_tuning(tmp_path, tmp_path / "run", num_train_epochs=2, do_eval=True)
   assert driver.run(Collapsed, options) == 0
   captured = capsys.readouterr()
   said = "DEGENERATE: all 16 examples of dev are predicted as 'yes'"
-  assert f"step 5: {said}" in captured.err
+  assert captured.err.count("DEGENERATE") == 1 and f"step 5: {said}" in captured.err
   assert captured.out.rstrip().splitlines()[-1].startswith(f"warning: {said}")
   results = json_files.read(str(tmp_path / "run/eval_results.json"))
   assert results["degenerate"].startswith(said) and results["eval_accuracy"] <= 1

@@ -42,3 +42,14 @@ def test_the_table_and_the_results():
   assert [line.split() for line in table.splitlines()] == [
       ["masked-LM", "accuracy", "all", "tokens", "at", "[MASK]"], ["always", "'a'", "40.00%"],
       ["the", "visible", "token,", "'.'", "at", "[MASK]", "60.00%", "66.67%"], ["this", "model", "61.00%", "70.00%"]]
+
+
+@pytest.mark.parametrize("metrics, is_warned", [
+    ({"masked_lm_accuracy": 0.9, "masked_lm_accuracy_at_mask": 0.68}, True),
+    ({"masked_lm_accuracy": 0.5, "masked_lm_accuracy_at_mask": 0.75}, False),
+    ({"masked_lm_accuracy": 0.40}, True), ({"masked_lm_accuracy": 0.45}, False)])
+def test_a_model_that_guesses_is_told_from_one_that_has_learnt(metrics, is_warned):
+  warning = measure_baselines([BATCH, MORE], MASK).warning(metrics)
+  assert (warning is not None) == is_warned
+  if is_warned:
+    assert "by always guessing the most frequent token" in warning and "raise --num_train_steps" in warning
