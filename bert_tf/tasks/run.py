@@ -101,12 +101,15 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
-  if options.do_train:
-    for change in run_directory.changed_flags(options.output_dir, options.values()):
-      log(f"changed since the last run in {options.output_dir}: {change}")
+  changes = run_directory.changed_flags(options.output_dir, options.values()) if options.do_train else []
+  for change in changes:
+    log(f"changed since the last run in {options.output_dir}: {change}")
+  # Of the weights, which training would have changed.
+  unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
   if options.do_train:
-    one.train()
+    if one.train() and unused:
+      log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
   with one.stop.listening(log):
     if must_evaluate or options.do_eval:
       one.evaluation()
@@ -191,8 +194,12 @@ class Run:
       self._reports = Reports(self.task.options.output_dir, self.devices.is_chief, self.step, self.log)
     return self._reports
 
-  def train(self) -> None:
-    """Trains to the end and takes the best weights, where evaluations have chosen some."""
+  def train(self) -> bool:
+    """Trains to the end and takes the best weights, where evaluations have chosen some.
+
+    Returns:
+      whether there was nothing left to train.
+    """
     task, options = self.task, self.task.options
     loop_options = task.loop_options()
     if task.main_metric is not None:
@@ -219,6 +226,7 @@ class Run:
       self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
                f"step {self._best.record['step']}")
     self._load_best()
+    return is_finished
 
   def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
     task, options, devices = self.task, self.task.options, self.devices

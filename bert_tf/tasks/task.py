@@ -209,7 +209,9 @@ class Task(abc.ABC):
 
   def finished(self, run: RunningModel) -> str:
     """What the user is told where the run is at its last step already."""
-    return f"training is finished: {self.options.output_dir} is at step {run.step} of {self.schedule().steps}"
+    steps = self.schedule().steps
+    end = f"of {steps}" if run.step <= steps else f"and {steps} are asked for"
+    return f"training is finished: {self.options.output_dir} is at step {run.step} {end}"
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:  # noqa: B027
     """Raises a `UserError` where the task knows what a device's error comes from."""

@@ -156,6 +156,7 @@ def test_a_finished_run_is_used_without_training(folder, trained, tmp_path, caps
   assert run(own_task(folder, trained, do_train=True, seed=2)) == 0
   output = capsys.readouterr().out
   assert "training is finished" in output and "seed: 1 → 2" in output
+  assert "nothing was trained with seed: 1 → 2: to do so, choose another --output_dir" in output
 
 
 def test_the_head_of_another_task_is_not_taken(folder, trained, tmp_path, capsys):
