@@ -183,10 +183,9 @@ def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
 
 
 def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
-  data_dir = _expanded(data_dir)
   # The task's own folder first: it can't be another task's.
-  folders = (*(os.path.join(data_dir, name) for name in (task.folder, *task.other_folders)), data_dir)
-  return [os.path.join(folder, task.files[split]) for folder in folders]
+  return [os.path.join(_expanded(data_dir), name, task.files[split])
+          for name in (task.folder, *task.other_folders, "")]
 
 
 def _find_file(task: GlueTask, data_dir: str, split: str) -> str:

@@ -30,11 +30,11 @@ class WindowFeatures(NamedTuple):
 
 
 def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: int, stride: int) -> WindowFeatures:
-  """The windows of texts, in order.
+  """The windows of E texts, in order.
 
   Args:
     tokenizer: makes ids of texts.
-    texts: E texts.
+    texts: E of them.
     max_seq_length: of a window, [CLS] and [SEP] included; at least 3.
     stride: tokens between the beginnings of two windows. The last window of a text ends where the text does, so it is
       as long as the others and may overlap the one before it by more.

@@ -146,11 +146,7 @@ def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
 
 
 def read_bucket(runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-  """The rows of a bucket and the order to read them in.
-
-  Returns:
-    (rows, order): rows[order] is sorted by key.
-  """
+  """(rows, order) of a bucket: rows[order] is sorted by key."""
   first = bucket << (64 - bucket_bits)
   last = first + (1 << (64 - bucket_bits)) - 1
   keys, rows = [], []

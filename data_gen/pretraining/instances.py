@@ -51,13 +51,7 @@ class SegmentPairs:
     return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
 
   def input_ids(self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int) -> np.ndarray:
-    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
-
-    Args:
-      ids: integers [T], the tokens of the portion.
-      max_seq_length: S.
-      cls_id, sep_id: ids of the special tokens.
-    """
+    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of the portion's `ids`."""
     rows = np.arange(len(self))
     column = np.arange(max_seq_length, dtype=np.uint16)
     first_sep = self.a_length + 1

@@ -28,14 +28,8 @@ _JSON_OPEN = re.compile(r'\s*\{\s*["}]')
 
 @dataclasses.dataclass
 class ReadingNotes:
-  """Notes on what was read, for the report.
-
-  Attributes:
-    bad_utf8_lines: lines in which bytes were replaced.
-    nul_characters: NUL characters, all removed.
-    empty_files: names of the files without any text.
-    layouts: how files were understood → how many.
-  """
+  """Lines in which bytes were replaced, NUL characters removed, files without any text, and how files were understood →
+  how many."""
 
   bad_utf8_lines: int = 0
   nul_characters: int = 0
