@@ -115,12 +115,8 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
          advance: Callable[[int], None] = lambda read: None) -> Corpus:
   """Passes over plain files and finds the blocks. A file's end is a document's end.
 
-  Args:
-    paths: files to read.
-    names: what to call them in errors (the file the user gave, where `paths` has a copy).
-    portion_size: see `portion_bytes`.
-    on_bad_utf8: "error" or "replace".
-    advance: is told the bytes read.
+  Errors call the files by their `names`: the file the user gave, where `paths` has a copy. `advance` gets the number of
+  bytes read since its last call.
 
   Raises:
     UserError: a file can't be read, or is not UTF-8 (names file, line and byte).

@@ -20,13 +20,9 @@ _DRAWN_AT_ONCE = 1 << 14
 
 @dataclasses.dataclass
 class SegmentPairs:
-  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B].
-
-  Attributes:
-    a_start, a_length: segment A is ids[a_start:a_start + a_length].
-    b_start, b_length: segment B; length 0 where there is none.
-    random_next: 1 where B does not follow A.
-  """
+  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B]. Segment A is
+  ids[a_start:a_start + a_length]; segment B has length 0 where there is none; random_next is 1 where B does not follow
+  A."""
 
   a_start: np.ndarray
   a_length: np.ndarray

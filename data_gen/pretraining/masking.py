@@ -59,15 +59,8 @@ class Masking:
 
 @dataclasses.dataclass
 class Masked:
-  """Masked sequences.
-
-  Attributes:
-    input_ids: int32 [B, S].
-    positions: int32 [B, P], sorted, 0 from `count` on.
-    labels: int32 [B, P], the original ids, 0 from `count` on.
-    count: int64 [B].
-    kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
-  """
+  """Masked sequences: ids, int32 [B, S]; sorted positions of predicted tokens and their original ids, int32 [B, P],
+  0 from `count`, int64 [B], on; how many of them became [MASK], a different token, or show the original."""
 
   input_ids: np.ndarray
   positions: np.ndarray

@@ -206,9 +206,8 @@ def prepare_corpus(
   return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
 
 
-def warnings(
-    statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
-    has_held_out_file: bool) -> list[str]:
+def warnings(statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
+             has_held_out_file: bool) -> list[str]:
   """Warnings about the corpus, one per line."""
   found = []
   if statistics.documents == 1:
@@ -235,9 +234,8 @@ def warnings(
   return found
 
 
-def report(
-    num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
-    found: Sequence[str]) -> str:
+def report(num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
+           found: Sequence[str]) -> str:
   """The table at the end."""
   lines = [f"read as {layout}: {count:,} of {num_files:,} files" for layout, count in sorted(notes.layouts.items())]
   width = max(len(path) for path, _ in outputs)

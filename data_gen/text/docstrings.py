@@ -114,10 +114,7 @@ def run(options: DocstringOptions) -> None:
 
 
 def find_source_files(packages: Sequence[str] | None = None) -> list[SourceFile]:
-  """The Python files of the running environment, sorted by package and path.
-
-  Args:
-    packages: top-level names in site-packages; "stdlib" is the standard library. None: all of them.
+  """The Python files of some packages ("stdlib" is the standard library), or all, sorted by package and path.
 
   Raises:
     UserError: one of the packages is not there.
