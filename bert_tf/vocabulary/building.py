@@ -124,14 +124,8 @@ WRITTEN = ("vocab.txt", "bert_config.json", "tokenizer_config.json")
 
 
 def write_vocabulary(output_dir: str, tokens: Sequence[str], do_lower_case: bool, model_size: str) -> None:
-  """Writes `vocab.txt`, `bert_config.json` of a preset with this vocabulary's size, and `tokenizer_config.json`.
-
-  Args:
-    output_dir: an existing directory; files of these names in it are replaced.
-    tokens: in the order of their ids.
-    do_lower_case: written down so that other programs need not be told.
-    model_size: a key of `PRESETS`.
-  """
+  """Writes `vocab.txt`, `bert_config.json` of a preset with this vocabulary's size, and `tokenizer_config.json` with
+  the casing, into an existing directory; files of these names are replaced."""
   config = dataclasses.replace(PRESETS[model_size], vocab_size=len(tokens))
   with files.atomic_write(os.path.join(output_dir, "vocab.txt")) as file:
     file.writelines(f"{token}\n" for token in tokens)

@@ -30,15 +30,8 @@ class Portion:
 
 @dataclasses.dataclass
 class CorpusCounts:
-  """Counts of the words of a corpus.
-
-  Attributes:
-    words: word → how often, without the held-out lines.
-    held_out: the same for the held-out lines.
-    num_bytes: bytes of text read.
-    pruned_words: how many words were dropped on the way to save memory; one that came back is counted again.
-    pruned_occurrences: how often they had occurred.
-  """
+  """Counts of the words of a corpus, those of held-out lines apart; bytes of text read; the number of words dropped on
+  the way to save memory (one that came back is counted again), and of their occurrences."""
 
   words: collections.Counter
   held_out: collections.Counter
@@ -117,9 +110,8 @@ def _prune(counts: CorpusCounts, most_words: int) -> None:
   counts.words = collections.Counter({word: count for word, count in counts.words.items() if count > limit})
 
 
-def _portions(
-    paths: Sequence[str], do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, counts: CorpusCounts,
-    progress: Callable[[int], None]) -> Iterator[Portion]:
+def _portions(paths: Sequence[str], do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str,
+              counts: CorpusCounts, progress: Callable[[int], None]) -> Iterator[Portion]:
   for path in paths:
     with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
       offset = position = 0

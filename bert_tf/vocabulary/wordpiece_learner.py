@@ -38,11 +38,8 @@ _LEARNER = ("tools", "wordpiece_vocab", "wordpiece_tokenizer_learner_lib.py")
 
 
 def special_tokens(num_unused: int) -> list[str]:
-  """The first tokens of a vocabulary, in the order of the released ones.
-
-  Args:
-    num_unused: how many [unusedN] there are; with 99 or more [UNK], [CLS], [SEP] and [MASK] have the ids 100 to 103.
-  """
+  """The first tokens of a vocabulary, in the order of the released ones; with 99 [unusedN] or more [UNK], [CLS], [SEP]
+  and [MASK] have the ids 100 to 103."""
   unused = [f"[unused{number}]" for number in range(num_unused)]
   return [PAD, *unused[:_UNUSED_BEFORE_UNK], UNK, CLS, SEP, MASK, *unused[_UNUSED_BEFORE_UNK:]]
 
@@ -129,11 +126,9 @@ def _first_probes(words: list[tuple[str, int]], num_pieces: int) -> list[int]:
 
 
 def _next_probes(sizes: Mapping[int, int], fewest: int, most: float) -> list[int]:
-  """Two thresholds nearer to the goal than those known, or none if there are no such.
+  """Two thresholds nearer to the goal, from `fewest` to `most` pieces, than those known, or none if there are no such.
 
-  Args:
-    sizes: threshold → number of pieces, which falls as the threshold rises.
-    fewest, most: pieces to end with.
+  `sizes` is threshold → number of pieces, which falls as the threshold rises.
   """
   low = max((threshold for threshold, size in sizes.items() if size > most), default=0)
   high = min((threshold for threshold, size in sizes.items() if size < fewest), default=0)

@@ -140,8 +140,7 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   Args:
     task: from `find_task`.
     data_dir: holds the task's folder, or is it.
-    split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
-      of the last two; for the diagnostic set "diagnostic" only.
+    split: a key of `task.headers`.
     path: another file of the same columns; None for the official one.
 
   Raises:
@@ -183,10 +182,9 @@ def has_split(task: GlueTask, data_dir: str, split: str) -> bool:
 
 
 def _places(task: GlueTask, data_dir: str, split: str) -> list[str]:
-  data_dir = _expanded(data_dir)
   # The task's own folder first: it can't be another task's.
-  folders = (*(os.path.join(data_dir, name) for name in (task.folder, *task.other_folders)), data_dir)
-  return [os.path.join(folder, task.files[split]) for folder in folders]
+  return [os.path.join(_expanded(data_dir), name, task.files[split])
+          for name in (task.folder, *task.other_folders, "")]
 
 
 def _find_file(task: GlueTask, data_dir: str, split: str) -> str:

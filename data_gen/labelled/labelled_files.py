@@ -147,12 +147,7 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
                  separator: str | None = None) -> np.ndarray:
   """int32 [E], places in `labels`; or float32 [E], scores, for regression; or uint8 [E, C] for several labels.
 
-  Args:
-    table: where the values come from, for errors.
-    values: a column of it.
-    labels: names of the classes; used unless `regression`.
-    regression: the values are numbers.
-    separator: of several labels of an example, see `read_labelled_file`.
+  The arguments are those of `read_labelled_file`; the values are a column of the table.
 
   Raises:
     UserError: names the first bad value, with file and line.
@@ -178,13 +173,7 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
 
 
 def read_named_columns(path: str, flag: str, named: list[tuple[str, str]], file_format: str = "auto") -> Table:
-  """The columns of a TSV, CSV or JSON-lines file, as `read_labelled_file` finds them.
-
-  Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
-    named: (name of a column, name of the flag that names it).
-    file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
+  """The columns, each (name, name of the flag that names it), of a file, as `read_labelled_file` finds them.
 
   Raises:
     UserError: see `tables.py`; or a column that is not there, or there twice.

@@ -92,12 +92,8 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
 
   The first column, whose header is empty, is the id. `train_full.csv` and `val_full.csv` of SWAG have `gold-ending` and
   `distractor-0`, … in place of endings and label; there the right choice is put at the place (number of the row) modulo
-  (number of choices).
-
-  Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
-    needs_labels: refuse a file without labels.
+  (number of choices). `flag` is where the path came from, for errors; a file without labels is refused where they are
+  needed.
 
   Raises:
     UserError: names file and line, see `tables.py` and `_questions`.
@@ -185,10 +181,9 @@ def read_own(path: str, flag: str, *, choices_columns: Sequence[str], question_c
   parts = table.columns[len(named):]
   names = None
   if len(parts) == 1:
-    pairs = [_texts(table, row, value, choices_columns[0]) for row, value in enumerate(parts[0])]
-    choices = [texts for texts, _ in pairs]
-    own_names = [own for _, own in pairs if own]
-    names = own_names if len(own_names) == len(pairs) else None
+    choices, own_names = map(list, zip(*(_texts(table, row, value, choices_columns[0])
+                                         for row, value in enumerate(parts[0])), strict=True))
+    names = own_names if all(own_names) else None
   else:
     choices = _rows([_strings(table, part, name) for part, name in zip(parts, choices_columns, strict=True)])
   ids = list(map(str, columns["id"])) if "id" in named else _numbers(table)

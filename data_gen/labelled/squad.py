@@ -56,12 +56,12 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class SquadData:
-  """Contents of a SQuAD file.
+  """Contents of a SQuAD file, in its order.
 
   Attributes:
     path: the file, for messages.
-    contexts: the paragraphs, in the order of the file; may be empty texts.
-    questions: in the order of the file; at least one.
+    contexts: the paragraphs; may be empty texts.
+    questions: at least one.
     has_answers: every question has an entry "answers" (which may be an empty list): predictions can be scored.
     has_impossible: some question is marked as impossible to answer, so this is version 2.0.
   """
@@ -173,14 +173,9 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
   An answer whose text is not at `answer_start` is moved to the nearest place within `REPAIR_REACH` characters where
   it is; places at which it is not part of a longer word go first. How white space is written does not matter.
 
-  Args:
-    data: any SQuAD data.
-    version_2_with_negative: questions may be marked as impossible.
-    skip_bad_answers: leave out questions without a usable answer, don't refuse them.
-
   Raises:
-    UserError: questions are marked as impossible but that was not said; a question has no usable answer (and is not
-      to be skipped); no question is left.
+    UserError: questions are marked as impossible without `version_2_with_negative`; a question has no usable answer
+      and is not to be skipped; no question is left.
   """
   if data.has_impossible and not version_2_with_negative:
     ids = [question.id for question in data.questions if question.is_impossible]
@@ -237,13 +232,15 @@ def _find_nearest(context: str, answer: Answer) -> Answer | None:
            if match.start() <= last]
   if not found:
     return None
-  start, end = min(found, key=lambda place: (_is_part_of_word(context, *place), abs(place[0] - answer.start)))
+
+  def rank(place: tuple[int, int]) -> tuple[bool, int]:
+    """(whether it is a part of a word, its distance)."""
+    start, end = place
+    return (start > 0 and context[start - 1:start + 1].isalnum()) or (
+        end < len(context) and context[end - 1:end + 1].isalnum()), abs(start - answer.start)
+
+  start, end = min(found, key=rank)
   return Answer(context[start:end], start)
-
-
-def _is_part_of_word(context: str, start: int, end: int) -> bool:
-  return (start > 0 and context[start - 1:start + 1].isalnum()) or (
-    end < len(context) and context[end - 1:end + 1].isalnum())
 
 
 def _some(ids: list[str] | tuple[str, ...]) -> str:

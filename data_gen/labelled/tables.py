@@ -110,12 +110,9 @@ def read_table(path: str, flag: str, file_format: str, locate: Callable[[list[st
 
 
 def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Table:
-  """Reads some values of a file of JSON objects, one a line; blank lines are passed over.
+  """Reads some values of a file of JSON objects, one per line; blank lines are passed over.
 
-  Args:
-    path: the file.
-    flag: name of the flag it came from, for errors.
-    keys: (name of a key, name of the flag that asks for it) of each column.
+  `keys` are (name of a key, name of the flag that asks for it) of each column.
 
   Raises:
     UserError: the file can't be read, holds no object, is not UTF-8, or a line is not a JSON object with all the keys.

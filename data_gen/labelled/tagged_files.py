@@ -103,8 +103,7 @@ def read_tagged_file(path: str, flag: str, file_format: str = "auto", *, word_co
   elif file_format == "conllu":
     _read_conllu(collected, lines, word_column or "form", label_column or "upos")
   else:
-    _read_columns(collected, lines, file_format, _number(word_column, "word_column"),
-                  _number(label_column, "label_column"))
+    _read_columns(collected, lines, file_format, word_column, label_column)
   result = collected.finish()
   if result.tags is None and needs_tags:
     raise UserError(f"--{flag}: {path} has no labels: a column of tags is expected beside the words. Without labels it "
@@ -131,7 +130,6 @@ class _Collected:
     self._finished = 0
 
   def tag(self, name: str) -> None:
-    """The tag of the next word."""
     self.tags.append(self.numbers.setdefault(name, len(self.numbers)))
 
   def end_sentence(self) -> None:
@@ -170,24 +168,23 @@ def _find_format(path: str, flag: str) -> str:
   return "ontonotes" if first.startswith("#begin document") else "conll"
 
 
-def _number(column: str | None, flag: str) -> int | None:
+def _number(column: str | None, flag: str, default: int) -> int:
   if column is None:
-    return None
+    return default
   if not column.removeprefix("-").isdecimal():
     raise UserError(f"--{flag}={column}: a number is expected, from 0; from the end, -1")
   return int(column)
 
 
-def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], file_format: str, word_column: int | None,
-                  label_column: int | None) -> None:
+def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], file_format: str, word: str | None,
+                  label: str | None) -> None:
   """conll, wnut and ontonotes."""
   path, is_ontonotes = collected.path, file_format == "ontonotes"
-  parse = _bracket_parser(collected) if is_ontonotes and label_column is None else None
-  word_column = word_column if word_column is not None else _ONTONOTES_WORD if is_ontonotes else 0
-  label_column = label_column if label_column is not None else _ONTONOTES_NAMES if is_ontonotes else -1
+  parse = _bracket_parser(path) if is_ontonotes and label is None else None
+  word_column = _number(word, "word_column", _ONTONOTES_WORD if is_ontonotes else 0)
+  label_column = _number(label, "label_column", _ONTONOTES_NAMES if is_ontonotes else -1)
   last_column = max(word_column, label_column)
   separator, width, has_tags = None, 0, False
-  words, line_numbers, tag = collected.words, collected.lines, collected.tag
   for number, text in lines:
     text = text.rstrip("\r\n")
     if is_ontonotes and text.startswith("#"):
@@ -213,10 +210,10 @@ def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], file_
     if is_ontonotes and len(fields) <= last_column or not is_ontonotes and len(fields) != width:
       raise UserError(f"{path}:{number}: {last_column + 1 if is_ontonotes else width} columns expected"
                       f"{' at least' if is_ontonotes else ', as in the first line'}, but {len(fields)} found")
-    words.append(fields[word_column])
-    line_numbers.append(number)
+    collected.words.append(fields[word_column])
+    collected.lines.append(number)
     if has_tags:
-      tag(parse(fields[label_column], number) if parse else fields[label_column])
+      collected.tag(parse(fields[label_column], number) if parse else fields[label_column])
   if parse:
     parse(None, number)
 
@@ -230,9 +227,9 @@ def _check_columns(path: str, line: int, width: int, file_format: str, word_colu
       raise UserError(f"{path}:{line}: no column {column} (--{flag}): there are {width}, counted from 0")
 
 
-def _bracket_parser(collected: _Collected) -> Callable[[str | None, int], str]:
+def _bracket_parser(path: str) -> Callable[[str | None, int], str]:
   """(field, line) → tag of IOB2; None for a field ends the sentence."""
-  path, kind, opened = collected.path, None, 0
+  kind, opened = None, 0
 
   def parse(field: str | None, line: int) -> str:
     nonlocal kind, opened

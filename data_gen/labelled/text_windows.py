@@ -16,13 +16,8 @@ _PORTION = 10_000
 
 
 class WindowFeatures(NamedTuple):
-  """Windows of E texts, W in all with T tokens.
-
-  Attributes:
-    input_ids: int32 [T], [CLS] tokens [SEP] for each window.
-    row_lengths: int64 [W], number of tokens of each window.
-    window_counts: int64 [E], windows of each text, at least 1.
-  """
+  """Windows of E texts, W in all with T tokens: [CLS] tokens [SEP] of each, int32 [T]; their lengths, int64 [W]; the
+  number of windows of each text, at least 1, int64 [E]."""
 
   input_ids: np.ndarray
   row_lengths: np.ndarray
@@ -30,11 +25,11 @@ class WindowFeatures(NamedTuple):
 
 
 def encode_windows(tokenizer: Tokenizer, texts: Sequence[str], max_seq_length: int, stride: int) -> WindowFeatures:
-  """The windows of texts, in order.
+  """The windows of E texts, in order.
 
   Args:
     tokenizer: makes ids of texts.
-    texts: E texts.
+    texts: E of them.
     max_seq_length: of a window, [CLS] and [SEP] included; at least 3.
     stride: tokens between the beginnings of two windows. The last window of a text ends where the text does, so it is
       as long as the others and may overlap the one before it by more.

@@ -115,12 +115,8 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
          advance: Callable[[int], None] = lambda read: None) -> Corpus:
   """Passes over plain files and finds the blocks. A file's end is a document's end.
 
-  Args:
-    paths: files to read.
-    names: what to call them in errors (the file the user gave, where `paths` has a copy).
-    portion_size: see `portion_bytes`.
-    on_bad_utf8: "error" or "replace".
-    advance: is told the bytes read.
+  Errors call the files by their `names`: the file the user gave, where `paths` has a copy. `advance` gets the number of
+  bytes read since its last call.
 
   Raises:
     UserError: a file can't be read, or is not UTF-8 (names file, line and byte).
@@ -193,9 +189,7 @@ def _check_utf8(data: bytes, name: str, start: int, line: int) -> None:
     data.decode()
   except UnicodeDecodeError as error:
     line += data.count(b"\n", 0, error.start)
-    hint = ""
-    if start == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-      hint = " (it looks like UTF-16)"
+    hint = " (it looks like UTF-16)" if start == 0 and data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
     raise UserError(f"{name}:{line}: byte {start + error.start} (0x{data[error.start]:02x}) is not UTF-8{hint}: "
                     "convert the file, or give --on_bad_utf8=replace") from None
 
@@ -210,9 +204,8 @@ def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
   """Blocks for a portion to draw random segments from, should all its own text be one document.
 
-  Returns:
-    The next few blocks after the portion's first one, and round the end, that hold another document than that
-    block's last one; none where the corpus is one document.
+  They are the next few after the portion's first one, and round the end, that hold another document than that block's
+  last one; none where the corpus is one document.
   """
   own = {block.number for block in portion}
   document = portion[0].last_document

@@ -30,17 +30,8 @@ def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
 
 
 def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
-  """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
-
-  Args:
-    path: without extension.
-    keys: uint64, sorted.
-    batches: the rows, in the same order, some at a time.
-    facts: kept in the .json for `read_facts`.
-
-  Raises:
-    UserError: the disk is full.
-  """
+  """Writes `path`.rows, some at a time, `path`.keys, uint64 in rising order, and, last, `path`.json with the facts,
+  whose presence shows that the run is complete. Raises `UserError` where the disk is full."""
   try:
     checksum = 0
     with open(f"{path}.rows.tmp", "wb") as file:
@@ -49,10 +40,10 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
         checksum = google_crc32c.extend(checksum, data)
         file.write(data)
       size = file.tell()
-    os.replace(f"{path}.rows.tmp", f"{path}.rows")
     with open(f"{path}.keys.tmp", "wb") as file:
       file.write(keys.tobytes())
-    os.replace(f"{path}.keys.tmp", f"{path}.keys")
+    for kind in ("rows", "keys"):
+      os.replace(f"{path}.{kind}.tmp", f"{path}.{kind}")
     write_facts(path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)})
   except OSError as error:
     raise disk_error(path, error) from None
@@ -146,11 +137,7 @@ def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
 
 
 def read_bucket(runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-  """The rows of a bucket and the order to read them in.
-
-  Returns:
-    (rows, order): rows[order] is sorted by key.
-  """
+  """(rows, order) of a bucket: rows[order] is sorted by key."""
   first = bucket << (64 - bucket_bits)
   last = first + (1 << (64 - bucket_bits)) - 1
   keys, rows = [], []

@@ -250,9 +250,8 @@ def _name_some(paths: Sequence[str]) -> str:
 def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpus.Corpus,
                portions: list[list[corpus.Block]]) -> Iterator[dict]:
   """Yields the facts of all runs, after making those that are not there."""
-  missing = []
+  missing, done = [], 0
   with Progress("instances", total=text.size, unit="B") as progress:
-    done = 0
     for number, blocks in enumerate(portions):
       path, size = work.run_path(number), sum(block.end - block.start for block in blocks)
       facts = external_shuffle.read_complete_run(path) if work.resumed else None

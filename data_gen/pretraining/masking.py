@@ -17,13 +17,7 @@ DEFAULT_RATIOS = "80,10,10"
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-  """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1.
-
-  Attributes:
-    mask: becomes [MASK].
-    random: becomes a random token of the vocabulary.
-    same: stays as it is.
-  """
+  """Masking ratios: probabilities that a predicted token becomes [MASK] or a random one, or stays; they add up to 1."""
 
   mask: float = 0.8
   random: float = 0.1
@@ -31,11 +25,7 @@ class MaskingRatios:
 
   @classmethod
   def parse(cls, text: str) -> "MaskingRatios":
-    """Reads percentages, e.g. "80,10,10".
-
-    Raises:
-      UserError: not three numbers, a negative one, or they do not add up to 100.
-    """
+    """Reads percentages, e.g. "80,10,10"; `UserError` for others than three that add up to 100, none negative."""
     try:
       mask, random, same = (float(part) for part in text.split(","))
     except ValueError:
@@ -69,15 +59,8 @@ class Masking:
 
 @dataclasses.dataclass
 class Masked:
-  """Masked sequences.
-
-  Attributes:
-    input_ids: int32 [B, S].
-    positions: int32 [B, P], sorted, 0 from `count` on.
-    labels: int32 [B, P], the original ids, 0 from `count` on.
-    count: int64 [B].
-    kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
-  """
+  """Masked sequences: ids, int32 [B, S]; sorted positions of predicted tokens and their original ids, int32 [B, P],
+  0 from `count`, int64 [B], on; how many of them became [MASK], a different token, or show the original."""
 
   input_ids: np.ndarray
   positions: np.ndarray
@@ -112,7 +95,7 @@ class Draws:
 
 
 class KeyedDraws:
-  """The same, where the numbers of a sequence depend on its key alone: whichever others are masked beside it.
+  """`Draws` where the numbers of a sequence depend on its key alone: whichever others are masked beside it.
 
   Each sequence has the first numbers of its own counter-based generator (Philox 4x64).
 
@@ -131,16 +114,13 @@ class KeyedDraws:
     self._width, self._predictions = width, max_predictions
 
   def integers(self, shape: tuple[int, int], kind: type) -> np.ndarray:
-    """As in `Draws`; at most S columns."""
     return (self._words[:, :shape[1]] >> np.uint64(64 - np.iinfo(kind).bits)).astype(kind)
 
   def uniform(self, used: np.ndarray) -> np.ndarray:
-    """As in `Draws`."""
     words = self._words[:, self._width:self._width + self._predictions][used]
     return (words >> np.uint64(11)) * 2.0**-53
 
   def tokens(self, used: np.ndarray, chosen: np.ndarray, vocab_size: int) -> np.ndarray:
-    """As in `Draws`."""
     return (self._words[:, self._width + self._predictions:][used][chosen] % np.uint64(vocab_size)).astype(np.int64)
 
 
@@ -191,9 +171,7 @@ def mask(input_ids: np.ndarray, length: np.ndarray, second_sep: np.ndarray, mask
 def _choose_tokens(candidate: np.ndarray, goal: np.ndarray, most: int,
                    draws: Draws | KeyedDraws) -> tuple[np.ndarray, np.ndarray]:
   """`goal` candidates of each row, all equally probable: positions [B, most], sorted, and their number [B]."""
-  chosen = _random_order(candidate, draws)[:, :most]
-  if chosen.shape[1] < most:
-    chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
+  chosen = _columns(_random_order(candidate, draws), most)
   chosen[np.arange(most) >= goal[:, None]] = candidate.shape[1]
   chosen.sort(axis=1)
   return chosen, goal
@@ -230,10 +208,12 @@ def _choose_words(candidate: np.ndarray, starts: np.ndarray, goal: np.ndarray, m
   hidden = candidate & taken[np.arange(batch)[:, None], np.maximum(word, 0)]
   chosen = np.where(hidden, np.arange(width), width)
   chosen.sort(axis=1)
-  chosen = chosen[:, :most]
-  if chosen.shape[1] < most:
-    chosen = np.pad(chosen, ((0, 0), (0, most - chosen.shape[1])))
-  return chosen, goal - left
+  return _columns(chosen, most), goal - left
+
+
+def _columns(values: np.ndarray, count: int) -> np.ndarray:
+  """The first `count` columns of [B, n], filled up with zeros where there are fewer."""
+  return values[:, :count] if values.shape[1] >= count else np.pad(values, ((0, 0), (0, count - values.shape[1])))
 
 
 def _random_order(valid: np.ndarray, draws: Draws | KeyedDraws) -> np.ndarray:

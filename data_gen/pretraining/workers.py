@@ -131,7 +131,7 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
       features, _, counts = _features(rows[begin:begin + batch], options, masks)
       yield _writer(options.schema, options.vocab_file, options.do_lower_case).encode(features), counts
     return
-  schema, length = options.schema, _lengths(rows)
+  schema, (length, _, _) = options.schema, _lengths(rows)
   predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
   placed = packing.pack(
       length, packing.space_needed(length, predictions, options.max_seq_length, options.max_predictions_per_seq),
@@ -147,17 +147,17 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
     yield _writer(schema, options.vocab_file, options.do_lower_case).encode(features), counts
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
-  """Real tokens of instances, int64 [B]."""
+def _lengths(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """Tokens of instances, of their segments A and of their segments B, each int64 [B]."""
   a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
-  return a_length + b_length + np.where(b_length > 0, 3, 2)
+  return a_length + b_length + np.where(b_length > 0, 3, 2), a_length, b_length
 
 
 def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.Generator
               ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, int]]:
   """Features of unpacked records, lengths [B] and counts of instances; masked unless training does that."""
-  a_length, b_length = rows["a_length"].astype(np.int64), rows["b_length"].astype(np.int64)
-  length, input_ids = _lengths(rows), rows["input_ids"].astype(np.int32)
+  length, a_length, b_length = _lengths(rows)
+  input_ids = rows["input_ids"].astype(np.int32)
   masked = None
   if not options.dynamic_masking:
     vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
@@ -168,9 +168,6 @@ def _features(rows: np.ndarray, options: PretrainingDataOptions, rng: np.random.
   features = sequence_features(input_ids, length, a_length + 2, rows["random_next"], masked)
   return features, length, statistics.count_instances(
       masked, options.max_seq_length, length, a_length, b_length, rows["random_next"])
-
-
-# What a worker makes once and keeps.
 
 
 @functools.lru_cache(maxsize=1)

@@ -52,14 +52,8 @@ class SplitPart:
 
 @dataclasses.dataclass
 class CorpusStatistics:
-  """Counts of one output file.
-
-  Attributes:
-    documents, sentences, words, bytes: totals; words are what white space separates.
-    one_sentence_documents: documents of one sentence only.
-    unbroken_documents: those of them with more than 100 words.
-    long_sentences: sentences of more than 512 words.
-  """
+  """Counts of one output file; words are what white space separates. Unbroken documents are those of one sentence with
+  more than 100 words, long sentences those of more than 512 words."""
 
   documents: int = 0
   sentences: int = 0
@@ -102,11 +96,8 @@ def _split_part(part: DocumentPart) -> SplitPart:
   sentences = [sentence for paragraph in part.paragraphs for sentence in split_sentences(paragraph)]
   # A sentence holds single spaces only, so they count its words.
   words = [sentence.count(" ") + 1 for sentence in sentences]
-  return SplitPart(
-      document=part.document, held_out=part.held_out,
-      text="".join(f"{sentence}\n" for sentence in sentences).encode(),
-      num_sentences=len(sentences), num_words=sum(words),
-      num_long_sentences=sum(count > _WORDS_IN_LONG_SENTENCE for count in words))
+  return SplitPart(part.document, part.held_out, "".join(f"{sentence}\n" for sentence in sentences).encode(),
+                   len(sentences), sum(words), sum(count > _WORDS_IN_LONG_SENTENCE for count in words))
 
 
 class CorpusWriter:
@@ -215,9 +206,8 @@ def prepare_corpus(
   return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
 
 
-def warnings(
-    statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
-    has_held_out_file: bool) -> list[str]:
+def warnings(statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,
+             has_held_out_file: bool) -> list[str]:
   """Warnings about the corpus, one per line."""
   found = []
   if statistics.documents == 1:
@@ -244,9 +234,8 @@ def warnings(
   return found
 
 
-def report(
-    num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
-    found: Sequence[str]) -> str:
+def report(num_files: int, outputs: Sequence[tuple[str, CorpusStatistics]], notes: ReadingNotes,
+           found: Sequence[str]) -> str:
   """The table at the end."""
   lines = [f"read as {layout}: {count:,} of {num_files:,} files" for layout, count in sorted(notes.layouts.items())]
   width = max(len(path) for path, _ in outputs)

@@ -18,6 +18,7 @@ import sysconfig
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
@@ -61,13 +62,11 @@ _CODE_LINE = re.compile(
     r"(?:for|with|if|while|try)\b.*:$|print\(|[\w.\[\], ]+ [-+*/]?= \S|[\w.]+\(.*\)[,;]?$|\$ |%|"
     r"[\])}]+[,;]?$|#|\d+ +[-\d])")
 
-_ROLE = re.compile(r":[\w:+.-]+:`[~!]?([^`<]*?)(?: *<[^`>]*>)?`")
-_LINK = re.compile(r"`([^`<]+?) *<[^`>]+>`_*")
-_MARKDOWN_LINK = re.compile(r"!?\[([^\]]+)\]\([^)]*\)")
-_CITATION = re.compile(r" ?\[[\w#*+-]+\]_")
-_EMPHASIS = re.compile(r"(?<![\w*`])(\*{1,2})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])")
-_LITERAL = re.compile(r"``?([^`]*)``?_*")
-_DOTTED_PATH = re.compile(r"(?<![\w.])~(?=\w)")
+# Roles, links, links of Markdown, citations, literals, emphasis, dotted paths.
+_MARKUP = tuple((re.compile(pattern), replacement) for pattern, replacement in (
+    (r":[\w:+.-]+:`[~!]?([^`<]*?)(?: *<[^`>]*>)?`", r"\1"), (r"`([^`<]+?) *<[^`>]+>`_*", r"\1"),
+    (r"!?\[([^\]]+)\]\([^)]*\)", r"\1"), (r" ?\[[\w#*+-]+\]_", ""), (r"``?([^`]*)``?_*", r"\1"),
+    (r"(?<![\w*`])(\*{1,2})(?=\S)([^*]+?)(?<=\S)\1(?![\w*])", r"\2"), (r"(?<![\w.])~(?=\w)", "")))
 
 # A paragraph is prose if most of what stands between its spaces are words, and there are enough of them.
 _MIN_PARAGRAPH_WORDS = 4
@@ -76,9 +75,8 @@ _WORD = re.compile(r"[(\"'“]*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”]*[.,;:!?]
 _ENDS_SENTENCE = re.compile(r"[.!?:][)\"'”]*$")
 
 
-@dataclasses.dataclass(frozen=True)
-class SourceFile:
-  """A Python file of a package."""
+class SourceFile(NamedTuple):
+  """A Python file of a package; size in bytes."""
 
   package: str
   path: str
@@ -87,15 +85,8 @@ class SourceFile:
 
 @dataclasses.dataclass
 class PackageCounts:
-  """Docstrings of a package.
-
-  Attributes:
-    files: Python files read.
-    docstrings: docstrings in them.
-    words: words of these docstrings, as they stand there.
-    documents: docstrings with enough new prose.
-    kept_words: words of the documents.
-  """
+  """Python files read of a package, docstrings in them and their words; documents, which are docstrings with enough new
+  prose, and their words."""
 
   files: int = 0
   docstrings: int = 0
@@ -123,10 +114,7 @@ def run(options: DocstringOptions) -> None:
 
 
 def find_source_files(packages: Sequence[str] | None = None) -> list[SourceFile]:
-  """The Python files of the running environment, sorted by package and path.
-
-  Args:
-    packages: top-level names in site-packages; "stdlib" is the standard library. None: all of them.
+  """The Python files of some packages ("stdlib" is the standard library), or all, sorted by package and path.
 
   Raises:
     UserError: one of the packages is not there.
@@ -185,17 +173,9 @@ def _docstrings(node: ast.AST) -> Iterator[str]:
 
 
 def docstring_paragraphs(docstring: str) -> list[str]:
-  """The prose of a docstring.
-
-  Args:
-    docstring: as it stands in the source.
-
-  Returns:
-    Paragraphs without line breaks and markup; empty if there is no prose.
-  """
+  """The prose of a docstring as it stands in the source: paragraphs without line breaks and markup."""
   paragraphs: list[list[str]] = [[]]
-  for line in _prose_lines(inspect.cleandoc(docstring).splitlines()):
-    starts, text = line
+  for starts, text in _prose_lines(inspect.cleandoc(docstring).splitlines()):
     if starts or not text:
       paragraphs.append([])
     if text:
@@ -261,13 +241,8 @@ def _prose_line(text: str) -> tuple[bool, str]:
 
 
 def _without_markup(text: str) -> str:
-  text = _ROLE.sub(r"\1", text)
-  text = _LINK.sub(r"\1", text)
-  text = _MARKDOWN_LINK.sub(r"\1", text)
-  text = _CITATION.sub("", text)
-  text = _LITERAL.sub(r"\1", text)
-  text = _EMPHASIS.sub(r"\2", text)
-  text = _DOTTED_PATH.sub("", text)
+  for pattern, replacement in _MARKUP:
+    text = pattern.sub(replacement, text)
   return " ".join(text.split())
 
 
@@ -292,13 +267,9 @@ def read_portion(sources: list[SourceFile]) -> list[list[tuple[int, list[str]]]]
 def extract_documents(
     sources: Sequence[SourceFile], num_workers: int, min_words: int, counts: dict[str, PackageCounts],
 ) -> Iterator[tuple[str, list[str]]]:
-  """The prose of the docstrings as (package, paragraphs), the same for any number of workers.
+  """The prose of docstrings of `min_words` or more as (package, paragraphs), the same for any number of workers.
 
-  Args:
-    sources: files to read.
-    num_workers: processes.
-    min_words: documents with fewer words are left out.
-    counts: package → counts, added to.
+  The counts of each package are added to `counts`.
   """
   seen: set[bytes] = set()
   portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))
@@ -310,21 +281,18 @@ def extract_documents(
         for num_words, paragraphs in docstrings:
           package.docstrings += 1
           package.words += num_words
-          new = [paragraph for paragraph in paragraphs if not _seen_before(paragraph, seen)]
+          new = []
+          for paragraph in paragraphs:
+            digest = hashlib.blake2b(paragraph.casefold().encode("utf-8", errors="replace"), digest_size=12).digest()
+            if digest not in seen:
+              seen.add(digest)
+              new.append(paragraph)
           kept_words = sum(len(paragraph.split()) for paragraph in new)
           if kept_words >= min_words:
             package.documents += 1
             package.kept_words += kept_words
             yield source.package, new
       progress.advance(sum(source.size for source in portion))
-
-
-def _seen_before(paragraph: str, seen: set[bytes]) -> bool:
-  digest = hashlib.blake2b(paragraph.casefold().encode("utf-8", errors="replace"), digest_size=12).digest()
-  if digest in seen:
-    return True
-  seen.add(digest)
-  return False
 
 
 def report(counts: dict[str, PackageCounts], num_shown: int = 15) -> str:

@@ -28,14 +28,8 @@ _JSON_OPEN = re.compile(r'\s*\{\s*["}]')
 
 @dataclasses.dataclass
 class ReadingNotes:
-  """Notes on what was read, for the report.
-
-  Attributes:
-    bad_utf8_lines: lines in which bytes were replaced.
-    nul_characters: NUL characters, all removed.
-    empty_files: names of the files without any text.
-    layouts: how files were understood → how many.
-  """
+  """Lines in which bytes were replaced, NUL characters removed, files without any text, and how files were understood →
+  how many."""
 
   bad_utf8_lines: int = 0
   nul_characters: int = 0
@@ -49,11 +43,7 @@ def looks_like_json(line: str) -> bool:
 
 
 def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
-  """The lines of a file of inputs, without their line ends.
-
-  Args:
-    file: that of `gzipped.open_unzipped`, or standard input.
-    where: its name, for errors.
+  """The lines of an open file of inputs, called `where` in errors, without their line ends.
 
   Raises:
     UserError: it can't be read, or a line is not UTF-8, or has more than 16 MiB.
@@ -73,18 +63,12 @@ def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
 class Lines:
   """Iterates over (line number from 1, text without its line end), decoded, whatever the line ends are."""
 
-  def __init__(
-      self, path: str, raw: BufferedReader, file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
-      progress: Callable[[int], None]):
-    self.path = path
-    self._raw = raw
-    self._file = file
+  def __init__(self, path: str, raw: BufferedReader, file: IO[bytes], on_bad_utf8: str, notes: ReadingNotes,
+               progress: Callable[[int], None]):
+    self.path, self._raw, self._file = path, raw, file
     self._replace = on_bad_utf8 == "replace"
-    self._notes = notes
-    self._progress = progress
-    self._reported = 0
-    self._offset = 0
-    self._number = 0
+    self._notes, self._progress = notes, progress
+    self._reported = self._offset = self._number = 0
     self._queue: list[tuple[int, str]] = []
     self._iterator = self._read()
 

@@ -53,7 +53,7 @@ class VectorizedTokenizer:
 
   def __init__(self, pieces_of: Callable[[list[str]], list[bytes]], cached_pieces_of: Callable[[str], bytes],
                dtype: DTypeLike, do_lower_case: bool, first_words: Iterable[str]):
-    """Learns some words in advance.
+    """A tokenizer that knows some words from the start.
 
     Args:
       pieces_of: exact tokenizer of words, each of them one without ASCII punctuation or a punctuation mark: for each
@@ -174,13 +174,8 @@ class WordTable:
 
   def __init__(self, pieces_of: Callable[[list[bytes]], list[bytes]], dtype: DTypeLike,
                first_words: Sequence[bytes] = ()):
-    """Starts with some words, because learning many at once is quicker.
-
-    Args:
-      pieces_of: words → of each its pieces, items of `dtype`, concatenated.
-      dtype: of a piece.
-      first_words: distinct words.
-    """
+    """A table of distinct words, because learning many at once is quicker; `pieces_of` gives the pieces of each word,
+    items of `dtype`, concatenated."""
     self._pieces_of = pieces_of
     self._dtype = np.dtype(dtype)
     self._first_words = list(first_words)
