@@ -14,9 +14,13 @@ from modeling.saving import Configured, register
 
 
 def bidirectional_lstm(units: int, seed: int, name: str, **kwargs) -> keras.layers.Bidirectional:
-  """One layer of U units in each direction, Keras' own.
+  """One layer, Keras' own; every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
 
-  Every matrix starts from a seed of its own (kernels: Glorot, recurrent ones: orthogonal).
+  Args:
+    units: U, of each direction.
+    seed: of the run.
+    name: of the layer, unique in the model.
+    kwargs: of both LSTMs.
   """
   def direction(which: str, go_backwards: bool) -> keras.layers.LSTM:
     return keras.layers.LSTM(
@@ -34,6 +38,10 @@ class BiLstm(Configured, keras.layers.Layer):
   """The layer between encoder and head where the configuration has `bilstm_units`. Computes in float32.
 
   Variables, of each direction: kernel [H, 4 U], recurrent_kernel [U, 4 U], bias [4 U].
+
+  Args:
+    config: sizes.
+    seed: of the initial weights.
   """
 
   def __init__(self, config: BertConfig, *, seed: int = 0, **kwargs):
@@ -47,7 +55,11 @@ class BiLstm(Configured, keras.layers.Layer):
     self.lstm.build((None, None, self.config.hidden_size))
 
   def call(self, sequence_output, input_mask=None) -> dict:
-    """Outputs that take the place of the encoder's, from [B, S, H] and the mask of the encoder.
+    """Outputs that take the place of the encoder's.
+
+    Args:
+      sequence_output: [B, S, H].
+      input_mask: [B, S], 1 for tokens and 0 for padding, which follows them; None where there is none.
 
     Returns:
       float32 "sequence_output" [B, S, 2 U], and "pooled_output" [B, 2 U]: of each direction what it gives when it has

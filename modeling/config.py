@@ -109,16 +109,29 @@ class BertConfig:
     return dataclasses.replace(self, causal=True)
 
   def check_sequence_length(self, length: int, what: str = "sequence length") -> None:
-    """Raises `UserError` if a length, from the flag `what`, is above `max_position_embeddings`."""
+    """Refuses sequences that are longer than the position table.
+
+    Args:
+      length: S.
+      what: where the length comes from, e.g. "--max_seq_length".
+
+    Raises:
+      UserError: `length` is larger than `max_position_embeddings`.
+    """
     if length > self.max_position_embeddings:
       raise UserError(f"{what} {length} is longer than the model's position table: "
                       f"max_position_embeddings is {self.max_position_embeddings}")
 
   @classmethod
   def from_dict(cls, values: Mapping[str, Any], source: str = "the configuration") -> "BertConfig":
-    """A configuration from the keys of `bert_config.json`; the unknown ones go to `extra`.
+    """A configuration from the keys of `bert_config.json`.
 
-    Raises `UserError` where `vocab_size` is missing, or a value is wrong (see the class).
+    Args:
+      values: keys as in JSON; the unknown ones go to `extra`.
+      source: named in errors, usually the file.
+
+    Raises:
+      UserError: `vocab_size` is missing, or a value is wrong (see the class).
     """
     if not isinstance(values, Mapping):
       raise UserError(f"{source}: a JSON object is expected, e.g. {{\"vocab_size\": 30522, ...}}")
@@ -139,7 +152,11 @@ class BertConfig:
 
   @classmethod
   def from_file(cls, path: str) -> "BertConfig":
-    """Reads a `bert_config.json`; raises `UserError` that names the file and what is wrong."""
+    """Reads a `bert_config.json`.
+
+    Raises:
+      UserError: the file is missing, is not JSON or holds a wrong value; the message names it.
+    """
     return cls.from_dict(json_files.read(path), path)
 
   def to_dict(self) -> dict[str, object]:
@@ -152,7 +169,11 @@ class BertConfig:
     return {**values, **self.extra}
 
   def to_file(self, path: str) -> None:
-    """Writes a `bert_config.json`, whole or not at all."""
+    """Writes a `bert_config.json`, whole or not at all.
+
+    Raises:
+      UserError: the file can't be written.
+    """
     json_files.write(path, self.to_dict())
 
 

@@ -24,11 +24,15 @@ class FeatureTagger(keras.layers.Layer):
   Every weight starts from a seed of its own, derived from `seed` and its name.
 
   Args:
+    config: of the encoder.
     classes: C, number of tags.
     num_layers: N, layers of the encoder that are combined.
     combine: "concat", "sum" or "weighted_sum": with learned weights, softmax(w), and a learned factor, as in ELMo.
     units: of each direction of each layer of the BiLSTM.
+    depth: layers of the BiLSTM.
     dropout: of the inputs of each layer of the BiLSTM and of the linear layer.
+    seed: of weights and dropout.
+    use_cudnn: as in `keras.layers.LSTM`; XLA can't compile cuDNN's.
 
   Raises:
     ValueError: `combine` is something else.
@@ -61,6 +65,7 @@ class FeatureTagger(keras.layers.Layer):
     Args:
       states: float [B, W, N, H], activations of N layers at the words' first sub-tokens.
       mask: bool [B, W], whether there is a word; padding is after the words.
+      dropout, training: as in `Dropout`.
 
     Returns:
       float32 logits [B, W, C].
@@ -84,8 +89,11 @@ class BertForFeatureTagging(keras.Model):
   The weights exist as soon as the model is made.
 
   Args:
+    config: of the encoder.
     classes: C, number of tags.
     layers: whose activations the tagger reads: 0 for the embeddings, 1 for the first layer.
+    combine: see `FeatureTagger`, as for kwargs.
+    seed: of the initial weights and of dropout.
     dtype: Keras dtype or policy of the encoder.
   """
 
@@ -117,6 +125,7 @@ class BertForFeatureTagging(keras.Model):
 
     Args:
       features: "states" float [B, W, N, H] and "input_mask" int [B, W], whether there is a word.
+      dropout, training: as in `Dropout`.
 
     Returns:
       float32 logits [B, W, C].
@@ -125,7 +134,11 @@ class BertForFeatureTagging(keras.Model):
 
 
 def encoder_states(encoder: BertEncoder, features: Mapping[str, object], layers: Sequence[int]):
-  """Activations of layers, [B, S, N, H]: 0 are the embeddings, 1 is the first layer."""
+  """Activations of layers, [B, S, N, H]: 0 are the embeddings, 1 is the first layer.
+
+  Args:
+    features: int [B, S] "input_ids", "input_mask" and "segment_ids".
+  """
   outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
   return ops.stack([outputs["embedding_output" if layer == 0 else f"encoder_layer_{layer - 1}"] for layer in layers],
                    axis=2)

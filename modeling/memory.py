@@ -40,8 +40,15 @@ def encoder_parameters(config: BertConfig) -> int:
 
 def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, frozen_embeddings: bool = False,
                    half_precision: bool = False) -> float:
-  """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps of a micro-batch of
-  so many tokens, padding included (the output of every layer that gradients go through, and the inside of one).
+  """The least memory of a training step: weights, gradients and Adam's moments, and what it keeps of a micro-batch (the
+  output of every layer that gradients go through, and the inside of one).
+
+  Args:
+    config: of the model.
+    tokens: of the micro-batch, with padding.
+    frozen_layers: of the lowest layers, how many are not trained.
+    frozen_embeddings: nor are the embeddings.
+    half_precision: of the matrix products.
   """
   trained = max(config.num_hidden_layers - frozen_layers, 0)
   kept = tokens * (trained * config.hidden_size + config.intermediate_size) * (2 if half_precision else 4)
@@ -55,7 +62,16 @@ def batch_bytes(tokens: float) -> float:
 
 
 def check_memory(needed: float, what: str, fix: str) -> None:
-  """Raises `UserError` where `what` needs more bytes than this machine has; `fix` says what to do about it."""
+  """Refuses what does not fit into this machine's memory.
+
+  Args:
+    needed: bytes.
+    what: what needs them.
+    fix: what to do about it.
+
+  Raises:
+    UserError: with the estimate and the machine's memory.
+  """
   there = machine_memory()
   if needed > there:
     raise UserError(f"{what} needs at least {shown(needed)} of memory, this machine has {shown(there)}: {fix}")

@@ -16,6 +16,7 @@ def sums_in_portions(sums: Callable, num_sums: int, x, others: tuple, parameters
     x: float [M * size, H].
     others: [M * size] each, without gradients.
     parameters: float tensors.
+    size: rows of a portion.
     count: int32 [], at most M: how many portions are computed. The rows after them add nothing to any sum.
     with_gradients: for the gradients of the first sum with respect to `x` and the parameters (of the other sums there
       are none). They are computed with each portion, of which nothing has to be kept or computed again; the cost is

@@ -90,10 +90,15 @@ class MaskedLmHead(Configured, keras.layers.Layer):
         shape=(self.config.vocab_size,), initializer="zeros", name="output_bias", autocast=False)
 
   def call(self, sequence_output, positions, word_embeddings):
-    """Scores of the vocabulary at the masked positions of [B, S, H], float32 logits [B, P, V].
+    """Scores of the vocabulary at the masked positions.
 
-    Positions are int [B, P], each from 0 to S - 1; unused ones may hold anything in that range. `word_embeddings` is
-    the encoder's table, float [V, H].
+    Args:
+      sequence_output: [B, S, H].
+      positions: int [B, P], each from 0 to S - 1; unused ones may hold anything in that range.
+      word_embeddings: float [V, H], the encoder's table.
+
+    Returns:
+      float32 logits [B, P, V].
     """
     # P of S positions are asked for: gathering them first saves S / P of the largest product of the model.
     x = ops.reshape(gather_positions(sequence_output, positions), (-1, self.config.hidden_size))  # [B * P, H]
@@ -175,6 +180,7 @@ class BertForPreTraining(BertTaskModel):
     Args:
       features: the encoder's inputs, "input_ids" [B, S] and so on, and int "masked_lm_positions" [B, P]; of rows that
         hold K sequences also int "next_sentence_positions" [B, K], where each begins. Other keys are ignored.
+      dropout, training: as in `BertEncoder.call`.
 
     Returns:
       the encoder's outputs (see `BertEncoder.call`), "masked_lm_logits" float32 [B, P, V] and
@@ -239,6 +245,8 @@ def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) 
 
   Args:
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2].
+    features: as for `BertForPreTraining.fit_batch`.
+    mask_id: see `masked_lm_loss`.
   """
   return {**masked_lm_loss(mask_id).sums(outputs["masked_lm_logits"], features),
           **NEXT_SENTENCE.sums(outputs["next_sentence_logits"], features)}

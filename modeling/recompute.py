@@ -14,8 +14,13 @@ from modeling.dropout import DropoutStream
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-  """`layer(x, bias, dropout=dropout)` of [B, S, H], of which nothing is kept for the gradients; draws from the stream
-  only.
+  """`layer(x, bias, dropout=dropout)`, of which nothing is kept for the gradients.
+
+  Args:
+    layer: built; draws from the stream only.
+    x: float [B, S, H].
+    bias: see `attention_bias`; gets no gradient.
+    dropout: of the step.
   """
   import tensorflow as tf
 

@@ -140,7 +140,8 @@ def read_split(task: GlueTask, data_dir: str, split: str, path: str | None = Non
   Args:
     task: from `find_task`.
     data_dir: holds the task's folder, or is it.
-    split: a key of `task.headers`.
+    split: "train", "dev", "test"; for MNLI "dev_matched", "dev_mismatched", "test_matched", "test_mismatched" instead
+      of the last two; for the diagnostic set "diagnostic" only.
     path: another file of the same columns; None for the official one.
 
   Raises:

@@ -65,7 +65,13 @@ class LabelledTexts:
 @dataclasses.dataclass(frozen=True)
 class Columns:
   """Columns of the texts and the label: names in the header or, if all are numbers, counted from 0 in a file without a
-  header. In JSON lines they are keys."""
+  header. In JSON lines they are keys.
+
+  Attributes:
+    text_a: the text, or the first of the pair.
+    text_b: the second text of the pair.
+    label: the class, or the score.
+  """
 
   text_a: str
   text_b: str | None = None
@@ -81,9 +87,11 @@ def read_labelled_file(
     path: str, flag: str, *, text_a_column: str, text_b_column: str | None = None, label_column: str | None = None,
     labels: Sequence[str] | None, regression: bool = False, separator: str | None = None,
     file_format: str = "auto") -> LabelledTexts:
-  """Reads a file of examples; `tables.py` describes the formats.
+  """Reads a file of examples.
 
-  Columns are found by the names in the first row; if all of them are given by number, the file has no header.
+  TSV: one row per line, quotation marks are literal. CSV: quoted as RFC 4180 says. JSON lines: one object per line. A
+  byte order mark and CRLF are accepted, as are blank lines. Columns are found by the names in the first row; if all of
+  them are given by number, the file has no header.
 
   Args:
     path: the file.
@@ -147,7 +155,12 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
                  separator: str | None = None) -> np.ndarray:
   """int32 [E], places in `labels`; or float32 [E], scores, for regression; or uint8 [E, C] for several labels.
 
-  The arguments are those of `read_labelled_file`; the values are a column of the table.
+  Args:
+    table: where the values come from, for errors.
+    values: a column of it.
+    labels: names of the classes; used unless `regression`.
+    regression: the values are numbers.
+    separator: of several labels of an example, see `read_labelled_file`.
 
   Raises:
     UserError: names the first bad value, with file and line.
@@ -173,7 +186,13 @@ def parse_labels(table: Table, values: list, labels: Sequence[str] | None, regre
 
 
 def read_named_columns(path: str, flag: str, named: list[tuple[str, str]], file_format: str = "auto") -> Table:
-  """The columns, each (name, name of the flag that names it), of a file, as `read_labelled_file` finds them.
+  """The columns of a TSV, CSV or JSON-lines file, as `read_labelled_file` finds them.
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    named: (name of a column, name of the flag that names it).
+    file_format: "tsv", "csv", "jsonl", or "auto": by the extension of the name.
 
   Raises:
     UserError: see `tables.py`; or a column that is not there, or there twice.

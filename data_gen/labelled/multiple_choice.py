@@ -92,8 +92,12 @@ def read_swag(path: str, flag: str, needs_labels: bool = True) -> ChoiceQuestion
 
   The first column, whose header is empty, is the id. `train_full.csv` and `val_full.csv` of SWAG have `gold-ending` and
   `distractor-0`, … in place of endings and label; there the right choice is put at the place (number of the row) modulo
-  (number of choices). `flag` is where the path came from, for errors; a file without labels is refused where they are
-  needed.
+  (number of choices).
+
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    needs_labels: refuse a file without labels.
 
   Raises:
     UserError: names file and line, see `tables.py` and `_questions`.

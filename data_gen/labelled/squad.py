@@ -29,7 +29,12 @@ _KINDS = {dict: "an object", list: "a list", str: "text", int: "a whole number",
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-  """The text of an answer and its start in the context, in characters, both as the file gives them."""
+  """A stretch of a context.
+
+  Attributes:
+    text: what the file says the answer is.
+    start: where it begins in the context, in characters, as the file says.
+  """
 
   text: str
   start: int
@@ -91,6 +96,10 @@ def read_squad(path: str, flag: str) -> SquadData:
 
   "is_impossible" and "answers" may be absent. Whether answers stand where they should is another question:
   `check_training`.
+
+  Args:
+    path: the file.
+    flag: name of the flag the path came from, for errors.
 
   Raises:
     UserError: the file is missing, empty, not JSON (names line and column) or of another shape (names the key, e.g.
@@ -173,9 +182,14 @@ def check_training(data: SquadData, *, version_2_with_negative: bool, skip_bad_a
   An answer whose text is not at `answer_start` is moved to the nearest place within `REPAIR_REACH` characters where
   it is; places at which it is not part of a longer word go first. How white space is written does not matter.
 
+  Args:
+    data: any SQuAD data.
+    version_2_with_negative: questions may be marked as impossible.
+    skip_bad_answers: leave out questions without a usable answer, don't refuse them.
+
   Raises:
-    UserError: questions are marked as impossible without `version_2_with_negative`; a question has no usable answer
-      and is not to be skipped; no question is left.
+    UserError: questions are marked as impossible but that was not said; a question has no usable answer (and is not
+      to be skipped); no question is left.
   """
   if data.has_impossible and not version_2_with_negative:
     ids = [question.id for question in data.questions if question.is_impossible]
@@ -257,9 +271,14 @@ def kind_of(value: object) -> str:
 
 
 def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
-  """`parent[key]`, where `parent` must be an object and the value exactly of the type `kind` (true is no int).
+  """`parent[key]`, where `parent` must be an object and the value of the type `kind`.
 
-  `where` is the place of `parent` in the file, e.g. "data[3].paragraphs[0]"; "" for the whole.
+  Args:
+    parent: a value from JSON.
+    key: name of the field.
+    kind: dict, list, str, int, float or bool, exactly: true is no int.
+    path: the file, for messages.
+    where: place of `parent` in it, e.g. "data[3].paragraphs[0]"; "" for the whole.
 
   Raises:
     UserError: the field is missing, of another type, a number of more than 64 bits, or text that can't be written as

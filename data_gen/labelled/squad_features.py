@@ -163,8 +163,11 @@ def make_windows(data: SquadData, tokenizer: Tokenizer, *, max_seq_length: int, 
     data: for training, that of `squad.check_training`: the first answer of a question counts, and
       none if the question is marked as impossible.
     tokenizer: of the vocabulary of the model.
-    max_seq_length, doc_stride, max_query_length, max_windows: as in `WindowOptions`.
+    max_seq_length: S, most tokens of a window.
+    doc_stride: how far the window slides over a context that does not fit.
+    max_query_length: longer questions keep this many tokens.
     training: also find the answers' tokens.
+    max_windows: of a question; 0 for as many as its context needs.
 
   Raises:
     UserError: see `WindowOptions`.
@@ -270,6 +273,11 @@ def _score(left: np.ndarray, length: np.ndarray) -> np.ndarray:
 def find_answer_tokens(data: SquadData, tokenizer: Tokenizer, contexts: ContextTokens
                        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """The first and last token of each question's first answer.
+
+  Args:
+    data: Q questions.
+    tokenizer: for the answers' texts.
+    contexts: their tokens.
 
   Returns:
     has_answer: bool [Q]; not if it is marked as impossible or has no answer.

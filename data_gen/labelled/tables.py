@@ -50,7 +50,11 @@ class Table:
 
 
 def format_of(path: str, flag: str, file_format: str = "auto") -> str:
-  """"tsv", "csv" or "jsonl"; `UserError` where the name does not show it, or `file_format` is none of `FORMATS`."""
+  """"tsv", "csv" or "jsonl".
+
+  Raises:
+    UserError: the name does not tell, or `file_format` is none of `FORMATS`.
+  """
   if file_format not in FORMATS:
     raise UserError(f"--file_format={file_format} is not known: choose one of {', '.join(FORMATS)}")
   if file_format != "auto":
@@ -110,9 +114,12 @@ def read_table(path: str, flag: str, file_format: str, locate: Callable[[list[st
 
 
 def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Table:
-  """Reads some values of a file of JSON objects, one per line; blank lines are passed over.
+  """Reads some values of a file of JSON objects, one a line; blank lines are passed over.
 
-  `keys` are (name of a key, name of the flag that asks for it) of each column.
+  Args:
+    path: the file.
+    flag: name of the flag it came from, for errors.
+    keys: (name of a key, name of the flag that asks for it) of each column.
 
   Raises:
     UserError: the file can't be read, holds no object, is not UTF-8, or a line is not a JSON object with all the keys.

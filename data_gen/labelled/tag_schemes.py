@@ -93,7 +93,11 @@ def find_chunks(tags: np.ndarray, names: TagNames, row_lengths: np.ndarray) -> C
   """The chunks of any tags, valid or not; without E and S they are conlleval's.
 
   A chunk starts at B and S, after O, E and S, and where the type changes; none goes over the end of a sentence.
-  The arguments are those of `interpret`.
+
+  Args:
+    tags: int [W], into the names.
+    names: of the tags.
+    row_lengths: int64 [sentences], words of each.
   """
   prefixes, types = names.prefixes[tags], names.types[tags]
   first = np.zeros(len(tags), bool)
@@ -126,6 +130,11 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
 
 def find_scheme(tags: np.ndarray, names: TagNames | None, row_lengths: np.ndarray, where: Callable[[int], str]) -> str:
   """The scheme that tags are written in; that of chunks which IOB1 and IOB2 write alike is IOB2.
+
+  Args:
+    tags, row_lengths: as for `find_chunks`.
+    names: of the tags, None for plain ones.
+    where: number of a word → `file:line`.
 
   Raises:
     UserError: the tags follow none of the schemes; names the first that is wrong in the one they follow best.

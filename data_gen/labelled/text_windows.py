@@ -16,8 +16,13 @@ _PORTION = 10_000
 
 
 class WindowFeatures(NamedTuple):
-  """Windows of E texts, W in all with T tokens: [CLS] tokens [SEP] of each, int32 [T]; their lengths, int64 [W]; the
-  number of windows of each text, at least 1, int64 [E]."""
+  """Windows of E texts, W in all with T tokens.
+
+  Attributes:
+    input_ids: int32 [T], [CLS] tokens [SEP] for each window.
+    row_lengths: int64 [W], number of tokens of each window.
+    window_counts: int64 [E], windows of each text, at least 1.
+  """
 
   input_ids: np.ndarray
   row_lengths: np.ndarray

@@ -25,8 +25,18 @@ _MOST_NAMES = 5
 
 @dataclasses.dataclass
 class Counts:
-  """Counts of questions and examples, of the articles that the questions name (once for each question), of those that
-  are missing or don't name the answer in their first tokens, and of the different articles among the examples."""
+  """Counts of questions, articles and examples.
+
+  Attributes:
+    questions: in the file.
+    articles: that the questions name, counted once for each question.
+    missing: files that were not there, once for each question.
+    missing_names: the first few of these.
+    without_answer: articles that don't name the answer in their first tokens, once for each question.
+    examples: questions about an article that were written.
+    answerable_questions: questions of which at least one example was written.
+    contexts: different articles among the examples.
+  """
 
   questions: int = 0
   articles: int = 0
@@ -65,7 +75,12 @@ def run(options: TriviaQaOptions) -> None:
 
 
 def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Counts]:
-  """Makes SQuAD data of TriviaQA's; the arguments are those of `TriviaQaOptions`.
+  """Makes SQuAD data of TriviaQA's.
+
+  Args:
+    qa_file: e.g. wikipedia-train.json.
+    evidence_dir: the folder that holds the articles which `qa_file` names, e.g. evidence/wikipedia.
+    max_tokens: how many tokens, as white space delimits them, of each article are used.
 
   Returns:
     (contents of a SQuAD file, counts). The id of a question about an article is QuestionId--Filename.
@@ -125,6 +140,11 @@ def find_answer(context: str, names: list[str], other_spellings: list[str]) -> t
 
   As whole words, with any white space between them; the longest of the names that begin at the same place. First the
   names as they are written are tried, then these and the other spellings without regard to case.
+
+  Args:
+    context: any text.
+    names: e.g. ["Sinclair Lewis", "Harry Sinclair Lewis"].
+    other_spellings: e.g. ["sinclair lewis"]; TriviaQA's are in lower case and without punctuation.
   """
   return _find_first(context, names, 0) or _find_first(context, names + other_spellings, re.IGNORECASE)
 

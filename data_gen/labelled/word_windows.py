@@ -35,8 +35,13 @@ _SPECIAL_TOKENS = 2
 
 @dataclasses.dataclass(frozen=True)
 class WordPieces:
-  """The sub-tokens of W words, concatenated: ids, int32; lengths, int64 [W], at least 1, as each of the `num_without`
-  words that the tokenizer makes nothing of is one [UNK]."""
+  """The sub-tokens of W words, concatenated.
+
+  Attributes:
+    ids: int32 [pieces].
+    row_lengths: int64 [W], at least 1: a word that the tokenizer makes nothing of is one [UNK].
+    num_without: words of which it makes nothing.
+  """
 
   ids: np.ndarray
   row_lengths: np.ndarray

@@ -45,13 +45,16 @@ def read_training(data_dir: str, language: str, labels: Sequence[str]) -> Labell
 
 def read_evaluation(data_dir: str, split: str, languages: Sequence[str], labels: Sequence[str]
                     ) -> dict[str, LabelledTexts]:
-  """Language → its examples, in the order of `languages`.
+  """The examples of languages.
 
   Args:
     data_dir: see the module.
     split: "dev" or "test"; both have labels.
     languages: codes such as "zh"; ("all",) for all that the file has.
     labels: `LABELS` in the order of their numbers.
+
+  Returns:
+    language → its examples, in the order of `languages`.
 
   Raises:
     UserError: a file, a column or a language is not there; or, with file and line, a row with another number of fields,

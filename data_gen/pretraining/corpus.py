@@ -80,7 +80,14 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-  """Blocks in the order of the text; bytes of the text, of a portion of it, and NUL bytes among them."""
+  """Blocks in the order of the text.
+
+  Attributes:
+    blocks: all of them.
+    size: bytes of text.
+    portion_size: bytes of text that a portion should have.
+    nul_bytes: number of NUL bytes.
+  """
 
   blocks: list[Block]
   size: int
@@ -115,8 +122,12 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
          advance: Callable[[int], None] = lambda read: None) -> Corpus:
   """Passes over plain files and finds the blocks. A file's end is a document's end.
 
-  Errors call the files by their `names`: the file the user gave, where `paths` has a copy. `advance` gets the number of
-  bytes read since its last call.
+  Args:
+    paths: files to read.
+    names: what to call them in errors (the file the user gave, where `paths` has a copy).
+    portion_size: see `portion_bytes`.
+    on_bad_utf8: "error" or "replace".
+    advance: is told the bytes read.
 
   Raises:
     UserError: a file can't be read, or is not UTF-8 (names file, line and byte).
@@ -204,8 +215,9 @@ def make_portions(corpus: Corpus, rng: np.random.Generator) -> list[list[Block]]
 def find_other_documents(blocks: Sequence[Block], portion: Sequence[Block]) -> list[Block]:
   """Blocks for a portion to draw random segments from, should all its own text be one document.
 
-  They are the next few after the portion's first one, and round the end, that hold another document than that block's
-  last one; none where the corpus is one document.
+  Returns:
+    The next few blocks after the portion's first one, and round the end, that hold another document than that
+    block's last one; none where the corpus is one document.
   """
   own = {block.number for block in portion}
   document = portion[0].last_document

@@ -30,8 +30,17 @@ def row_type(max_seq_length: int, vocab_size: int) -> np.dtype:
 
 
 def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts: dict) -> None:
-  """Writes `path`.rows, some at a time, `path`.keys, uint64 in rising order, and, last, `path`.json with the facts,
-  whose presence shows that the run is complete. Raises `UserError` where the disk is full."""
+  """Writes `path`.rows, `path`.keys and, last, `path`.json, whose presence says that the run is complete.
+
+  Args:
+    path: without extension.
+    keys: uint64, sorted.
+    batches: the rows, in the same order, some at a time.
+    facts: kept in the .json for `read_facts`.
+
+  Raises:
+    UserError: the disk is full.
+  """
   try:
     checksum = 0
     with open(f"{path}.rows.tmp", "wb") as file:
@@ -90,7 +99,14 @@ def disk_error(path: str, error: OSError) -> UserError:
 
 @dataclasses.dataclass(frozen=True)
 class ShardPart:
-  """Instances [first, last) of a bucket, in its sorted order, which are part `number` of a shard."""
+  """Instances of one bucket that go into one shard.
+
+  Attributes:
+    shard: number of the shard.
+    number: place of the part in the shard.
+    bucket: number of the bucket.
+    first, last: the instances [first, last) of the bucket, in its sorted order.
+  """
 
   shard: int
   number: int
@@ -137,7 +153,11 @@ def plan_parts(counts: np.ndarray, shards: int) -> list[list[ShardPart]]:
 
 
 def read_bucket(runs: Sequence[str], bucket: int, bucket_bits: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-  """(rows, order) of a bucket: rows[order] is sorted by key."""
+  """The rows of a bucket and the order to read them in.
+
+  Returns:
+    (rows, order): rows[order] is sorted by key.
+  """
   first = bucket << (64 - bucket_bits)
   last = first + (1 << (64 - bucket_bits)) - 1
   keys, rows = [], []

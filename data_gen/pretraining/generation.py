@@ -77,7 +77,10 @@ def run(options: PretrainingDataOptions) -> None:
 
 
 def generate(options: PretrainingDataOptions) -> dict:
-  """Writes the records and their statistics; the options were checked by the caller.
+  """Writes the records and their statistics.
+
+  Args:
+    options: checked by the caller.
 
   Returns:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
@@ -154,8 +157,14 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
 
 @dataclasses.dataclass(frozen=True)
 class Projection:
-  """Estimates from a sample of the corpus: number of instances, bytes of all shards and of what the work directory has
-  besides them, share of [UNK] among the tokens."""
+  """Estimates of the output from a sample of the corpus.
+
+  Attributes:
+    instances: number of instances.
+    output_bytes: size of all shards.
+    temporary_bytes: what the work directory holds besides the shards.
+    share_unknown: share of [UNK] among the tokens.
+  """
 
   instances: int
   output_bytes: int

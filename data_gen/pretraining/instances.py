@@ -20,9 +20,13 @@ _DRAWN_AT_ONCE = 1 << 14
 
 @dataclasses.dataclass
 class SegmentPairs:
-  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B]. Segment A is
-  ids[a_start:a_start + a_length]; segment B has length 0 where there is none; random_next is 1 where B does not follow
-  A."""
+  """Instances as ranges of the tokens of a portion; all arrays int32 or int64 [B].
+
+  Attributes:
+    a_start, a_length: segment A is ids[a_start:a_start + a_length].
+    b_start, b_length: segment B; length 0 where there is none.
+    random_next: 1 where B does not follow A.
+  """
 
   a_start: np.ndarray
   a_length: np.ndarray
@@ -47,7 +51,13 @@ class SegmentPairs:
     return self.a_length + self.b_length + np.where(self.b_length > 0, 3, 2)
 
   def input_ids(self, ids: np.ndarray, max_seq_length: int, cls_id: int, sep_id: int) -> np.ndarray:
-    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of the portion's `ids`."""
+    """[CLS] A [SEP] B [SEP] and zeros, or [CLS] A [SEP] and zeros; [B, S], of the type of `ids`.
+
+    Args:
+      ids: integers [T], the tokens of the portion.
+      max_seq_length: S.
+      cls_id, sep_id: ids of the special tokens.
+    """
     rows = np.arange(len(self))
     column = np.arange(max_seq_length, dtype=np.uint16)
     first_sep = self.a_length + 1

@@ -17,7 +17,13 @@ DEFAULT_RATIOS = "80,10,10"
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRatios:
-  """Masking ratios: probabilities that a predicted token becomes [MASK] or a random one, or stays; they add up to 1."""
+  """Masking ratios: the probabilities of each replacement of a token that is to be predicted; they add up to 1.
+
+  Attributes:
+    mask: becomes [MASK].
+    random: becomes a random token of the vocabulary.
+    same: stays as it is.
+  """
 
   mask: float = 0.8
   random: float = 0.1
@@ -25,7 +31,11 @@ class MaskingRatios:
 
   @classmethod
   def parse(cls, text: str) -> "MaskingRatios":
-    """Reads percentages, e.g. "80,10,10"; `UserError` for others than three that add up to 100, none negative."""
+    """Reads percentages, e.g. "80,10,10".
+
+    Raises:
+      UserError: not three numbers, a negative one, or they do not add up to 100.
+    """
     try:
       mask, random, same = (float(part) for part in text.split(","))
     except ValueError:
@@ -59,8 +69,15 @@ class Masking:
 
 @dataclasses.dataclass
 class Masked:
-  """Masked sequences: ids, int32 [B, S]; sorted positions of predicted tokens and their original ids, int32 [B, P],
-  0 from `count`, int64 [B], on; how many of them became [MASK], a different token, or show the original."""
+  """Masked sequences.
+
+  Attributes:
+    input_ids: int32 [B, S].
+    positions: int32 [B, P], sorted, 0 from `count` on.
+    labels: int32 [B, P], the original ids, 0 from `count` on.
+    count: int64 [B].
+    kind_counts: number of predicted tokens that became [MASK], a different token, or show the original.
+  """
 
   input_ids: np.ndarray
   positions: np.ndarray

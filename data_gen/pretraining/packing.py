@@ -16,8 +16,14 @@ from data_gen.pretraining.schema import Schema
 
 @dataclasses.dataclass(frozen=True)
 class Packs:
-  """The row of each of B sequences, its number in that row from 0, and the position of its first token, int64 [B]; and
-  the number of rows."""
+  """The row of each sequence.
+
+  Attributes:
+    row: int64 [B], the row that a sequence is in.
+    number: int64 [B], which sequence of its row it is, from 0.
+    offset: int64 [B], the position of its first token in the row.
+    rows: number of rows.
+  """
 
   row: np.ndarray
   number: np.ndarray
@@ -36,18 +42,27 @@ class Packs:
 def space_needed(length: np.ndarray, predictions: np.ndarray, capacity: int, max_predictions: int) -> np.ndarray:
   """Tokens of a row that are reserved for a sequence, int64 [B]: its own, and more where it has many predictions.
 
-  So the predictions of a row of `capacity` tokens never exceed `max_predictions`, those of an unpacked sequence, and
-  the masked-LM head, a large part of the work of a small model, computes next to nothing for unused ones.
+  So the predictions of a row never exceed those of an unpacked sequence, and the masked-LM head, a large part of the
+  work of a small model, computes next to nothing for unused ones.
+
+  Args:
+    length: int [B], tokens.
+    predictions: int [B], masked tokens, each at most `max_predictions`.
+    capacity: tokens of a row.
+    max_predictions: predictions of a row.
   """
   return np.maximum(length, -(-predictions * capacity // max_predictions)).astype(np.int64)
 
 
 def pack(length: np.ndarray, space: np.ndarray, capacity: int, most: int, rng: np.random.Generator) -> Packs:
-  """Distributes sequences over rows of `capacity` tokens and at most `most` sequences, both in random order.
+  """Distributes sequences over rows, rows and the sequences in them in random order.
 
   Args:
     length: int [B], tokens of each.
     space: int [B], what is reserved for each: from its length to `capacity`.
+    capacity: tokens that fit into a row.
+    most: sequences of a row at most.
+    rng: of the order.
   """
   order = rng.permutation(len(space))
   order = order[np.argsort(space[order], kind="stable")]  # Sequences of one size lie together, in random order.
@@ -72,9 +87,15 @@ def pack(length: np.ndarray, space: np.ndarray, capacity: int, most: int, rng: n
 
 
 def longest_pack_first(histogram: np.ndarray, capacity: int, most: int) -> list[tuple[int, tuple[int, ...]]]:
-  """(number of rows, the lengths in each of them) of the packs of at most `most` sequences, in a fixed order.
+  """The packs by the lengths in them.
 
-  `histogram`, int [capacity + 1], is the number of sequences of each length; of length 0 there are none.
+  Args:
+    histogram: int [capacity + 1], number of sequences of each length; of length 0 there are none.
+    capacity: tokens that fit into a row.
+    most: sequences of a row at most.
+
+  Returns:
+    (number of rows, the lengths in each of them), in a fixed order.
   """
   full: list[tuple[int, tuple[int, ...]]] = []
   open_packs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # by the space that is left
@@ -106,13 +127,16 @@ def longest_pack_first(histogram: np.ndarray, capacity: int, most: int) -> list[
 
 def put_in_rows(sequences: Mapping[str, np.ndarray], length: np.ndarray, packs: Packs, schema: Schema
                 ) -> dict[str, np.ndarray]:
-  """Sequences → features of packed records: name → [rows, length of the feature], whole numbers but for the weights.
+  """Sequences → the features of packed records.
 
   Args:
     sequences: features of B sequences as unpacked records have them, each [B, n]; those of masks may be missing.
     length: int [B], tokens of each.
     packs: where each belongs; rows from 0 without gaps.
     schema: of the packed records.
+
+  Returns:
+    name → [rows, length of the feature], whole numbers but for the weights.
   """
   width, most = schema.max_seq_length, schema.max_sequences_per_row
   real = np.arange(sequences["input_ids"].shape[1]) < length[:, None]

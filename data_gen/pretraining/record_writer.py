@@ -72,11 +72,14 @@ class RecordWriter:
     self._data, self._used = np.empty((0, self._width), np.uint8), np.empty((0, self._width), bool)
 
   def encode(self, features: Mapping[str, np.ndarray]) -> bytes:
-    """B framed records, concatenated.
+    """Serializes B records.
 
     Args:
       features: name → [B, length], all that the schema has; whole numbers of any type, `input_mask`, `segment_ids` and
         labels also as booleans.
+
+    Returns:
+      The framed records, concatenated.
     """
     batch = len(features["input_ids"])
     if len(self._data) != batch:

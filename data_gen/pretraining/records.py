@@ -25,8 +25,11 @@ class RecordFacts:
 
 
 def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
-  """The records of a file as arrays under the names of the original schema; `UserError` as `tfrecord.read_records`, or
-  where a record is not an Example of pre-training."""
+  """The records of a file as arrays under the names of the original schema.
+
+  Raises:
+    UserError: as `tfrecord.read_records`; or a record is not an Example of pre-training.
+  """
   for number, payload in enumerate(tfrecord.read_records(path), 1):
     yield parse_record(payload, path, number)
 
@@ -57,7 +60,11 @@ def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]
 
 
 def inspect_first_record(path: str) -> RecordFacts:
-  """Schema and values of the first record of a file; `UserError` as `read_examples`, or where the file is empty."""
+  """Schema and values of the first record of a file.
+
+  Raises:
+    UserError: as `read_examples`; or the file is empty.
+  """
   payload = next(tfrecord.read_records(path), None)
   if payload is None:
     raise UserError(f"{path} is empty: it holds no record")
@@ -68,7 +75,11 @@ def inspect_first_record(path: str) -> RecordFacts:
 
 
 def parse_record(payload: bytes, path: str, number: int) -> dict[str, np.ndarray]:
-  """A record as `read_examples` yields it; `UserError` with file and number where it is not one of pre-training."""
+  """A record as `read_examples` yields it.
+
+  Raises:
+    UserError: names file and record where it is not an Example of pre-training.
+  """
   return _renamed(_parse_record(payload, path, number))
 
 

@@ -25,7 +25,15 @@ def add(total: dict[str, int], part: dict[str, int]) -> None:
 
 def count_instances(masked: Masked | None, width: int, length: np.ndarray, a_length: np.ndarray, b_length: np.ndarray,
                     random_next: np.ndarray) -> dict[str, int]:
-  """Counts of B instances, each in a record of `width` tokens; the arrays are [B], `masked` is None without masks."""
+  """Counts of some instances, each in a record of its own.
+
+  Args:
+    masked: the masked sequences; None for such without masks.
+    width: S.
+    length: [B], real tokens.
+    a_length, b_length: [B], tokens of the segments.
+    random_next: [B], 0 or 1.
+  """
   batch = len(length)
   masks = {"masked": int(masked.count.sum()),
            **{f"masked_{kind}": count for kind, count in masked.kind_counts.items()}} if masked else {"masked": 0}
@@ -60,7 +68,14 @@ def summarize(counts: dict[str, int]) -> dict[str, float]:
 
 def find_warnings(counts: dict[str, int], max_seq_length: int, next_sentence_prediction: bool,
                   shards: int = 1) -> list[str]:
-  """Warnings about data with these counts, written to so many files, one per line, each with a remedy."""
+  """Warnings about this data, one per line, each with a remedy.
+
+  Args:
+    counts: as for `summarize`.
+    max_seq_length: S.
+    next_sentence_prediction: pairs were made.
+    shards: number of files written.
+  """
   summary = summarize(counts)
   found = []
   if next_sentence_prediction and counts["documents"] == 1:

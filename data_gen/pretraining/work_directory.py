@@ -130,7 +130,14 @@ class WorkDirectory:
     return os.path.join(self.path, f"shard-{shard:05d}")
 
   def check_free_space(self, needed: int) -> None:
-    """Raises `UserError` where all that is going to be written, `needed` bytes by the projection, won't fit."""
+    """Refuses to start what won't fit.
+
+    Args:
+      needed: projected bytes of all that is going to be written.
+
+    Raises:
+      UserError: names what is needed and what there is.
+    """
     present = sum(entry.stat().st_size for entry in os.scandir(self.path))
     free = shutil.disk_usage(self.path).free
     if max(needed - present, 0) > free:

@@ -33,8 +33,15 @@ _TOKENS_AT_ONCE = 1 << 17
 
 @dataclasses.dataclass(frozen=True)
 class Portion:
-  """Work of the first half: the path of the run to write, without extension; the number of the portion, its text, more
-  blocks with other documents to draw from if it is all one document, and the bytes of its text."""
+  """Work of the first half.
+
+  Attributes:
+    path: of the run to write, without extension.
+    number: its place among the portions.
+    blocks: the text.
+    more: blocks with other documents, to draw from if the portion is all one document.
+    size: bytes of the text.
+  """
 
   path: str
   number: int
@@ -87,7 +94,13 @@ def make_rows(pairs: instances.SegmentPairs, ids: np.ndarray, dtype: np.dtype, t
 
 def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
               work: tuple[external_shuffle.ShardPart, str]) -> dict:
-  """Reads a bucket out of all runs; masks, packs and serializes the instances of a part, into the path beside it.
+  """Reads a bucket out of all runs; masks, packs and serializes the instances of a part.
+
+  Args:
+    options: of the job.
+    runs: paths without extension.
+    bucket_bits: binary logarithm of the number of buckets.
+    work: (the part, path of its records).
 
   Returns:
     Facts: counts (of `statistics.count_instances`), bytes, peak_bytes (memory of the process).
@@ -123,7 +136,10 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
               packs: np.random.Generator) -> Iterator[tuple[bytes, dict[str, int]]]:
   """Masks instances, packs them where that is asked for, and yields their records and counts, some at a time.
 
-  The generators decide what is masked and what shares a row.
+  Args:
+    rows: instances, as kept between the halves.
+    options: of the job.
+    masks, packs: what is masked and what shares a row.
   """
   batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
   if not options.packed:

@@ -52,8 +52,14 @@ class SplitPart:
 
 @dataclasses.dataclass
 class CorpusStatistics:
-  """Counts of one output file; words are what white space separates. Unbroken documents are those of one sentence with
-  more than 100 words, long sentences those of more than 512 words."""
+  """Counts of one output file.
+
+  Attributes:
+    documents, sentences, words, bytes: totals; words are what white space separates.
+    one_sentence_documents: documents of one sentence only.
+    unbroken_documents: those of them with more than 100 words.
+    long_sentences: sentences of more than 512 words.
+  """
 
   documents: int = 0
   sentences: int = 0
@@ -65,10 +71,15 @@ class CorpusStatistics:
 
 
 def make_parts(documents: Iterator[Iterator[str]], held_out_fraction: float, seed: int) -> Iterator[DocumentPart]:
-  """Cuts documents, iterators over paragraphs, into parts and marks those held out.
+  """Cuts documents into parts and says which of them are held out.
 
   Whether a document is held out depends on its first million characters and the seed only: not on its place, nor
   on the other documents, and copies of a document all fall on the same side.
+
+  Args:
+    documents: iterators over paragraphs.
+    held_out_fraction: expected share of the documents that are held out, 0 to 1.
+    seed: other seeds hold out other documents.
   """
   for number, document in enumerate(documents):
     held_out = None
@@ -175,7 +186,11 @@ def run(options: CorpusOptions) -> None:
 
 def prepare_corpus(
     input_files: Sequence[str], options: CorpusOptions) -> tuple[CorpusStatistics, CorpusStatistics, ReadingNotes]:
-  """Reads, splits and writes the corpus, whose documents keep the order of the files.
+  """Reads, splits and writes the corpus.
+
+  Args:
+    input_files: in the order in which their documents are written.
+    options: everything else.
 
   Returns:
     Statistics of the output, of the held-out output, and notes about the input.

@@ -58,8 +58,13 @@ def read_documents(
   """The documents of a file, each an iterator over its paragraphs (text without line breaks, never blank).
 
   A document has to be read to its end before the next one is asked for (as with `itertools.groupby`).
-  Documents without any text are left out. Counts are added to `notes`; `progress` gets the number of bytes read since
-  its last call, as they are stored.
+  Documents without any text are left out.
+
+  Args:
+    path: the file.
+    options: of the reading: input_format, text_field, document_separator, hard_wrapped, on_bad_utf8.
+    notes: counts are added to it.
+    progress: is told the number of bytes read since, as they are stored.
 
   Raises:
     UserError: the file can't be read; it is not UTF-8 (names the byte); a JSON line is wrong (names the line);

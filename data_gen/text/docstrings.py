@@ -85,8 +85,15 @@ class SourceFile(NamedTuple):
 
 @dataclasses.dataclass
 class PackageCounts:
-  """Python files read of a package, docstrings in them and their words; documents, which are docstrings with enough new
-  prose, and their words."""
+  """Docstrings of a package.
+
+  Attributes:
+    files: Python files read.
+    docstrings: docstrings in them.
+    words: words of these docstrings, as they stand there.
+    documents: docstrings with enough new prose.
+    kept_words: words of the documents.
+  """
 
   files: int = 0
   docstrings: int = 0
@@ -114,7 +121,10 @@ def run(options: DocstringOptions) -> None:
 
 
 def find_source_files(packages: Sequence[str] | None = None) -> list[SourceFile]:
-  """The Python files of some packages ("stdlib" is the standard library), or all, sorted by package and path.
+  """The Python files of the running environment, sorted by package and path.
+
+  Args:
+    packages: top-level names in site-packages; "stdlib" is the standard library. None: all of them.
 
   Raises:
     UserError: one of the packages is not there.
@@ -173,7 +183,14 @@ def _docstrings(node: ast.AST) -> Iterator[str]:
 
 
 def docstring_paragraphs(docstring: str) -> list[str]:
-  """The prose of a docstring as it stands in the source: paragraphs without line breaks and markup."""
+  """The prose of a docstring.
+
+  Args:
+    docstring: as it stands in the source.
+
+  Returns:
+    Paragraphs without line breaks and markup; empty if there is no prose.
+  """
   paragraphs: list[list[str]] = [[]]
   for starts, text in _prose_lines(inspect.cleandoc(docstring).splitlines()):
     if starts or not text:
@@ -267,9 +284,13 @@ def read_portion(sources: list[SourceFile]) -> list[list[tuple[int, list[str]]]]
 def extract_documents(
     sources: Sequence[SourceFile], num_workers: int, min_words: int, counts: dict[str, PackageCounts],
 ) -> Iterator[tuple[str, list[str]]]:
-  """The prose of docstrings of `min_words` or more as (package, paragraphs), the same for any number of workers.
+  """The prose of the docstrings as (package, paragraphs), the same for any number of workers.
 
-  The counts of each package are added to `counts`.
+  Args:
+    sources: files to read.
+    num_workers: processes.
+    min_words: documents with fewer words are left out.
+    counts: package → counts, added to.
   """
   seen: set[bytes] = set()
   portions = list(parallel.portions(sources, lambda source: source.size, _PORTION_BYTES))

@@ -28,8 +28,14 @@ _JSON_OPEN = re.compile(r'\s*\{\s*["}]')
 
 @dataclasses.dataclass
 class ReadingNotes:
-  """Lines in which bytes were replaced, NUL characters removed, files without any text, and how files were understood →
-  how many."""
+  """Notes on what was read, for the report.
+
+  Attributes:
+    bad_utf8_lines: lines in which bytes were replaced.
+    nul_characters: NUL characters, all removed.
+    empty_files: names of the files without any text.
+    layouts: how files were understood → how many.
+  """
 
   bad_utf8_lines: int = 0
   nul_characters: int = 0
@@ -43,7 +49,11 @@ def looks_like_json(line: str) -> bool:
 
 
 def input_lines(file: IO[bytes], where: str) -> Iterator[str]:
-  """The lines of an open file of inputs, called `where` in errors, without their line ends.
+  """The lines of a file of inputs, without their line ends.
+
+  Args:
+    file: that of `gzipped.open_unzipped`, or standard input.
+    where: its name, for errors.
 
   Raises:
     UserError: it can't be read, or a line is not UTF-8, or has more than 16 MiB.

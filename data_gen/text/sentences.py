@@ -33,8 +33,16 @@ _OTHER_END = re.compile("[。！？｡।॥؟۔]+[」』”’）】\"')]*\\s*"
 
 
 def split_sentences(paragraph: str) -> list[str]:
-  """The sentences of a paragraph, without white space around them, every run of white space inside them (all kinds of
-  line separators included) made one space. Nothing else is lost or added; white space alone has no sentence."""
+  """Splits a paragraph into sentences.
+
+  Args:
+    paragraph: text; line breaks in it count as spaces.
+
+  Returns:
+    The sentences in order, without white space around them, every run of white space inside them (all kinds of
+    line separators included) made one space. Nothing but white space is lost or added. Empty for a paragraph
+    of white space only.
+  """
   text = " ".join(paragraph.split())
   if text.isascii():
     return _tokenizer().tokenize(text) if text else []

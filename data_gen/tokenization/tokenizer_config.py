@@ -15,8 +15,17 @@ _CASING, _FINGERPRINT = "do_lower_case", "vocab_sha256"
 
 
 def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerprint: str | None, **more: object) -> None:
-  """Writes what is known of a vocabulary beside it, with `more` keys that Hugging Face's tokenizers read; None is
-  unknown, and no file is written where all is. Raises `UserError` where it can't be written."""
+  """Writes what is known, and nothing where that is nothing.
+
+  Args:
+    directory: of the vocabulary.
+    do_lower_case: its casing; None where it is not known.
+    fingerprint: `Vocabulary.fingerprint`; None where it is not known.
+    more: further keys that Hugging Face's tokenizers read.
+
+  Raises:
+    UserError: it can't be written.
+  """
   known = {_CASING: do_lower_case, "tokenizer_class": "BertTokenizer", **more, _FINGERPRINT: fingerprint}
   if do_lower_case is not None or fingerprint is not None or more:
     optional = (_CASING, _FINGERPRINT)
@@ -25,14 +34,21 @@ def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerpri
 
 
 def read_casing(directory: str) -> bool | None:
-  """The casing in the file; None where it has none. Raises `UserError` where the file is damaged."""
+  """The casing in the file; None where it has none.
+
+  Raises:
+    UserError: the file is damaged.
+  """
   casing = _read(directory).get(_CASING)
   return casing if isinstance(casing, bool) else None
 
 
 def read_fingerprint(directory: str) -> str | None:
   """The fingerprint of the vocabulary that the weights in this directory were trained with; None where it is unknown.
-  Raises `UserError` where the file is damaged."""
+
+  Raises:
+    UserError: the file is damaged.
+  """
   fingerprint = _read(directory).get(_FINGERPRINT)
   return fingerprint if isinstance(fingerprint, str) else None
 
@@ -47,7 +63,15 @@ def casing_of_release(directory: str) -> bool | None:
 
 
 def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
-  """Raises `UserError` where the directory of a vocabulary file contains another casing or fingerprint."""
+  """Refuses a vocabulary file, or a casing of it, that contradicts what stands beside it.
+
+  Args:
+    vocabulary: read from a file.
+    do_lower_case: the casing that it is to be used with.
+
+  Raises:
+    UserError: the directory of the file has another casing or another fingerprint.
+  """
   directory = files.parent_directory(vocabulary.path or "")
   casing = read_casing(directory)
   casing = casing_of_release(directory) if casing is None else casing

@@ -103,14 +103,22 @@ class Vocabulary:
     return token in self._ids
 
   def id_of(self, token: str) -> int:
-    """The id of a token; `KeyError` where there is none: text goes through a `Tokenizer`, which answers [UNK]."""
+    """The id of a token.
+
+    Raises:
+      KeyError: not in the vocabulary. Text goes through a `Tokenizer`, which answers [UNK]; only tokens come here.
+    """
     try:
       return self._ids[token]
     except KeyError:
       raise KeyError(f"{token!r} is not a token of {self.path or 'the vocabulary'}") from None
 
   def token_of(self, id: int) -> str:
-    """The token with this id; `IndexError` where it is negative or not below `size`."""
+    """The token with this id.
+
+    Raises:
+      IndexError: the id is negative or not below `size`.
+    """
     if not 0 <= id < self.size:
       raise IndexError(f"{id} is not an id of {self.path or 'the vocabulary'} (0 to {self.size - 1})")
     return self.tokens[id]

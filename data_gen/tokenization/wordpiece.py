@@ -40,7 +40,11 @@ class WordPiece:
     return self._starts[token]
 
   def ids(self, word: str) -> bytes:
-    """The ids of the pieces of a word of `basic_tokenize`, 4 bytes each (int32, native order)."""
+    """The ids of the pieces of a word, 4 bytes each (int32, native order).
+
+    Args:
+      word: one of `basic_tokenize`, at least one character.
+    """
     if len(word) > MAX_WORD_CHARACTERS:
       return self._starts[UNK]
     whole = self._starts.get(word)

@@ -98,7 +98,8 @@ class StoredWeights:
 def read_best_record(directory: str) -> dict:
   """`best.json` in a directory of best weights: step, metric and metrics; empty where there is none.
 
-  Raises `UserError` where it is damaged, or does not have the metric that it names.
+  Raises:
+    UserError: it is damaged, or does not have the metric that it names.
   """
   path = os.path.join(directory, BEST_RECORD)
   record = json_files.read_object(path, _BEST_FIELDS)
@@ -127,7 +128,8 @@ def is_checkpoint_file(path: str) -> bool:
 def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWeights:
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
-  Raises `UserError` where a file is damaged; the checkpoint's `read` raises it where a weight is not finite.
+  Raises:
+    UserError: a file is damaged. The checkpoint's `read` raises it where a weight is not finite.
   """
   config_file = os.path.join(directory, CONFIG_FILE)
   config = checkpoint.config

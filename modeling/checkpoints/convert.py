@@ -56,6 +56,11 @@ class Conversion:
   """Weights that were loaded, newly initialised or unused, by the names of the original.
 
   Attributes:
+    source: description of the input.
+    output: path of the output.
+    output_format: its format.
+    heads: on the encoder.
+    parameters: in all weights together.
     carried: weights in the output, the same bits as in the input.
     missing: weights that the encoder and its heads would have, but the input has not.
     unused: what was in the input and is in no BERT; not in the output.
@@ -93,11 +98,15 @@ def run(options: ConvertOptions) -> None:
 
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
             vocab_file: str | None = None, do_lower_case: bool | None = None) -> Conversion:
-  """Converts a checkpoint, whatever `read_checkpoint` reads, and compares the output with it.
+  """Converts a checkpoint.
 
   Args:
+    input_path: whatever `read_checkpoint` reads.
+    output_format: one of the keys of `write.FORMATS`.
     output: a directory that does not exist, on any file system; it appears when it is complete.
-    bert_config_file, vocab_file, do_lower_case: None where they are found beside the input.
+    bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
+    vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
+    do_lower_case: its casing; None where it is found beside the input.
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts

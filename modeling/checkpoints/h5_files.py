@@ -21,10 +21,17 @@ _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight"
 
 
 class H5File:
-  """An HDF5 file with arrays; `UserError` where it is missing or damaged, or refers to other files.
+  """An HDF5 file with arrays.
+
+  Args:
+    path: of the file; a remote one is read into memory whole.
+
+  Raises:
+    UserError: it is missing or damaged, or refers to other files.
 
   Attributes:
-    shapes: path in the file → shape of every array in it; links, soft and external, are not followed.
+    path: as given.
+    shapes: path in the file → shape of every array in it.
   """
 
   def __init__(self, path: str):
@@ -39,7 +46,11 @@ class H5File:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
 
   def read(self, name: str) -> np.ndarray:
-    """The array called `name` as float32; half-precision numbers are widened, which is exact."""
+    """The array called `name` as float32; half-precision numbers are widened, which is exact.
+
+    Raises:
+      UserError: it is of another type, or can't be read.
+    """
     self.check_dtype(name)
     try:
       with self._open() as file:
@@ -51,7 +62,11 @@ class H5File:
     return np.asarray(values, np.float32)
 
   def check_dtype(self, name: str) -> None:
-    """Raises `UserError` for what is no float, or would lose digits."""
+    """Refuses what is no float, or would lose digits.
+
+    Raises:
+      UserError: names the array and its type.
+    """
     if self._dtypes[name] not in ("float32", "float16", "bfloat16"):
       raise UserError(f"{self.path}: {name} is of type {self._dtypes[name]}; weights are float32, float16, bfloat16")
 

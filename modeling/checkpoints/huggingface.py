@@ -63,7 +63,11 @@ def find_safetensors(path: str) -> list[str]:
 
 
 def refuse_pickle(path: str) -> None:
-  """Raises `UserError` with a way out where `path` is or holds a pickle or another file that is not read."""
+  """Explains the way out to who gives a pickle, or a directory with nothing else.
+
+  Raises:
+    UserError: `path` is or holds a file of weights that is not read.
+  """
   names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
   for name in names:
     if name.endswith(_PICKLES):
@@ -76,6 +80,9 @@ def refuse_pickle(path: str) -> None:
 
 def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
+
+  Args:
+    path: as `find_safetensors` or `h5_files.find_h5` returns it.
 
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.
@@ -117,7 +124,12 @@ def read_huggingface(path: str) -> StoredWeights:
 
 
 def write_huggingface(directory: str, weights: Mapping[str, np.ndarray], config: BertConfig) -> None:
-  """`model.safetensors` and `config.json`; raises `UserError` where that format calls two heads alike."""
+  """`model.safetensors` and `config.json`.
+
+  Raises:
+    UserError: there are two heads which that format calls alike.
+    OSError: they can't be written.
+  """
   alike = [head for head in heads_of(weights) if _shares_its_name(HEADS[head])]
   if len(alike) > 1:
     raise UserError(f"Hugging Face calls the heads {' and '.join(alike)} alike ({HEADS[alike[0]].huggingface_layer}): "

@@ -33,10 +33,13 @@ _REQUIRED = {"model_type": "bert", "position_embedding_type": "absolute", "add_c
 
 
 def read_config(path: str) -> tuple[BertConfig, str | None]:
-  """Reads a `config.json`; raises `UserError` where a value is wrong, or it describes another model than BERT.
+  """Reads a `config.json`.
 
   Returns:
-    the configuration, with label names in `extra`, and the class of the model, or None where it is unknown.
+    the configuration, with label names in `extra`, and the class of the model, or None where it is not told.
+
+  Raises:
+    UserError: it is not JSON, a value is wrong, or it describes another model than BERT.
   """
   values = json_files.read(path)
   if not isinstance(values, Mapping):
@@ -57,9 +60,12 @@ def read_config(path: str) -> tuple[BertConfig, str | None]:
 
 
 def read_either_config(path: str) -> BertConfig:
-  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, distinguished by their keys.
+  """Reads a `config.json` of Hugging Face or a `bert_config.json` of the original, told apart by their keys.
 
   It matters: "gelu" means the exact form in the one and the tanh form in the other.
+
+  Raises:
+    UserError: as for `read_config` and `BertConfig.from_file`.
   """
   values = json_files.read(path)
   if isinstance(values, Mapping) and ("model_type" in values or "architectures" in values):
@@ -68,7 +74,11 @@ def read_either_config(path: str) -> BertConfig:
 
 
 def config_values(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, object]:
-  """The keys of a `config.json` that makes transformers compute what we compute with these tensors, name → shape."""
+  """The keys of a `config.json` that makes transformers compute what we compute.
+
+  Args:
+    tensors: original name → shape; they tell the architecture and the number of labels.
+  """
   values = {
       "architectures": [architecture_of(tensors, config.causal)],
       "model_type": "bert",
@@ -100,7 +110,11 @@ def architecture_of(tensors: Iterable[str], causal: bool = False) -> str:
 
 
 def check_labels(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], path: str) -> None:
-  """Raises `UserError` where there are more or fewer names of labels than the head has classes."""
+  """Refuses label names of another number than the head's classes.
+
+  Raises:
+    UserError: names both numbers.
+  """
   classes = _classes(tensors)
   labels = config.extra.get("id2label")
   if classes is not None and labels is not None and (not isinstance(labels, Mapping) or len(labels) != classes):

@@ -46,7 +46,11 @@ def find_keras_hub(path: str) -> str | None:
 def read_keras_hub(path: str) -> StoredWeights:
   """Everything that lies in a preset directory, or in one file with what lies beside it.
 
-  Raises `UserError` where a file is damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
+  Args:
+    path: as `find_keras_hub` returns it.
+
+  Raises:
+    UserError: a file is missing or damaged, holds no BERT of KerasHub, or `config.json` contradicts the tensors.
   """
   directory = os.path.dirname(path) or "."
   paths = [path]

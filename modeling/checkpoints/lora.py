@@ -18,6 +18,9 @@ from modeling.checkpoints.weights import ENCODER_PREFIX, LORA_PREFIX, native_pat
 class LoraWeights:
   """The variables that a checkpoint of a model with LoRA holds besides, or instead of, the model's own.
 
+  Args:
+    model: with an `encoder` on which `enable_lora` was called.
+
   Attributes:
     variables: path → `tf.Variable`: the merged kernels, which stand in the places of the model's own, and what is
       below lora/.
@@ -37,7 +40,11 @@ class LoraWeights:
       variable.assign(values[name])
 
   def load(self, prefix: str) -> None:
-    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only."""
+    """Reads what is below lora/ in a checkpoint of the same model; `load_weights` reads the merged kernels only.
+
+    Raises:
+      UserError: it is not there, or can't be read.
+    """
     bundle = Bundle(prefix)
     for name, variable in _below_lora(self._model).items():
       variable.assign(bundle.read_as(name + SUFFIX, np.dtype(np.float32)))

@@ -26,14 +26,19 @@ _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX
 
 
 def weight_variables(model) -> dict[str, tf.Variable]:
-  """The weights of a model by their native paths, as `checkpoint_of` takes them."""
+  """The weights of a model by their native paths, as `checkpoint_of` takes them.
+
+  Args:
+    model: as for `weights.original_names`.
+  """
   return {native_path(name): variable for name, variable in raw_variables(model).items()}
 
 
 def checkpoint_of(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
   """A checkpoint object that saves variables (also those of `MirroredStrategy`) under fixed names.
 
-  The path of a variable and `SUFFIX` are its key in the checkpoint.
+  Args:
+    variables: path → variable; the path and `SUFFIX` are its key in the checkpoint.
   """
   root = tf.Module()
   for path, variable in variables.items():

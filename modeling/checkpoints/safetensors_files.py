@@ -19,9 +19,16 @@ _DTYPES = ("F32", "F16", "BF16")
 
 
 class SafetensorsFile:
-  """An open `.safetensors` file; `UserError` where it is missing, truncated, or its header does not fit.
+  """An open `.safetensors` file.
+
+  Args:
+    path: of the file.
+
+  Raises:
+    UserError: it is missing, truncated, or its header does not fit.
 
   Attributes:
+    path: as given.
     shapes: key → shape of every tensor in it.
   """
 
@@ -41,7 +48,11 @@ class SafetensorsFile:
         raise UserError(f"{path} holds a tensor with the name {ascii(key)}: no program writes such names")
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact."""
+    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
+
+    Raises:
+      UserError: it is of another type, or the file has changed.
+    """
     self.check_dtype(key)
     try:
       with safe_open(self._local, "np") as file:
@@ -50,13 +61,20 @@ class SafetensorsFile:
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
 
   def check_dtype(self, key: str) -> None:
-    """Raises `UserError` for what is no float, or would lose digits."""
+    """Refuses what is no float.
+
+    Raises:
+      UserError: names the tensor and its type.
+    """
     if self._dtypes[key] not in _DTYPES:
       raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(_DTYPES)}")
 
 
 def open_files(path: str) -> dict[str, SafetensorsFile]:
-  """The file that each tensor of a `.safetensors` file, or of an index of several that lie beside it, is in.
+  """The file that each tensor is in.
+
+  Args:
+    path: a `.safetensors` file, or an index of several that lie beside it.
 
   Raises:
     UserError: a file is missing or damaged, or the index names something outside its directory or a tensor that is not
@@ -85,7 +103,11 @@ def open_files(path: str) -> dict[str, SafetensorsFile]:
 
 
 def write_file(path: str, tensors: Mapping[str, np.ndarray]) -> None:
-  """Writes a `.safetensors` file as PyTorch's programs expect it; raises `OSError` where it can't be written."""
+  """Writes a `.safetensors` file as PyTorch's programs expect it.
+
+  Raises:
+    OSError: it can't be written.
+  """
   tensors = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
   metadata = {"format": "pt"}
   if files.is_remote(path):

@@ -31,13 +31,16 @@ _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 
 class Bundle:
-  """An open TensorFlow checkpoint of whatever kind; `UserError` where the index can't be read, or a data shard is
-  missing.
+  """An open TensorFlow checkpoint of whatever kind.
 
   Args:
     prefix: path without `.index`.
 
+  Raises:
+    UserError: the index can't be read, or a data shard is missing.
+
   Attributes:
+    prefix: as given.
     shapes: key → shape of every tensor in it.
   """
 
@@ -59,7 +62,11 @@ class Bundle:
         raise UserError(f"{prefix} holds a tensor with the name {ascii(key)}: no program writes such names")
 
   def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32. Raises `UserError` if it is not of floats, or fails its checksum."""
+    """The tensor called `key` as float32.
+
+    Raises:
+      UserError: it is not of floats, or the data can't be read or fail their checksum.
+    """
     # A scalar comes as a number.
     values = np.asarray(self._read(key))
     # bfloat16 is not among numpy's own types, but all its values are values of float32.
@@ -69,7 +76,11 @@ class Bundle:
     return values.astype(np.float32, copy=False)
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
-    """The tensor called `key`; raises `UserError` if it is missing, of another type, or fails its checksum."""
+    """The tensor called `key`, which must be of this type.
+
+    Raises:
+      UserError: it is missing or of another type, or the data can't be read or fail their checksum.
+    """
     if key not in self.shapes:
       raise UserError(f"{self.prefix}: there is no {key}")
     values = np.asarray(self._read(key))
@@ -89,10 +100,14 @@ class Bundle:
 
 
 def find_prefix(path: str) -> str | None:
-  """The prefix of the checkpoint that `path` means, None if it holds none: a prefix, one of its files, or a directory.
+  """The prefix of the checkpoint that `path` means.
 
-  In a directory the newest `ckpt-N` is meant; of other names the one that the file `checkpoint` names, or else there
-  must be one only.
+  Args:
+    path: a prefix, one of its files, or a directory: there the newest `ckpt-N` is meant; of other names the one that
+      the file `checkpoint` names, or else there must be one only.
+
+  Returns:
+    None if `path` holds no TensorFlow checkpoint.
 
   Raises:
     UserError: the directory holds several checkpoints and names none of them, or the one it names is missing.
@@ -108,8 +123,10 @@ def latest_checkpoint(directory: str) -> str | None:
   """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
 
   What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows whether files without an
-  index were a whole checkpoint once, and which one is meant where names have no step. Raises `UserError` where files of
-  a newer checkpoint are missing, so that to resume from an older one would write over the others.
+  index were a whole checkpoint once, and which one is meant where names have no step.
+
+  Raises:
+    UserError: files of a newer checkpoint are missing, so that to resume from an older one would write over the others.
   """
   steps = saved_steps(directory)
   newest = steps[-1] if steps else -1
@@ -145,7 +162,12 @@ def _check_nothing_is_lost(directory: str, newest: int) -> None:
 
 
 def write_state(directory: str, steps: Sequence[int]) -> None:
-  """Writes the file `checkpoint`, which lists the checkpoints of all steps, ascending, for other programs."""
+  """Writes the file `checkpoint`, which lists the checkpoints for TensorFlow and other programs.
+
+  Args:
+    directory: of the checkpoints `ckpt-N`.
+    steps: of all of them, ascending.
+  """
   names = [f"{CHECKPOINT_NAME}-{step}" for step in steps]
   with files.atomic_write(os.path.join(directory, STATE_FILE)) as file:
     file.write(f'model_checkpoint_path: "{names[-1]}"\n')
@@ -184,7 +206,10 @@ def _is_readable(prefix: str) -> bool:
 def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
   """Makes `value` the attribute at `path` below `root`, with modules on the way where there are none.
 
-  `tf.train.Checkpoint` names what it saves by such paths; "|" stands for a slash that belongs to a name.
+  `tf.train.Checkpoint` names what it saves by such paths.
+
+  Args:
+    path: attributes joined by "/"; "|" stands for a slash that belongs to a name.
   """
   *nodes, leaf = (part.replace("|", "/") for part in path.split("/"))
   for node in nodes:

@@ -14,11 +14,18 @@ from modeling.checkpoints.companion_files import StoredWeights
 
 def check_vocabulary(vocabulary: Vocabulary, checkpoint: StoredWeights | None, where: str = "--vocab_file",
                      remedy: str = "use that one") -> str | None:
-  """Refuses a vocabulary that the weights, if there are any, do not belong to.
+  """Refuses a vocabulary that the weights do not belong to.
 
-  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained: then a
-  line with their number is returned, else None. `where` the vocabulary comes from and `remedy` are parts of the
-  message.
+  Allowed is the custom of giving custom words to a release's [unused] entries, whose embeddings are untrained.
+
+  Args:
+    vocabulary: what is going to be used.
+    checkpoint: the weights; None where there are none.
+    where: what the vocabulary comes from, for errors: a flag, or words.
+    remedy: what to do about another one, for errors.
+
+  Returns:
+    a line with the number of [unused] entries were replaced, or None.
 
   Raises:
     UserError: names both vocabularies and the first difference.

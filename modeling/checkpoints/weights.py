@@ -266,7 +266,11 @@ def native_path(name: str) -> str:
 
 
 def original_name(path: str) -> str:
-  """The inverse of `native_path`; raises `ValueError` where no weight of ours lies at `path`."""
+  """The inverse of `native_path`.
+
+  Raises:
+    ValueError: no weight of ours lies at `path`.
+  """
   for original, native in _PREFIXES.items():
     if path.startswith(native):
       return original + path.removeprefix(native)

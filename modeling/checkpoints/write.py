@@ -22,12 +22,15 @@ FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE)
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
                      vocab_file: str | None = None, do_lower_case: bool | None = None,
                      vocab_sha256: str | None = None) -> None:
-  """Writes weights and what is needed to use them, in one of `FORMATS`.
+  """Writes weights and what is needed to use them.
 
   Args:
+    output_format: one of `FORMATS`.
     directory: an empty one, or one to be made; on any file system.
     weights: original name → float32 array, e.g. `weights.weight_values(model)`.
-    vocab_file: copied as `vocab.txt`; None, as `do_lower_case`, where it is not known.
+    config: of the model.
+    vocab_file: copied as `vocab.txt`, unless None.
+    do_lower_case: casing of the vocabulary; None where it is not known.
     vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.
 
   Raises:
@@ -58,6 +61,9 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
 
   Its pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the pooler
   and the next-sentence head are left out.
+
+  Args:
+    tensors: original names.
 
   Raises:
     UserError: the format can't say that a model is left-to-right, or computes something else for its head; or it has

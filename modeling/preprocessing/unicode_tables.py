@@ -46,7 +46,8 @@ class UnicodeTables(NamedTuple):
 def build_tables(do_lower_case: bool) -> UnicodeTables:
   """Looks at every character there is, which takes about a second.
 
-  With `do_lower_case` the tables lower-case, decompose, and mark the accents that are dropped.
+  Args:
+    do_lower_case: lower-case, decompose, and tell which characters are accents to be dropped.
   """
   values = np.zeros(_CODES, np.int32)
   values[_ideographs()] = IDEOGRAPH
