@@ -5,12 +5,17 @@ import os
 import pathlib
 import signal
 
+import hypothesis
 import pytest
 
 from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+# The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws others.
+hypothesis.settings.register_profile("steady", derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
