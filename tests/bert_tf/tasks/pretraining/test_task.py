@@ -212,7 +212,7 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   np.testing.assert_allclose(reader.get_tensor(key), tf.train.load_checkpoint(str(trained)).get_tensor(key), atol=1e-6)
   results = json.loads((pathlib.Path(options.output_dir) / "eval_results.json").read_text())
   assert set(results) == {"global_step", "loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss",
-                          "masked_lm_perplexity", *BASELINES}
+                          "masked_lm_perplexity", "degenerate", *BASELINES}
   output = capsys.readouterr().out
   assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
