@@ -126,7 +126,7 @@ def test_slots_and_the_step_are_not_carried_and_strangers_are_named(tmp_path):
   conversion = convert(prefix, "huggingface", str(tmp_path / "b"))
   assert conversion.unused == ["my/own"]
   text = conversion.describe()
-  assert "unused, not in the output: my/own" in text and "heads: span" in text
+  assert "unused, not in the output: my/own" in text and "heads: question_answering" in text
   assert "note: there is no vocab.txt beside the input" in text and "every bit the same" in text
 
 
@@ -194,7 +194,7 @@ def test_bad_input(tmp_path, golden):
 
 def test_two_heads_of_one_name(tmp_path):
   run = written(tmp_path / "run", random_weights("classification", "token_classification"))
-  refused(tmp_path, "calls the heads classifier and tagging alike", run, "huggingface")
+  refused(tmp_path, "calls the heads classification and token_classification alike", run, "huggingface")
 
 
 @pytest.mark.parametrize("output_format", list(FORMATS))
