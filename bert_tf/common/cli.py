@@ -165,7 +165,7 @@ def _status(work: Callable[[], int | None]) -> int:
   """The exit status of some work, whose output has been written when it is over."""
   try:
     status = work() or 0
-    streams.flush_output()
+    sys.stdout.flush()
     return status
   except UserError as error:
     return fail(error)

@@ -12,7 +12,10 @@ from bert_tf.common.errors import UserError
 
 
 def guard() -> None:
-  """Opens what the shell has closed, and has failures of standard output and of standard error dealt with as above."""
+  """Opens what the shell has closed, and has failures of standard output and of standard error dealt with as above.
+
+  Writing and flushing `sys.stdout` then raise `UserError`, or BrokenPipeError where its reader has ended (`… | head`).
+  """
   for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
     try:
       os.fstat(number)
@@ -21,16 +24,6 @@ def guard() -> None:
       setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
   sys.stdout = _Guarded(sys.stdout, _refuse)
   sys.stderr = _Guarded(sys.stderr, lambda error: None)
-
-
-def flush_output() -> None:
-  """Writes what standard output still holds.
-
-  Raises:
-    UserError: it can't be written.
-    BrokenPipeError: its reader has ended, as that of `… | head`.
-  """
-  sys.stdout.flush()
 
 
 def _refuse(error: OSError) -> None:

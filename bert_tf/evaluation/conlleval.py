@@ -181,7 +181,7 @@ def main(arguments: Sequence[str]) -> int:
     return 2
   try:
     sys.stdout.write(text)
-    streams.flush_output()
+    sys.stdout.flush()
   except BrokenPipeError:
     pass
   except UserError as error:

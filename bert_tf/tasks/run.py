@@ -107,9 +107,8 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   # Of the weights, which training would have changed.
   unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
-  if options.do_train:
-    if one.train() and unused:
-      log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
+  if options.do_train and one.train() and unused:
+    log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
   with one.stop.listening(log):
     if must_evaluate or options.do_eval:
       one.evaluation()
