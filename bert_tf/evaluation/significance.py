@@ -6,7 +6,7 @@ can be sure, and what is said is never more than that.
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -64,10 +64,12 @@ class Order:
   Attributes:
     pairs: of all rows that have a value here and in the paper, whose values there differ.
     seeds: the fewest repetitions of a row.
+    tests: how many pairs the p-values are corrected for: those of all columns of the table.
   """
 
   pairs: tuple[Pair, ...]
   seeds: int
+  tests: int
 
   @property
   def verdict(self) -> str:
@@ -91,7 +93,7 @@ class Order:
     if self.seeds < 2:
       return f"{counts}; there is one repetition, so nothing is known of chance."
     test = (f"{len(sure)} of them beyond chance (paired t-test over {self.seeds} repetitions, Holm's correction for "
-            f"{len(self.pairs)} pairs, p < {LEVEL})")
+            f"the {self.tests} pairs of all columns, p < {LEVEL})")
     named = ", ".join(f"{pair.worse} above {pair.better} (p = {pair.p:.3f})" for pair in reversed_)
     return {
         "confirmed": "the paper's order is confirmed at this scale: ",
@@ -101,17 +103,35 @@ class Order:
     }[self.verdict] + f"{counts}, {test}."
 
 
-def compare_order(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], lower_is_better: bool) -> Order:
-  """Compares all pairs of rows."""
-  sign = -1.0 if lower_is_better else 1.0
-  rows = [row for row in ours if row in paper and ours[row]]
-  pairs, tests = [], []
-  for one, other in itertools.combinations(rows, 2):
+def compare_orders(ours: Mapping[str, Mapping[str, Mapping[int, float]]], paper: Mapping[str, Mapping[str, float]],
+                   lower_is_better: Collection[str] = ()) -> dict[str, Order]:
+  """Compares all pairs of rows in every column of a table, and corrects for all of them together.
+
+  Args:
+    ours: column → row → seed → value.
+    paper: column → row → published value.
+    lower_is_better: columns such as perplexities.
+
+  Returns:
+    column → order; a table is one family of tests, as whoever reads it looks at all of its columns.
+  """
+  pairs = {column: _pairs(rows, paper[column], -1.0 if column in lower_is_better else 1.0)
+           for column, rows in ours.items()}
+  corrected = iter(holm([pair.p for found in pairs.values() for pair in found]))
+  tests = sum(map(len, pairs.values()))
+  return {column: Order(tuple(dataclasses.replace(pair, p=next(corrected)) for pair in found),
+                        min((len(values) for row, values in ours[column].items() if row in paper[column]), default=0),
+                        tests)
+          for column, found in pairs.items()}
+
+
+def _pairs(ours: Mapping[str, Mapping[int, float]], paper: Mapping[str, float], sign: float) -> list[Pair]:
+  """Pairs of rows of a column with p-values that are not corrected; `sign` is -1.0 where lower is better."""
+  found = []
+  for one, other in itertools.combinations([row for row in ours if row in paper and ours[row]], 2):
     if paper[one] == paper[other]:
       continue
     better, worse = (one, other) if sign * paper[one] > sign * paper[other] else (other, one)
     difference = sign * (np.mean(list(ours[better].values())) - np.mean(list(ours[worse].values())))
-    pairs.append((better, worse, float(difference)))
-    tests.append(paired_p(ours[better], ours[worse]))
-  found = tuple(Pair(*pair, p) for pair, p in zip(pairs, holm(tests), strict=True))
-  return Order(found, min((len(ours[row]) for row in rows), default=0))
+    found.append(Pair(better, worse, float(difference), paired_p(ours[better], ours[worse])))
+  return found

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bert_tf.common import json_files
-from bert_tf.evaluation.significance import Order, compare_order
+from bert_tf.evaluation.significance import Order, compare_orders
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.columns import Column
 from experiments.runner.data import Source
@@ -93,11 +93,13 @@ def measure(planned: Planned, plan: Plan, complete: frozenset[str]) -> Measured:
                      for seed in sorted(seeds)}
   orders: dict[str, Order] = {}
   measured = Measured(planned, values, orders, degenerate)
-  for name, column in planned.shown.items() if planned.experiment.orders_rows else ():
+  ours, papers = {}, {}
+  for name in planned.shown if planned.experiment.orders_rows else ():
     paper = {row.name: value for row in planned.rows if (value := measured.paper(row, name)) is not None}
-    ours = {row: found[name] for row, found in values.items() if name in found}
-    if len(paper.keys() & ours.keys()) > 1:
-      orders[name] = compare_order(ours, paper, column.lower_is_better)
+    rows = {row: found[name] for row, found in values.items() if name in found and row in paper}
+    if len(rows) > 1:
+      ours[name], papers[name] = rows, paper
+  orders.update(compare_orders(ours, papers, {name for name in ours if planned.shown[name].lower_is_better}))
   return measured
 
 

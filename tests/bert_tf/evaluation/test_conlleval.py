@@ -31,6 +31,14 @@ def test_reports_equal_those_of_the_script_byte_for_byte(golden_set, monkeypatch
       assert printed == (folder / f"{case['name']}.expected.{extension}").read_bytes(), (case["name"], extension)
 
 
+@pytest.mark.parametrize(("chunks", "shown"), [(32, "3.12"), (160, "0.62"), (800, "0.12")])
+def test_a_share_between_two_roundings_goes_the_way_of_perl(monkeypatch, capsysbinary, chunks, shown):
+  # 1 of 32 is 3.125 % exactly: C's printf, and perl with it, take the even digit. Half up would be 3.13.
+  data = b"a B-X B-X\n" + b"a B-X O\na O B-X\n" * (chunks - 1)
+  _, printed, _ = run_main(monkeypatch, capsysbinary, data, [])
+  assert f"precision:   {shown}%; recall:   {shown}%; FB1:   {shown}".encode() in printed
+
+
 def test_bytes_that_are_no_utf8_come_out_as_they_went_in(monkeypatch, capsysbinary):
   _, printed, _ = run_main(monkeypatch, capsysbinary, b"\xff B-\xe9 B-\xe9\n", [])
   assert b"\n                \xe9: precision: 100.00%" in printed

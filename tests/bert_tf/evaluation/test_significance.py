@@ -2,7 +2,7 @@
 
 import pytest
 
-from bert_tf.evaluation.significance import compare_order, holm, paired_p
+from bert_tf.evaluation.significance import Order, compare_orders, holm, paired_p
 
 # The paper's order: A, B, C.
 PAPER = {"A": 84.0, "B": 83.0, "C": 80.0}
@@ -10,6 +10,11 @@ PAPER = {"A": 84.0, "B": 83.0, "C": 80.0}
 
 def seeds(*values: float) -> dict[int, float]:
   return dict(enumerate(values, 1))
+
+
+def compare_order(ours: dict, paper: dict, lower_is_better: bool) -> Order:
+  """The order of a table of one column."""
+  return compare_orders({"x": ours}, {"x": paper}, ("x",) if lower_is_better else ())["x"]
 
 
 def test_a_paired_test_sees_what_is_the_same_for_every_seed():
@@ -59,3 +64,13 @@ def test_one_repetition_says_nothing_of_chance():
   assert order.verdict == "unknown" and "nothing is known of chance" in order.sentence()
   assert compare_order({"A": seeds(2.0, 3.0)}, PAPER, lower_is_better=False).sentence() == (
       "there are no two rows to compare.")
+
+
+def test_the_columns_of_a_table_are_one_family():
+  sure = {"A": seeds(70.0, 71.0, 72.0), "B": seeds(60.0, 61.3, 61.7)}
+  other = {"A": seeds(1.0, 2.0, 3.0), "B": seeds(3.0, 1.0, 2.0)}
+  alone = compare_orders({"x": sure}, {"x": PAPER})["x"]
+  found = compare_orders({"x": sure, "y": other, "z": other}, dict.fromkeys("xyz", PAPER))
+  assert found["x"].pairs[0].p == pytest.approx(3 * alone.pairs[0].p) and found["x"].tests == 3
+  assert "Holm's correction for the 3 pairs of all columns" in found["x"].sentence()
+  assert all(pair.p == 1.0 for column in "yz" for pair in found[column].pairs)

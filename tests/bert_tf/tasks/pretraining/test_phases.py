@@ -82,6 +82,19 @@ def test_phases_follow_each_other(options, data):
   assert [phase.eval_records.files.paths for phase in (first, second)] == [(f"{data}/short",), (f"{data}/plain",)]
 
 
+def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
+  options = dataclasses.replace(
+      options, input_file=None, phases=f"12:0.25:{data}/short,16:0.25:{data}/plain,16:0.5:{data}/packed", do_eval=False,
+      iterations_per_loop=1, num_train_steps=12, num_warmup_steps=4)
+  assert run(options) == 0
+  lines = map(json.loads, (pathlib.Path(options.output_dir) / "metrics.jsonl").read_text().splitlines())
+  rates = {line["step"]: line["learning_rate"] for line in lines if "learning_rate" in line}
+  # Of the update that made a step: warm-up to 0.01 over 4 steps, then linearly to 0 at 12 (optimization.py of the
+  # original), although the phases begin at 0, 3 and 6.
+  expected = {step: 0.01 * ((step - 1) / 4 if step <= 4 else (12 - (step - 1)) / 12) for step in range(1, 13)}
+  assert rates == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"input_file": "{data}/plain,{data}/packed"},
      "{data}/packed is packed, others are unpacked: read them in two runs"),

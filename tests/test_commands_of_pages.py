@@ -1,0 +1,80 @@
+"""Every command that a page or a script's `--help` shows is one that the script takes."""
+
+import ast
+import itertools
+import re
+import runpy
+import shlex
+import sys
+
+import pytest
+
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
+from tests.page_commands import PROJECT
+
+# At the start of a line, after a prompt, a pipe or variables; not what a sentence mentions.
+_COMMAND = re.compile(r"^ *(?:\$ |[^`]*\| )?(?:\w+=\S+ )*(?:\S*/)?python (?P<script>[\w/]+\.py) (?P<arguments>[^`\n]+)",
+                      re.MULTILINE)
+# Of a page's loops.
+_VARIABLES = {"$task": "mrpc", "$rate": "1e-3"}
+# Left out by the page, or different for every reader: what stands there is no command line.
+_NO_COMMAND = ("…", "RUN...", "PARENT")
+
+
+def _texts() -> list[tuple[str, str]]:
+  """(file, its prose): the pages, and the scripts' docstrings, which are their help."""
+  found = [(str(path.relative_to(PROJECT)), path.read_text("utf-8"))
+           for path in (PROJECT / "README.md", *sorted(PROJECT.glob("docs/*.md")), PROJECT / "samples/README.md")]
+  scripts = [path for folder in (".", "data_gen", "vocab", "experiments", "benchmarks")
+             for path in sorted((PROJECT / folder).glob("*.py"))]
+  return found + [(str(path.relative_to(PROJECT)), ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
+                  for path in scripts]
+
+
+def _commands() -> list[tuple[str, str, str]]:
+  """(file, script, arguments) of each command that is written in full, each once a file."""
+  found = {}
+  for name, text in _texts():
+    for match in _COMMAND.finditer(re.sub(r"\\\n\s*", "", text)):
+      arguments = match["arguments"]
+      # What is below tests/ is a tool of this project, with argparse.
+      if not (match["script"].startswith("tests/") or "--help" in arguments
+              or any(mark in arguments for mark in _NO_COMMAND)):
+        found[name, match["script"], arguments] = None
+  return list(found)
+
+
+def _words(arguments: str) -> list[str]:
+  """The words of a command, up to a pipe, a redirection or a comment."""
+  for variable, value in _VARIABLES.items():
+    arguments = arguments.replace(variable, value)
+  words = shlex.shlex(arguments, posix=True, punctuation_chars=True)
+  words.whitespace_split = True
+  return list(itertools.takewhile(lambda word: word[0] not in "|<>&;", words))
+
+
+_COMMANDS = _commands()
+
+
+class _ParsedError(Exception):
+  """Ends a script where its work would begin."""
+
+
+@pytest.mark.parametrize(("page", "script", "arguments"), _COMMANDS)
+def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path):
+  def parse(options, target, positional=None):
+    cli.parse(options, [script, *_words(arguments)], positional)
+    raise _ParsedError
+
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(cli, "run", parse)
+  monkeypatch.setattr(sys, "argv", [str(PROJECT / script)])
+  with pytest.raises(_ParsedError):
+    runpy.run_path(str(PROJECT / script), run_name="__main__")
+
+
+def test_commands_are_found():
+  assert len(_COMMANDS) > 150
+  assert {script for _, script, _ in _COMMANDS} >= {
+      str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")}
