@@ -7,8 +7,12 @@ import re
 import runpy
 import shlex
 import sys
+from collections.abc import Sequence
 
+import pytest
 from absl import flags
+
+from bert_tf.common import cli
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -89,3 +93,20 @@ def _run_script(path: str, arguments: list[str], given: str) -> str:
       delattr(flags.FLAGS, name)
     flags.FLAGS.unparse_flags()
   return printed.buffer.getvalue().decode()
+
+
+class _ParsedError(Exception):
+  """Ends a script where its work would begin."""
+
+
+def parse_command(script: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  """Runs a script up to where its options are checked; raises `UserError` where they are wrong."""
+  def parse(options, target, positional=None):
+    cli.parse(options, [script, *words], positional)
+    raise _ParsedError
+
+  with monkeypatch.context() as patched:
+    patched.setattr(cli, "run", parse)
+    patched.setattr(sys, "argv", [str(PROJECT / script)])
+    with pytest.raises(_ParsedError):
+      runpy.run_path(str(PROJECT / script), run_name="__main__")

@@ -186,7 +186,7 @@ class TestCommand:
 
   def _run(self, *arguments, cwd):
     return subprocess.run(
-        [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+        [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300)
 
   def test_same_output_for_any_number_of_workers(self, tmp_path):
     for workers in (1, 3):

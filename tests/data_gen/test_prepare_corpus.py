@@ -34,7 +34,7 @@ def _documents(text: str) -> list[str]:
 
 def _run(*arguments: str, cwd: pathlib.Path, **options) -> subprocess.CompletedProcess:
   return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60,
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300,
       **options)
 
 
@@ -174,7 +174,7 @@ class TestCommand:
         [sys.executable, _SCRIPT, f"--input_file={tmp_path}/pipe", f"--output_file={tmp_path}/out.txt"],
         stderr=subprocess.DEVNULL)
     try:
-      deadline = time.monotonic() + 30
+      deadline = time.monotonic() + 120
       while not list(tmp_path.glob(".out.txt.*")):
         assert command.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)

@@ -3,20 +3,22 @@ r"""Kills a job at random moments, starts it again, and compares the final resul
   python tests/fuzz/kill.py --kills=100 --job=pretraining
   python tests/fuzz/kill.py --kills=20 --job=all --seed=3
 
-Jobs: pretraining, finetuning, features, data, convert, export, extract, vocab. Everything is tiny and made in a
-temporary directory. A round kills a command up to three times (SIGKILL, at moments drawn from the seed and the length
-of the unbroken run), then lets it end. A round fails where the command ends with another status than 0 or with a
-traceback, where the result differs, or where something is left that the unbroken run does not leave. The first
-failing round ends the job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
+The jobs are in `kill_jobs.py`. Everything is tiny and made in a temporary directory. A round stops a command up to
+three times (SIGKILL or SIGTERM, at moments drawn from the seed and the length of the unbroken run), then lets it end.
+A round fails where the command ends with another status than 0, with a traceback, or not soon after SIGTERM; where
+the result differs; or where something is left that the unbroken run does not leave. The first failing round ends the
+job; its directory stays to be looked at. Exit status: 0, or 1 where a job has failed.
 """
 
 import argparse
-import dataclasses
+import contextlib
 import json
 import os
 import pathlib
 import random
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,48 +28,84 @@ from collections.abc import Callable
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
+from tests.fuzz.kill_jobs import JOBS, Job  # noqa: E402
+
 _MOST_KILLS_IN_A_ROUND = 3
-# A command that takes this long without being killed hangs.
-_SECONDS_TO_WAIT = 1200
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-  """A command that writes into the current directory.
-
-  Attributes:
-    command: script and flags; the output is called `out` or begins with `out`.
-    prepare: makes the inputs in a directory, which the commands find one level up.
-    result: directory → what must be the same.
-  """
-
-  command: tuple[str, ...]
-  prepare: Callable[[pathlib.Path], None]
-  result: Callable[[pathlib.Path], dict[str, object]]
+# A command that takes this long without being killed hangs; so does one that was asked to end.
+_SECONDS_TO_WAIT, _SECONDS_TO_END = 1200, 120
 
 
 class Failure(Exception):
   """A round went wrong."""
 
 
-def start(job: Job, directory: pathlib.Path) -> subprocess.Popen:
-  """The command, with its output in `directory.log`."""
-  directory.mkdir(exist_ok=True)
-  with open(f"{directory}.log", "ab") as log:
-    return subprocess.Popen([sys.executable, str(PROJECT / job.command[0]), *job.command[1:]], cwd=directory,
-                            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+class Group:
+  """The processes of a command, one or several workers, with their output in `directory.log`."""
 
+  def __init__(self, job: Job, directory: pathlib.Path):
+    directory.mkdir(exist_ok=True)
+    self._log = pathlib.Path(f"{directory}.log")
+    with contextlib.ExitStack() as held:
+      sockets = [held.enter_context(socket.socket()) for _ in range(job.workers)]
+      for one in sockets:
+        one.bind(("localhost", 0))
+      cluster = {"worker": [f"localhost:{one.getsockname()[1]}" for one in sockets]}
+    with open(self._log, "ab") as log:
+      self._processes = [subprocess.Popen(
+          [sys.executable, str(PROJECT / job.command[0]), *job.command[1:]], cwd=directory, stdout=log, stderr=log,
+          stdin=subprocess.DEVNULL, env=os.environ | ({"TF_CONFIG": json.dumps({
+              "cluster": cluster, "task": {"type": "worker", "index": index}})} if job.workers > 1 else {}))
+          for index in range(job.workers)]
 
-def finish(process: subprocess.Popen, directory: pathlib.Path) -> None:
-  """Waits until the command has ended well.
+  def ends_within(self, seconds: float) -> bool:
+    """Waits; says whether all have ended."""
+    deadline = time.monotonic() + seconds
+    try:
+      for process in self._processes:
+        process.wait(max(deadline - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+      return False
+    return True
 
-  Raises:
-    Failure: it has not.
-  """
-  status = process.wait(_SECONDS_TO_WAIT)
-  log = pathlib.Path(f"{directory}.log").read_text(errors="replace")
-  if status or "Traceback" in log:
-    raise Failure(f"status {status}: {' | '.join(log.strip().splitlines()[-3:])}")
+  def finish(self) -> None:
+    """Waits until the command has ended well.
+
+    Raises:
+      Failure: it has not.
+    """
+    self._end(_SECONDS_TO_WAIT)
+    if any(process.returncode for process in self._processes):
+      raise Failure(f"status {[process.returncode for process in self._processes]}: {self._last_lines()}")
+
+  def signal(self, number: signal.Signals, rng: random.Random) -> None:
+    """Sends a signal to one of the processes, or to all, and waits until all have ended, of which the rest is killed.
+
+    Raises:
+      Failure: one that was asked to end (SIGTERM) does not, or has a traceback.
+    """
+    met = rng.choice(self._processes)
+    chosen = [met] if rng.random() < 0.5 else self._processes
+    for process in chosen:
+      process.send_signal(number)
+    if number == signal.SIGTERM:
+      self._end(_SECONDS_TO_END)
+      return
+    # What a scheduler does with the rest, sooner or later.
+    self.ends_within(rng.uniform(0.0, 2.0) if len(self._processes) > 1 else 0.0)
+    for process in self._processes:
+      process.kill()
+      process.wait()
+
+  def _end(self, seconds: float) -> None:
+    if not self.ends_within(seconds):
+      for process in self._processes:
+        process.kill()
+      raise Failure(f"has not ended after {seconds:.0f} s: {self._last_lines()}")
+    if "Traceback" in self._log.read_text(errors="replace"):
+      raise Failure(f"traceback: {self._last_lines()}")
+
+  def _last_lines(self) -> str:
+    return " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
 
 
 def is_done(job: Job, directory: pathlib.Path) -> bool:
@@ -75,29 +113,25 @@ def is_done(job: Job, directory: pathlib.Path) -> bool:
   return any(flag.startswith(("--output=", "--export_dir=")) for flag in job.command) and (directory / "out").exists()
 
 
-def run_round(job: Job, directory: pathlib.Path, seconds: float, rng: random.Random, most_kills: int) -> list[float]:
+def run_round(job: Job, directory: pathlib.Path, seconds: float, rng: random.Random, most_kills: int) -> list[str]:
   """Kills and restarts until the command has ended.
 
   Returns:
-    the seconds after which it was killed, one for each kill that met a living process.
+    signal and seconds after which it came, for each that met a living process.
   """
   killed = []
   for _ in range(rng.randint(1, most_kills)):
-    process = start(job, directory)
+    group = Group(job, directory)
     # Imports take most of a tiny run: the second half of it is where files are written.
-    moment = seconds * rng.triangular(0.05, 1.1, 0.8)
-    try:
-      process.wait(moment)
-    except subprocess.TimeoutExpired:
-      process.kill()
-      process.wait()
-      killed.append(moment)
-      if is_done(job, directory):
-        return killed
-      continue
-    finish(process, directory)
-    return killed
-  finish(start(job, directory), directory)
+    moment, number = seconds * rng.triangular(0.05, 1.1, 0.8), rng.choice((signal.SIGKILL, signal.SIGTERM))
+    if group.ends_within(moment):
+      group.finish()
+      return killed
+    group.signal(number, rng)
+    killed.append(f"{number.name} at {moment:.2f} s")
+    if is_done(job, directory):
+      return killed
+  Group(job, directory).finish()
   return killed
 
 
@@ -121,7 +155,7 @@ def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], Non
   job.prepare(folder)
   unbroken = folder / "unbroken"
   started = time.monotonic()
-  finish(start(job, unbroken), unbroken)
+  Group(job, unbroken).finish()
   seconds = time.monotonic() - started
   expected = {"files": names(unbroken), **job.result(unbroken)}
   met = rounds = 0
@@ -133,143 +167,14 @@ def torment(name: str, job: Job, kills: int, seed: int, log: Callable[[str], Non
       killed = run_round(job, directory, seconds, rng, min(_MOST_KILLS_IN_A_ROUND, kills - met))
       compare(expected, {"files": names(directory), **job.result(directory)})
     except Failure as failure:
-      log(f"{name}: round {rounds} failed, see {directory}, killed after "
-          f"{', '.join(f'{moment:.2f} s' for moment in killed) or 'unknown times'}: {failure}")
+      log(f"{name}: round {rounds} failed, see {directory}, after "
+          f"{', '.join(killed) or 'unknown signals'}: {failure}")
       return False
     met += len(killed)
     shutil.rmtree(directory)
   log(f"{name}: {met} kills in {rounds} rounds of {seconds:.0f} s, every result as unbroken")
   shutil.rmtree(folder)
   return True
-
-
-# The jobs: what they need, and what of their output must be the same.
-
-
-def _contents(directory: pathlib.Path) -> dict[str, object]:
-  return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*"))
-          if path.is_file()}
-
-
-def _of_data(directory: pathlib.Path) -> dict[str, object]:
-  contents = _contents(directory)
-  statistics = json.loads(contents.pop("out.tfrecord.stats.json"))
-  # Where the files are, and how long it took.
-  return contents | {name: value for name, value in statistics.items() if name not in ("run", "output_file")}
-
-
-def _of_run(directory: pathlib.Path) -> dict[str, object]:
-  """Weights and slots of the last and the best checkpoint, evaluations, results."""
-  from tests.processes import curve, tensors
-
-  run = directory / "out"
-  found = {}
-  for folder in filter(pathlib.Path.is_dir, (run, run / "best")):
-    found |= {f"{folder.name}/{name}": value.tobytes() for name, value in tensors(folder).items()}
-  found["evaluations"] = [line for line in curve(run) if line["split"] == "eval"]
-  steps = [(line["split"], line["step"]) for line in curve(run)]
-  found["steps reported twice"] = len(steps) - len(set(steps))
-  for name in ("eval_results.txt", "eval_results.json", "best/best.json", "test_results.tsv"):
-    if (run / name).exists():
-      found[name] = (run / name).read_bytes()
-  return found
-
-
-def _of_export(directory: pathlib.Path) -> dict[str, object]:
-  # The graph's file numbers its functions as they come.
-  return {name: content for name, content in _contents(directory).items() if "variables" in name or "assets" in name}
-
-
-def _write_words(folder: pathlib.Path) -> None:
-  from tests.tiny import TOKENS
-
-  (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
-  rng = random.Random(5)
-  words = [token for token in TOKENS if token.isalpha()]
-  (folder / "corpus.txt").write_text("\n".join(
-      " ".join(rng.choices(words, k=rng.randint(3, 12))) + (" .\n" if rng.random() < 0.1 else " .")
-      for _ in range(20_000)) + "\n")
-  (folder / "lines.txt").write_text("".join(" ".join(rng.choices(words, k=9)) + "\n" for _ in range(2000)))
-
-
-def _write_records(folder: pathlib.Path) -> None:
-  from tests.bert_tf.training.common import ONE_LAYER, write_records
-
-  write_records(folder / "train.tfrecord", 300)
-  write_records(folder / "dev.tfrecord", 30, 300)
-  ONE_LAYER.to_file(str(folder / "bert_config.json"))
-
-
-def _write_examples(folder: pathlib.Path) -> None:
-  from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
-
-  write_model(folder)
-  for name, count, seed in (("train", 300, 1), ("dev", 30, 2), ("test", 30, 3)):
-    write_csv(folder / f"{name}.csv", count, seed)
-
-
-def _write_sentences(folder: pathlib.Path) -> None:
-  import numpy as np
-
-  from modeling.checkpoints.weights import original_names
-  from modeling.checkpoints.write import write_checkpoint
-  from modeling.encoder import BertEncoder
-  from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, make_documents, write_conll, write_model
-
-  write_model(folder)
-  (folder / "model").mkdir()
-  write_checkpoint("native", str(folder / "model"), {
-      name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}, CONFIG,
-                   str(folder / "vocab.txt"), True)
-  for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
-    write_conll(folder / f"{name}.conll", make_documents(count, seed))
-
-
-def _of_features(directory: pathlib.Path) -> dict[str, object]:
-  return _of_run(directory) | _contents(directory / "out/.activation_cache")
-
-
-def _write_checkpoint(folder: pathlib.Path) -> None:
-  from tests.tiny import write_tiny
-
-  _write_words(folder)
-  (folder / "model").mkdir()
-  write_tiny(folder / "model", "masked_lm")
-
-
-JOBS = {
-    "pretraining": Job(
-        ("run_pretraining.py", "--do_train", "--do_eval", "--input_file=../train.tfrecord",
-         "--eval_file=../dev.tfrecord", "--bert_config_file=../bert_config.json", "--max_seq_length=16",
-         "--max_predictions_per_seq=3", "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_steps=120",
-         "--num_warmup_steps=10", "--save_checkpoints_steps=4", "--eval_steps=30", "--iterations_per_loop=2",
-         "--keep_checkpoint_max=3", "--output_dir=out"), _write_records, _of_run),
-    "finetuning": Job(
-        ("run_classifier.py", "--task_name=custom", "--train_file=../train.csv", "--dev_file=../dev.csv",
-         "--test_file=../test.csv", "--text_a_column=review", "--label_column=verdict",
-         "--bert_config_file=../bert_config.json", "--do_train", "--do_eval", "--do_predict", "--max_seq_length=16",
-         "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_epochs=3", "--save_checkpoints_steps=5",
-         "--eval_steps=10", "--iterations_per_loop=5", "--output_dir=out"), _write_examples, _of_run),
-    "features": Job(
-        ("run_ner.py", "--feature_based", "--data_dir=..", "--init_checkpoint=../model", "--do_train", "--do_eval",
-         "--do_predict", "--max_seq_length=40", "--train_batch_size=16", "--lstm_units=12", "--layers=1,-1",
-         "--num_train_epochs=3", "--save_checkpoints_steps=10", "--iterations_per_loop=5", "--output_dir=out"),
-        _write_sentences, _of_features),
-    "data": Job(
-        ("data_gen/create_pretraining_data.py", "--input_file=../corpus.txt", "--output_file=out.tfrecord@3",
-         "--vocab_file=../vocab.txt", "--max_seq_length=32", "--max_predictions_per_seq=5", "--num_workers=2",
-         "--resume"), _write_words, _of_data),
-    "convert": Job(
-        ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
-        _write_checkpoint, _contents),
-    "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_checkpoint, _of_export),
-    "extract": Job(
-        ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
-         "--max_seq_length=16"), _write_checkpoint, _contents),
-    "vocab": Job(
-        ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
-         "--num_workers=2"), _write_words, _contents),
-}
 
 
 def main() -> int:

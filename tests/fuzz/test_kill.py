@@ -7,6 +7,7 @@ import pytest
 from bert_tf.common import cli
 from bert_tf.vocabulary.building import VocabularyOptions, run
 from tests.fuzz import kill
+from tests.page_commands import parse_command
 
 
 def test_data_generation_that_is_killed_ends_with_the_same_bytes():
@@ -24,9 +25,18 @@ def test_the_vocabulary_is_large_enough_for_the_text(tmp_path, monkeypatch):
   assert kill.names(directory) == ["out", "out/bert_config.json", "out/tokenizer_config.json", "out/vocab.txt"]
 
 
+@pytest.mark.parametrize("name", kill.JOBS)
+def test_the_command_of_a_job_is_understood(name, tmp_path, monkeypatch):
+  job = kill.JOBS[name]
+  job.prepare(tmp_path)
+  (tmp_path / "round").mkdir()
+  monkeypatch.chdir(tmp_path / "round")
+  parse_command(job.command[0], job.command[1:], monkeypatch)
+
+
 def test_what_goes_wrong_is_found(tmp_path):
   with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
     kill.compare({"a": 1}, {})
   wrong = kill.Job(("data_gen/create_pretraining_data.py", "--output_file=out"), lambda folder: None, lambda folder: {})
-  with pytest.raises(kill.Failure, match="status 2: .*must be given"):
+  with pytest.raises(kill.Failure, match=r"status \[2\]: .*must be given"):
     kill.run_round(wrong, tmp_path / "round", 1e3, random.Random(0), 1)

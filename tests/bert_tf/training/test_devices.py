@@ -109,7 +109,7 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
   with pytest.raises(UserError, match="the TPU can't be reached: .*refused") as error:
     set_up("tpu", tpu=TpuOptions(name=name), paths=("gs://bucket/out",))
   assert f"--tpu_name={name}" in str(error.value) and "\n" not in str(error.value)
-  assert time.monotonic() - began < 30
+  assert time.monotonic() - began < 120
 
 
 def test_a_machine_without_a_tpu_is_told_so():

@@ -8,7 +8,7 @@ from bert_tf.training.signals import Interrupted, StopSignal
 
 
 def wait_for(condition) -> None:
-  deadline = time.monotonic() + 10
+  deadline = time.monotonic() + 60
   while not condition():
     assert time.monotonic() < deadline
     time.sleep(0.005)

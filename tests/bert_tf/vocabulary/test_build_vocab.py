@@ -21,7 +21,7 @@ _TEXT = "".join(
 
 def _run(*arguments, cwd):
   return subprocess.run(
-      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60)
+      [sys.executable, _SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")

@@ -242,11 +242,11 @@ def test_a_context_of_a_million_characters():
   """In windows that cover all of it, and in seconds."""
   context = " ".join(["the", "unaffable", "mask", "(1-3)"] * 43_500)
   start = context.index("(1-3)", 900_000)
-  begin = time.monotonic()
+  begin = time.process_time()
   contexts, windows = make_windows(one_context(context, "1-3", start + 1), TOKENIZERS[True], max_seq_length=384,
                                    doc_stride=128, max_query_length=64, training=True)
   best = windows.max_context()
-  assert len(context) > 1_000_000 and time.monotonic() - begin < 30
+  assert len(context) > 1_000_000 and time.process_time() - begin < 30
   first, count = windows.first_context_token, windows.num_context_tokens
   assert first[0] == 0 and first[-1] + count[-1] == len(contexts.ids) and (np.diff(first) == 128).all()
   assert best.sum() == len(contexts.ids)

@@ -1,0 +1,234 @@
+"""The jobs that `kill.py` torments: what each command needs, and what of its output must always be the same."""
+
+import dataclasses
+import json
+import pathlib
+import random
+from collections.abc import Callable
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """A command that writes into the current directory.
+
+  Attributes:
+    command: script and flags; the output is called `out` or begins with `out`.
+    prepare: makes the inputs in a directory, which the commands find one level up.
+    result: directory → what must be the same.
+    workers: processes that do it together, with TF_CONFIG.
+  """
+
+  command: tuple[str, ...]
+  prepare: Callable[[pathlib.Path], None]
+  result: Callable[[pathlib.Path], dict[str, object]]
+  workers: int = 1
+
+
+def _contents(directory: pathlib.Path) -> dict[str, object]:
+  return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*"))
+          if path.is_file()}
+
+
+def _of_data(directory: pathlib.Path) -> dict[str, object]:
+  contents = _contents(directory)
+  statistics = json.loads(contents.pop("out.tfrecord.stats.json"))
+  # Where the files are, and how long it took.
+  return contents | {name: value for name, value in statistics.items() if name not in ("run", "output_file")}
+
+
+def _results(run: pathlib.Path) -> dict[str, object]:
+  names = ("eval_results.txt", "eval_results.json", "best/best.json", "test_results.tsv", "predictions.jsonl")
+  return {name: (run / name).read_bytes() for name in names if (run / name).exists()}
+
+
+def _of_run(directory: pathlib.Path, name: str = "out") -> dict[str, object]:
+  """Weights and slots of the last and the best checkpoint, evaluations, results."""
+  from tests.processes import curve, tensors
+
+  run = directory / name
+  found = {}
+  for folder in filter(pathlib.Path.is_dir, (run, run / "best")):
+    found |= {f"{folder.name}/{name}": value.tobytes() for name, value in tensors(folder).items()}
+  found["evaluations"] = [line for line in curve(run) if line["split"] == "eval"]
+  steps = [(line["split"], line["step"]) for line in curve(run)]
+  found["steps reported twice"] = len(steps) - len(set(steps))
+  return found | _results(run)
+
+
+def _of_export(directory: pathlib.Path) -> dict[str, object]:
+  # The graph's file numbers its functions as they come.
+  return {name: content for name, content in _contents(directory).items() if "variables" in name or "assets" in name}
+
+
+def _write_words(folder: pathlib.Path) -> None:
+  from tests.tiny import TOKENS
+
+  (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+  rng = random.Random(5)
+  words = [token for token in TOKENS if token.isalpha()]
+  (folder / "corpus.txt").write_text("\n".join(
+      " ".join(rng.choices(words, k=rng.randint(3, 12))) + (" .\n" if rng.random() < 0.1 else " .")
+      for _ in range(20_000)) + "\n")
+  (folder / "lines.txt").write_text("".join(" ".join(rng.choices(words, k=9)) + "\n" for _ in range(2000)))
+
+
+def _write_records(folder: pathlib.Path) -> None:
+  from tests.bert_tf.training.common import ONE_LAYER, write_records
+
+  write_records(folder / "train.tfrecord", 300)
+  write_records(folder / "dev.tfrecord", 30, 300)
+  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+
+
+def _write_examples(folder: pathlib.Path) -> None:
+  from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
+
+  write_model(folder)
+  for name, count, seed in (("train", 300, 1), ("dev", 30, 2), ("test", 30, 3)):
+    write_csv(folder / f"{name}.csv", count, seed)
+
+
+def _write_sentences(folder: pathlib.Path) -> None:
+  from modeling.checkpoints.weights import original_names
+  from modeling.checkpoints.write import write_checkpoint
+  from modeling.encoder import BertEncoder
+  from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, make_documents, write_conll, write_model
+
+  write_model(folder)
+  (folder / "model").mkdir()
+  write_checkpoint("native", str(folder / "model"), {
+      name: np.asarray(one.value) for name, one in original_names(BertEncoder(CONFIG, seed=3)).items()}, CONFIG,
+                   str(folder / "vocab.txt"), True)
+  for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
+    write_conll(folder / f"{name}.conll", make_documents(count, seed))
+
+
+def _of_features(directory: pathlib.Path) -> dict[str, object]:
+  return _of_run(directory) | _contents(directory / "out/.activation_cache")
+
+
+def _write_checkpoint(folder: pathlib.Path) -> None:
+  from tests.tiny import write_tiny
+
+  _write_words(folder)
+  (folder / "model").mkdir()
+  write_tiny(folder / "model", "masked_lm")
+
+
+def _write_phases(folder: pathlib.Path) -> None:
+  """Records of 12 tokens, and packed ones of 16 that training masks."""
+  from data_gen.pretraining.record_writer import RecordWriter
+  from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+  from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, write_records
+  from tests.bert_tf.training.packed import pack_features, sequences_of
+
+  write_records(folder / "short.tfrecord", 200, length=12, predictions=2)
+  for name, masked, count in (("packed", True, 400), ("open", False, 400), ("dev", True, 60)):
+    length = np.random.default_rng(count).integers(4, LENGTH + 1, count)
+    schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, ONE_LAYER.vocab_size), 4)
+    schema = schema if masked else dataclasses.replace(schema, max_predictions_per_seq=0)
+    (folder / f"{name}.tfrecord").write_bytes(RecordWriter(schema, ONE_LAYER.vocab_size).encode(rows))
+  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+  words = [*SPECIAL_TOKENS, *(f"w{number}" for number in range(ONE_LAYER.vocab_size - len(SPECIAL_TOKENS)))]
+  (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+
+
+def _write_questions(folder: pathlib.Path) -> None:
+  from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
+
+  write_model(folder)
+  for name, count, seed in (("train", 120, 1), ("dev", 24, 2), ("test", 24, 3)):
+    write_jsonl(folder / f"{name}.jsonl", count, seed)
+  for fold in range(5):
+    for split, count in (("train", 40), ("dev", 12), ("test", 12)):
+      write_swag(folder / f"codah_fold{fold}_{split}.swag.csv", count, 10 * fold + count)
+
+
+def _write_corpus(folder: pathlib.Path) -> None:
+  """A text and the names of people and places, for a whole experiment."""
+  import gzip
+
+  project = pathlib.Path(__file__).resolve().parents[2]
+  (folder / "text.txt").write_bytes(gzip.decompress((project / "samples/corpus.txt.gz").read_bytes())[:60_000])
+  for split in ("train", "dev"):
+    (folder / f"small_{split}.conll").write_text("Ada\tB-person\nwrote\tO\nit\tO\n\nOslo\tB-place\n\n" * 6)
+
+
+def _of_experiment(directory: pathlib.Path) -> dict[str, object]:
+  """Every number of the report, and which jobs there are."""
+  found = json.loads((directory / "out/table7.json").read_text())
+  return {"rows": found["rows"], "orders": found["orders"], "jobs": sorted(found["jobs"])}
+
+
+def _of_runs(directory: pathlib.Path) -> dict[str, object]:
+  """The single runs of a selection or of folds, and what was made of them."""
+  found = {}
+  for path in sorted((directory / "out").rglob("metrics.jsonl")):
+    # The runs lie at different depths: `_of_run` looks into a directory called out.
+    run = path.parent
+    found |= {f"{run.relative_to(directory)}/{name}": value for name, value in _of_run(run.parent, run.name).items()}
+  return found | _results(directory / "out")
+
+
+_PRETRAINING = (
+    "run_pretraining.py", "--do_train", "--do_eval", "--eval_file=../dev.tfrecord",
+    "--bert_config_file=../bert_config.json", "--max_seq_length=16", "--max_predictions_per_seq=3",
+    "--train_batch_size=8", "--learning_rate=1e-3", "--num_train_steps=120", "--num_warmup_steps=10",
+    "--save_checkpoints_steps=4", "--eval_steps=30", "--iterations_per_loop=2", "--keep_checkpoint_max=3",
+    "--output_dir=out")
+_TUNING = ("--bert_config_file=../bert_config.json", "--do_train", "--do_eval", "--train_batch_size=8",
+           "--save_checkpoints_steps=5", "--eval_steps=10", "--iterations_per_loop=5", "--output_dir=out")
+_REVIEWS = ("run_classifier.py", *_TUNING, "--do_predict", "--task_name=custom", "--train_file=../train.csv",
+            "--dev_file=../dev.csv", "--test_file=../test.csv", "--text_a_column=review", "--label_column=verdict",
+            "--max_seq_length=16")
+
+JOBS = {
+    "pretraining": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run),
+    "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run, workers=2),
+    "packed": Job((*_PRETRAINING, "--input_file=../packed.tfrecord"), _write_phases, _of_run),
+    "dynamic": Job((*_PRETRAINING, "--input_file=../open.tfrecord", "--vocab_file=../vocab.txt"), _write_phases,
+                   _of_run),
+    "phases": Job(
+        ("run_pretraining.py", "--do_train", "--phases=12x6:0.4:../short.tfrecord,16:0.6:../open.tfrecord",
+         "--vocab_file=../vocab.txt", *(flag for flag in _PRETRAINING[4:] if not flag.startswith("--max"))),
+        _write_phases, _of_run),
+    "finetuning": Job((*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=3"), _write_examples, _of_run),
+    "lora": Job((*_REVIEWS, "--learning_rate=1e-2", "--num_train_epochs=2", "--lora_rank=2"), _write_examples, _of_run),
+    "selection": Job((*_REVIEWS, "--learning_rate=1e-3,1e-2", "--num_train_epochs=1", "--seed=1,2"), _write_examples,
+                     _of_runs),
+    "choices": Job(
+        ("run_swag.py", *_TUNING, "--do_predict", "--task_name=custom", "--train_file=../train.jsonl",
+         "--dev_file=../dev.jsonl", "--test_file=../test.jsonl", "--context_column=context",
+         "--choices_columns=choices", "--label_column=label", "--max_seq_length=24", "--learning_rate=1e-3",
+         "--num_train_epochs=3"), _write_questions, _of_run),
+    "folds": Job(
+        ("run_swag.py", *_TUNING, "--do_predict", "--task_name=codah", "--data_dir=..", "--max_seq_length=24",
+         "--learning_rate=1e-3", "--num_train_epochs=2"), _write_questions, _of_runs),
+    "names": Job(
+        ("run_ner.py", *_TUNING, "--do_predict", "--data_dir=..", "--max_seq_length=40", "--learning_rate=1e-3",
+         "--num_train_epochs=2"), _write_sentences, _of_run),
+    "features": Job(
+        ("run_ner.py", "--feature_based", "--data_dir=..", "--init_checkpoint=../model", "--do_train", "--do_eval",
+         "--do_predict", "--max_seq_length=40", "--train_batch_size=16", "--lstm_units=12", "--layers=1,-1",
+         "--num_train_epochs=3", "--save_checkpoints_steps=10", "--iterations_per_loop=5", "--output_dir=out"),
+        _write_sentences, _of_features),
+    "data": Job(
+        ("data_gen/create_pretraining_data.py", "--input_file=../corpus.txt", "--output_file=out.tfrecord@3",
+         "--vocab_file=../vocab.txt", "--max_seq_length=32", "--max_predictions_per_seq=5", "--num_workers=2",
+         "--resume"), _write_words, _of_data),
+    "convert": Job(
+        ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
+        _write_checkpoint, _contents),
+    "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_checkpoint, _of_export),
+    "extract": Job(
+        ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
+         "--max_seq_length=16"), _write_checkpoint, _contents),
+    "vocab": Job(
+        ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
+         "--num_workers=2"), _write_words, _contents),
+    "experiment": Job(
+        ("experiments/table7.py", "--scale=toy", "--output_dir=out", "--corpus=../text.txt", "--ner_dir=..",
+         "--seeds=1", "--jobs=2"), _write_corpus, _of_experiment),
+}
