@@ -10,10 +10,10 @@ is killed and replaced when one of them takes too long or too much memory.
 
 import contextlib
 import dataclasses
-import importlib
 import json
 import os
 import pathlib
+import pkgutil
 import select
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 if __name__ == "__main__":
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -97,12 +97,11 @@ def run_case(case: Case, workspace: pathlib.Path) -> Ending:
       os.chdir(before)
 
 
-def _ending(command: Command, options: type[Options], target: str, positional: str | None) -> Ending:
+def _ending(command: Command, options: type[Options], target: str | Callable, positional: str | None) -> Ending:
   arguments = [command.script, *(f"--{name}={value}" for name, value in command.arguments.items()), *command.words]
   try:
     parsed = cli.parse(options, arguments, positional)
-    module, _, function = target.partition(":")
-    getattr(importlib.import_module(module), function)(parsed)
+    (target if callable(target) else pkgutil.resolve_name(target))(parsed)
     return Ending(ACCEPTED, "")
   except UserError as error:
     return Ending(REFUSED, str(error))

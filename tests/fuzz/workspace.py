@@ -1,18 +1,30 @@
 """Right inputs of every script, all of them tiny, and the command lines that read them: what `mutations.py` spoils."""
 
 import dataclasses
+import functools
 import gzip
+import importlib
 import json
 import pathlib
 import re
+from collections.abc import Callable
 
 import numpy as np
 
+from bert_tf.common import json_files
 from bert_tf.common.options import Options
+from data_gen.options import PretrainingDataOptions
+from data_gen.pretraining.generation import generate
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features
 from data_gen.pretraining.schema import Schema
+from experiments import table4
 from experiments.runner.jobs import options_class
+from experiments.runner.options import ExperimentOptions
+from experiments.runner.run import make_plan, run
+from experiments.runner.scales import find_scale
+from experiments.runner.state import State
+from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.tiny import CONFIG, WORDS, write_tiny
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -37,8 +49,11 @@ class Command:
   words: tuple[str, ...] = ()
 
   @property
-  def entry(self) -> tuple[type[Options], str, str | None]:
-    """What the script passes to `cli.run`: options, "module:function", field of the words."""
+  def entry(self) -> tuple[type[Options], str | Callable, str | None]:
+    """What the script passes to `cli.run`: options, "module:function" or a function, field of the words."""
+    if self.script.startswith("experiments/"):
+      experiment = importlib.import_module(self.script.removesuffix(".py").replace("/", ".")).EXPERIMENT
+      return ExperimentOptions, functools.partial(run, [experiment]), None
     target, positional = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
                                    (PROJECT / self.script).read_text("utf-8")).groups()
     return options_class(self.script), target, positional
@@ -47,6 +62,11 @@ class Command:
 _TUNING = {"output_dir": "out", "init_checkpoint": "encoder", "do_train": "true", "num_train_epochs": "1",
            "train_batch_size": "4", "max_seq_length": "16"}
 _CORPUS = {"input_file": "corpus.txt", "num_workers": "1"}
+_PRETRAINING = {"bert_config_file": "encoder/bert_config.json", "output_dir": "out", "do_train": "true",
+                "num_train_steps": "1", "num_warmup_steps": "0", "train_batch_size": "4",
+                "max_seq_length": str(LENGTH)}
+_SWAG_JOB = "results/jobs/swag-L1-H16-A2-seed1-run1"
+_EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", "swag_dir": "swag"}
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
@@ -73,10 +93,8 @@ COMMANDS = (
             _files_of("encoder")),
     Command("convert_checkpoint.py", {"input": "huggingface", "output_format": "original", "output": "out"},
             ("huggingface/config.json", "huggingface/model.safetensors", "huggingface/vocab.txt")),
-    Command("run_pretraining.py", {
-        "input_file": "train.tfrecord", "bert_config_file": "encoder/bert_config.json", "output_dir": "out",
-        "do_train": "true", "num_train_steps": "1", "num_warmup_steps": "0", "train_batch_size": "2",
-        "max_seq_length": str(LENGTH), "max_predictions_per_seq": str(PREDICTIONS)},
+    Command("run_pretraining.py", {**_PRETRAINING, "input_file": "train.tfrecord",
+                                   "max_predictions_per_seq": str(PREDICTIONS)},
             ("train.tfrecord", "encoder/bert_config.json")),
     Command("run_classifier.py", {
         **_TUNING, "task_name": "custom", "train_file": "table.csv", "text_a_column": "text", "label_column": "label"},
@@ -103,7 +121,23 @@ COMMANDS = (
     Command("run_ner.py", {
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
+    Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
+            ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
+    Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
+                                   "input_file": "train.tfrecord", "max_predictions_per_seq": str(PREDICTIONS)},
+            ("train.tfrecord", *_files_of("masked"))),
+    Command("experiments/table4.py", {**_EXPERIMENT, "report_only": "true"},
+            ("swag/codah_fold0_train.swag.csv", "results/experiment.json",
+             f"{_SWAG_JOB}/run_result.json",
+             f"{_SWAG_JOB}/eval_results.json")),
+    Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true"},
+            ("swag/codah_fold0_train.swag.csv", "swag/codah_fold0_dev.swag.csv")),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
+    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "selection"}, ("chosen/selection.json",),
+            ("chosen",)),
+    Command("plot.py", {"output_dir": "out", "formats": "png"}, ("records.stats.json",), ("records.stats.json",)),
+    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
+            _files_of("encoder"), ("encoder",)),
     Command("predict.py", {"init_checkpoint": "classification", "input_file": "lines.txt", "output_file": "out.jsonl"},
             ("lines.txt", *_files_of("classification", "task.json"))),
     Command("predict.py", {"init_checkpoint": "question_answering", "input_file": "questions.jsonl",
@@ -172,6 +206,16 @@ def make_workspace(folder: pathlib.Path) -> None:
   (folder / "glue").mkdir()
   (folder / "glue/RTE.tsv").write_text("index\tprediction\n" + "".join(f"{row}\tentailment\n" for row in range(3000)))
   _write_records(folder / "train.tfrecord")
+  _write_packed(folder / "packed.tfrecord")
+  generate(PretrainingDataOptions(
+      input_file=str(folder / "corpus.txt"), output_file=str(folder / "records"), vocab_file=str(folder / "vocab.txt"),
+      max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, dupe_factor=1, num_workers=1))
+  (folder / "chosen").mkdir()
+  runs = [{"learning_rate": rate, "train_batch_size": 16, "num_train_epochs": 2.0, "others": {}, "seed": seed,
+           "directory": "x", "metrics": {"accuracy": 1 - seed * rate}, "degenerate": False}
+          for rate in (0.1, 0.2) for seed in (1, 2)]
+  (folder / "chosen/selection.json").write_text(json.dumps({"main_metric": "accuracy", "best": runs[1], "runs": runs}))
+  _write_experiment(folder)
 
 
 def _write_records(path: pathlib.Path) -> None:
@@ -182,3 +226,26 @@ def _write_records(path: pathlib.Path) -> None:
   masked = Masked(ids, np.tile(column + 2, (count, 1)), ids[:, 2:2 + PREDICTIONS], np.full(count, PREDICTIONS), {})
   path.write_bytes(RecordWriter(Schema(LENGTH, PREDICTIONS), CONFIG.vocab_size).encode(sequence_features(
       ids, np.full(count, LENGTH), np.full(count, 8), np.arange(count) % 2, masked)))
+
+
+def _write_packed(path: pathlib.Path) -> None:
+  """Rows that training masks."""
+  length = np.random.default_rng(1).integers(4, LENGTH + 1, 12)
+  schema, rows = pack_features(sequences_of(length, LENGTH, PREDICTIONS, CONFIG.vocab_size), 3)
+  schema = dataclasses.replace(schema, max_predictions_per_seq=0)
+  path.write_bytes(RecordWriter(schema, CONFIG.vocab_size).encode(rows))
+
+
+def _write_experiment(folder: pathlib.Path) -> None:
+  """The complete jobs of table 4, as its report finds them."""
+  (folder / "swag").mkdir()
+  for split in ("train", "dev"):
+    (folder / f"swag/codah_fold0_{split}.swag.csv").write_bytes((folder / "swag.csv").read_bytes())
+  options = ExperimentOptions(**{**_EXPERIMENT, **{
+      name: str(folder / _EXPERIMENT[name]) for name in ("output_dir", "corpus", "swag_dir")}})
+  plan, (planned,) = make_plan([table4.EXPERIMENT], options, find_scale(options.scale))
+  state = State(plan, options.scale)
+  for name in sorted(planned.jobs()):
+    state.begin(plan.jobs[name])
+    json_files.write(plan.result_file(name), {"eval_accuracy": 0.5})
+    state.end(plan.jobs[name], 1.0)
