@@ -14,6 +14,7 @@
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
     keras_hub.py           presets of KerasHub
+    tensor_file.py         what is checked of the tensors in any file
     tensorflow_files.py    `.index` and `.data` files
     safetensors_files.py   `.safetensors` files
     h5_files.py            `.h5` files, and those of transformers' TensorFlow classes

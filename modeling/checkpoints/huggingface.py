@@ -26,6 +26,7 @@ from modeling.checkpoints.weights import (
   Weight,
   all_weights,
   check_fits,
+  encoder_weights,
   heads_of,
   pooled_weights,
   show_shape,
@@ -150,8 +151,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
            if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
-  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER,
-          *(weight for head in heads for weight in head.weights)]
+  return [*encoder_weights(layers), *(weight for head in heads for weight in head.weights)]
 
 
 def _shares_its_name(head: Head) -> bool:

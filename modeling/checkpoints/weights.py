@@ -231,9 +231,9 @@ _PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX
                         key=lambda prefixes: not prefixes[0]))
 
 
-def encoder_weights(layers: int) -> list[Weight]:
-  """The rows of an encoder with so many layers, in the original's order."""
-  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in range(layers) for weight in LAYER), *POOLER]
+def encoder_weights(layers: Iterable[int]) -> list[Weight]:
+  """The rows of an encoder with the layers of these numbers, in the original's order."""
+  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER]
 
 
 def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
@@ -253,7 +253,7 @@ def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
 
 def all_weights(layers: int) -> dict[str, Weight]:
   """The rows of an encoder with so many layers and of all heads, by original names."""
-  rows = [*encoder_weights(layers), *(weight for head in HEADS.values() for weight in head.weights)]
+  rows = [*encoder_weights(range(layers)), *(weight for head in HEADS.values() for weight in head.weights)]
   return {weight.original: weight for weight in rows}
 
 
@@ -316,7 +316,7 @@ def weight_values(model) -> dict[str, np.ndarray]:
 def _places(model) -> dict[str, tuple]:
   """Original name → (layer, name of the attribute that holds the weight)."""
   encoder = getattr(model, "encoder", model)
-  rows = [(encoder, weight) for weight in encoder_weights(encoder.config.num_hidden_layers)]
+  rows = [(encoder, weight) for weight in encoder_weights(range(encoder.config.num_hidden_layers))]
   if encoder is not model:
     if getattr(model, "bilstm", None) is not None:
       rows += [(model.bilstm, weight) for weight in BILSTM]
@@ -349,7 +349,7 @@ def _variable(layer, attribute: str):
 
 def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
   """Original name → shape of every weight of the encoder, in the original's order."""
-  return {weight.original: weight.sizes(config) for weight in encoder_weights(config.num_hidden_layers)}
+  return {weight.original: weight.sizes(config) for weight in encoder_weights(range(config.num_hidden_layers))}
 
 
 def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -399,12 +399,14 @@ def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mappi
           if name.startswith(ENCODER_PREFIX) and name not in tensors and name not in excused]
 
 
-def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], description: str) -> None:
+def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], description: str,
+               encoder_only: bool = False) -> None:
   """Refuses a configuration that contradicts the tensors.
 
   Args:
     tensors: original name → shape.
     description: of the checkpoint, for the message.
+    encoder_only: heads and further layers are not looked at: the model that is built may be without them.
 
   Raises:
     UserError: a tensor has another shape, or there are layers that the configuration does not have.
@@ -413,11 +415,11 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
     # Not worth listing what is missing of a million layers.
     raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
                     f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors")
-  expected = encoder_shapes(config) | head_shapes(config, tensors)
+  expected = encoder_shapes(config) | ({} if encoder_only else head_shapes(config, tensors))
   wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}"
            for name, shape in tensors.items() if name in expected and tuple(shape) != expected[name]]
   wrong += [f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}"
-            for name in tensors if name.startswith(_LAYER_PREFIX) and name not in expected]
+            for name in tensors if not encoder_only and name.startswith(_LAYER_PREFIX) and name not in expected]
   if wrong:
     raise UserError(f"{description}: the configuration contradicts the tensors: {some(wrong)}. "
                     "Use the configuration that belongs to the checkpoint")
