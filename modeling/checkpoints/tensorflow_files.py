@@ -227,8 +227,8 @@ def _prefix_in_directory(directory: str) -> str | None:
     raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(named)}, "
                     f"but {named}.index is missing")
   if len(prefixes) > 1:
-    names = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
-    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, "
+    some = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
+    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({some}): name the one that is meant, "
                     f"e.g. {prefixes[-1]}")
   # Of data whose index is missing whoever opens them says so.
   prefixes += [os.path.join(directory, match[1]) for name in names if (match := re.fullmatch(f"(.+){_SHARD}", name))]

@@ -122,6 +122,47 @@ def test_arrays_that_are_far_larger_than_their_file(tmp_path):
   assert_refused(directory, "model.weights.h5 describes tensors of 48,000,0", "it is damaged")
 
 
+def test_attributes_and_types_that_numpy_has_no_name_for(tmp_path):
+  """HDF5's own bfloat16, as an attribute or as the type of an array; Keras writes two bytes and a text."""
+  bfloat16 = h5py.h5t.IEEE_F32LE.copy()
+  bfloat16.set_fields(15, 7, 8, 0, 7)
+  bfloat16.set_size(2)
+  bfloat16.set_ebias(127)
+  name = "layers/dense/vars/1"
+  for number, kind in enumerate(["attribute", "number", "array"]):
+    directory = written(tmp_path / str(number), "keras_hub", random_weights())
+    with h5py.File(tmp_path / str(number) / "model.weights.h5", "r+") as file:
+      del file[name]
+      space = h5py.h5s.create_simple((SMALL.hidden_size,))
+      if kind == "array":
+        h5py.h5d.create(file.id, name.encode(), bfloat16, space)
+      else:
+        array = file.create_dataset(name, data=np.zeros(SMALL.hidden_size, "V2"))
+        if kind == "attribute":
+          h5py.h5a.create(array.id, b"dtype", bfloat16, space)
+        else:
+          array.attrs["dtype"] = np.arange(3)
+    if kind == "array":
+      assert (read_checkpoint(directory).read("bert/pooler/dense/bias") == 0).all()
+    else:
+      assert_refused(directory, "model.weights.h5")
+
+
+def test_a_name_that_is_not_utf_8(tmp_path):
+  directory = written(tmp_path / "model", "keras_hub", random_weights())
+  with h5py.File(tmp_path / "model/model.weights.h5", "r+") as file:
+    h5py.h5d.create(file.id, b"layers/a\xff", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((2,)))
+  assert_refused(directory, r"holds a tensor with the name 'layers/a\udcff'")
+
+
+@pytest.mark.parametrize("path", ["gone://bucket/x", "gone://bucket/x.h5", "gone://bucket/x.safetensors"])
+def test_a_file_system_that_is_unknown(path):
+  for load in (open_checkpoint, BertEncoder.from_checkpoint, lambda path: open_checkpoint(None, bert_config_file=path)):
+    with pytest.raises(UserError, match=f"can't read {path}: File system scheme 'gone' not implemented") as error:
+      load(path)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("number", [999_999, 10**30])
 @pytest.mark.parametrize("form", ["native", "original", "huggingface", "keras_hub"])
 def test_a_layer_of_any_number_costs_nothing(tmp_path, form, number):
