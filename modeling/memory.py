@@ -9,7 +9,8 @@ import math
 import os
 
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.weights import BILSTM, encoder_shapes
+from modeling.checkpoints.weight_shapes import encoder_shapes
+from modeling.checkpoints.weights import BILSTM
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4

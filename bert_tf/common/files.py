@@ -69,7 +69,7 @@ def is_directory(path: str) -> bool:
 
 def is_file(path: str) -> bool:
   """`os.path.isfile`."""
-  return exists(path) and not is_directory(path)
+  return _on_its_file_system(path, os.path.isfile, lambda gfile: gfile.exists(path) and not gfile.isdir(path))
 
 
 def list_directory(path: str) -> list[str]:
@@ -133,7 +133,7 @@ def file_size(path: str) -> int:
 
 def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
-  with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
+  with open_file(check_regular(source), "rb") as file, atomic_write(target, "wb") as result:
     shutil.copyfileobj(file, result, _COPY_BYTES)
 
 

@@ -27,7 +27,8 @@ from data_gen.tokenization.tokenizer_config import (
   write_tokenizer_config,
 )
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.weights import HEADS, heads_of
+from modeling.checkpoints.weight_shapes import heads_of
+from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 
 CONFIG_FILE = "bert_config.json"

@@ -16,6 +16,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
+from modeling.checkpoints.weight_shapes import check_fits, heads_of, pooled_weights, show_shape
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -25,11 +26,7 @@ from modeling.checkpoints.weights import (
   Head,
   Weight,
   all_weights,
-  check_fits,
   encoder_weights,
-  heads_of,
-  pooled_weights,
-  show_shape,
 )
 from modeling.config import BertConfig
 

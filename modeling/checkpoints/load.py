@@ -34,18 +34,8 @@ from modeling.checkpoints.original import read_original
 from modeling.checkpoints.releases import download_hint
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
-from modeling.checkpoints.weights import (
-  BILSTM,
-  ENCODER_PREFIX,
-  FEATURE_TAGGER_PREFIX,
-  HEADS,
-  POOLER,
-  check_fits,
-  missing_from_encoder,
-  original_names,
-  show_shape,
-  some,
-)
+from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
+from modeling.checkpoints.weights import BILSTM, ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, HEADS, POOLER, original_names
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → StoredWeights or None.

@@ -23,7 +23,6 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.preprocessing.packing import pack
 from modeling.saving import register
 
-
 # Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space around it.
 _VOCABULARY_FILE = "vocabulary.json"
 # Fingerprint → vocabulary of the layers there are.

@@ -12,6 +12,7 @@ import pytest
 
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
+from modeling.checkpoints.convert import convert
 from modeling.checkpoints.keras_hub import _SIZES
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.checkpoints.model_garden import _to_garden
@@ -93,9 +94,13 @@ def test_what_is_no_file_is_not_read(tmp_path, form, name, kind):
       os.mknod(path, 0o20666, os.makedev(1, 5))
     except PermissionError:
       pytest.skip("only root makes devices")
-  with pytest.raises(UserError) as error:
-    open_checkpoint(directory)
-  assert name in str(error.value) and "\n" not in str(error.value)
+  for read in (open_checkpoint, lambda path: convert(path, "native", str(tmp_path / "converted"))):
+    if name == "task.json" and read is not open_checkpoint:
+      # It does not concern a conversion.
+      continue
+    with pytest.raises(UserError) as error:
+      read(directory)
+    assert name in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_state_file_that_is_a_pipe_does_not_matter(tmp_path):
