@@ -83,7 +83,7 @@ def _export(options: ServingOptions, directory: str) -> None:
 def _random_model(options: ServingOptions, path: str) -> str:
   import numpy as np
 
-  from modeling.checkpoints.weights import encoder_shapes, head_shapes
+  from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
   from modeling.checkpoints.write import write_checkpoint
   from modeling.config import BertConfig
 

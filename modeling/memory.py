@@ -9,7 +9,8 @@ import math
 import os
 
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.weights import encoder_shapes
+from modeling.checkpoints.weight_shapes import encoder_shapes
+from modeling.checkpoints.weights import BILSTM
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
@@ -32,10 +33,11 @@ def machine_memory() -> int:
 
 
 def encoder_parameters(config: BertConfig) -> int:
-  """Number of parameters of the encoder, whatever the number of layers without listing them all."""
+  """Parameters of the encoder and the BiLSTM, if any, whatever the number of layers without listing them all."""
   one, two = (sum(map(math.prod, encoder_shapes(dataclasses.replace(config, num_hidden_layers=layers)).values()))
               for layers in (1, 2))
-  return one + (config.num_hidden_layers - 1) * (two - one)
+  bilstm = sum(math.prod(weight.sizes(config)) for weight in BILSTM) if config.bilstm_units else 0
+  return one + (config.num_hidden_layers - 1) * (two - one) + bilstm
 
 
 def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, frozen_embeddings: bool = False,

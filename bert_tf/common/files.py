@@ -5,6 +5,7 @@ for such a path only; any other path goes through Python's own functions. All fu
 """
 
 import contextlib
+import errno
 import glob
 import io
 import os
@@ -68,7 +69,7 @@ def is_directory(path: str) -> bool:
 
 def is_file(path: str) -> bool:
   """`os.path.isfile`."""
-  return exists(path) and not is_directory(path)
+  return _on_its_file_system(path, os.path.isfile, lambda gfile: gfile.exists(path) and not gfile.isdir(path))
 
 
 def list_directory(path: str) -> list[str]:
@@ -132,14 +133,27 @@ def file_size(path: str) -> int:
 
 def copy(source: str, target: str) -> None:
   """Copies a file's content, between any two file systems; the target appears when it is complete."""
-  with open_file(source, "rb") as file, atomic_write(target, "wb") as result:
+  with open_file(check_regular(source), "rb") as file, atomic_write(target, "wb") as result:
     shutil.copyfileobj(file, result, _COPY_BYTES)
 
 
+def check_regular(path: str) -> str:
+  """Returns `path` unless something else than a file is there, such as a pipe or a device, which may have no end.
+
+  For what belongs to a checkpoint, which may come from a stranger. Raises `OSError`.
+  """
+  if is_special(path) or is_directory(path):
+    raise OSError(errno.EINVAL, "it is a directory, a pipe or a device, a regular file is expected", path)
+  return path
+
+
 def local_copy(path: str, owner: object) -> str:
-  """The path of a local file; of a remote one that of a copy, which is removed with its owner."""
+  """The path of a local file; of a remote one that of a copy, which is removed with its owner.
+
+  Raises `OSError` as `check_regular`, or where it can't be copied.
+  """
   if not is_remote(path):
-    return path
+    return check_regular(path)
   folder = tempfile.mkdtemp(prefix="copy.")
   weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
   target = os.path.join(folder, os.path.basename(path))

@@ -23,8 +23,18 @@ def write(path: str, value: object) -> None:
     file.write("\n")
 
 
-def read(path: str) -> Any:
-  """Reads a JSON file, gzipped or not; raises `UserError` if it is missing or empty, not UTF-8, or not JSON."""
+def read(path: str, is_data: bool = False) -> Any:
+  """Reads a JSON file, gzipped or not.
+
+  Args:
+    is_data: a file that the user has named as input, which may be a pipe; others may not.
+
+  Raises:
+    UserError: it is missing, empty or no regular file, not UTF-8, or not JSON.
+  """
+  if not is_data:
+    with files.user_error(f"can't read {path}"):
+      files.check_regular(path)
   # Editors of Windows begin a file with a byte order mark.
   text = gzipped.read_text(path).removeprefix("\ufeff")
   try:
@@ -56,7 +66,7 @@ def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyTyp
   with files.user_error(f"can't read {path}"):
     if not files.exists(path):
       return []
-    with files.open_file(path, "rb") as file:
+    with files.open_file(files.check_regular(path), "rb") as file:
       lines = file.read().split(b"\n")[:-1]
   found = []
   for number, line in enumerate(lines, 1):

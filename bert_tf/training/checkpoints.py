@@ -15,7 +15,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import files, json_files, locks, run_results
@@ -26,9 +25,10 @@ from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import TrainingState
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_best_record
 from modeling.checkpoints.lora import LoraWeights
-from modeling.checkpoints.native import SUFFIX, checkpoint_of, weight_variables
+from modeling.checkpoints.native import checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import (
   CHECKPOINT_NAME,
+  SUFFIX,
   UNFINISHED,
   Bundle,
   latest_checkpoint,
@@ -114,10 +114,7 @@ class CheckpointManager:
         there = "is missing" if found is None else f"has the shape {list(found)}, {list(expected)} is expected"
         raise UserError(f"{bundle.prefix}: {path} {there}")
     for path, variable in self._variables.items():
-      values = bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype)
-      if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise UserError(f"{bundle.prefix}: {path} holds values that are not finite")
-      variable.assign(values)
+      variable.assign(bundle.read_as(path + SUFFIX, variable.dtype.as_numpy_dtype))
 
   def save(self, check_interval: bool = True) -> str | None:
     """Writes `ckpt-<step>` unless it is there already; with `check_interval` only at multiples of the interval.
@@ -316,7 +313,14 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 
 
 def _remove_checkpoint(prefix: str) -> None:
-  """Removes a checkpoint, or what there is of one; the index first, without which it is none."""
+  """Removes a checkpoint, or what there is of one; the index first, without which it is none.
+
+  Until all is gone there is a directory beside it as while one is written, or data that a kill leaves would look as if
+  their index were lost.
+  """
+  if files.exists(f"{prefix}.index"):
+    with contextlib.suppress(OSError):
+      files.make_directories(prefix + UNFINISHED)
   pattern = files.escape_pattern(prefix)
   for path in [f"{prefix}.index", *files.glob_files(f"{pattern}.data-*"), *files.glob_files(f"{pattern}{UNFINISHED}*")]:
     with contextlib.suppress(OSError):

@@ -89,7 +89,7 @@ def convert(qa_file: str, evidence_dir: str, max_tokens: int) -> tuple[dict, Cou
     UserError: `qa_file` is not JSON or not of TriviaQA's layout (names the key), an article is not UTF-8, no article
       is there at all, or no example comes of it.
   """
-  contents = json_files.read(qa_file)
+  contents = json_files.read(qa_file, is_data=True)
   if not isinstance(contents, dict):
     raise UserError(f"{qa_file}: no TriviaQA file: it holds {kind_of(contents)}, not an object with the key Data")
   entries = read_field(contents, "Data", list, qa_file, "")

@@ -78,7 +78,7 @@ class Vocabulary:
     try:
       if files.is_directory(path):
         raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
-      with files.open_file(path, "rb") as file:
+      with files.open_file(files.check_regular(path), "rb") as file:
         data = file.read()
     except OSError as error:
       raise UserError(f"can't read the vocabulary {path}: {error.strerror}") from None

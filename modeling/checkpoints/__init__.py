@@ -1,6 +1,7 @@
 """Weights in files: TensorFlow, HDF5 and safetensors, of this project and of others.
 
     weights.py             table of the weights and table of the heads: names and shapes in every format
+    weight_shapes.py       shapes that a configuration asks for, compared with those of a checkpoint
     load.py                `read_checkpoint`, `open_checkpoint` (a `Checkpoint`), `load_weights`: any format in
     write.py               `write_checkpoint`: any format out
     convert.py             one format to another, checked; `convert_checkpoint.py`
@@ -14,6 +15,7 @@
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
     keras_hub.py           presets of KerasHub
+    tensor_file.py         what is checked of the tensors in any file
     tensorflow_files.py    `.index` and `.data` files
     safetensors_files.py   `.safetensors` files
     h5_files.py            `.h5` files, and those of transformers' TensorFlow classes

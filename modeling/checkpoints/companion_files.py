@@ -27,7 +27,8 @@ from data_gen.tokenization.tokenizer_config import (
   write_tokenizer_config,
 )
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.checkpoints.weights import HEADS, heads_of
+from modeling.checkpoints.weight_shapes import heads_of
+from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 
 CONFIG_FILE = "bert_config.json"
@@ -129,7 +130,7 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   """Adds what lies in the directory of the weights and their reader has not found itself.
 
   Raises:
-    UserError: a file is damaged. The checkpoint's `read` raises it where a weight is not finite.
+    UserError: a file is damaged.
   """
   config_file = os.path.join(directory, CONFIG_FILE)
   config = checkpoint.config
@@ -142,9 +143,8 @@ def with_companion_files(checkpoint: StoredWeights, directory: str) -> StoredWei
   if not files.exists(beside):
     vocab_file = _extracted_vocabulary(tokenizer, tokenizer_file) or checkpoint.vocab_file
   return dataclasses.replace(
-      checkpoint, read=lambda name: _finite(name, checkpoint.read(name), checkpoint.description), config=config,
-      vocab_file=vocab_file, directory=directory, do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case),
-      vocab_sha256=read_fingerprint(directory))
+      checkpoint, config=config, vocab_file=vocab_file, directory=directory,
+      do_lower_case=_casing(directory, tokenizer, checkpoint.do_lower_case), vocab_sha256=read_fingerprint(directory))
 
 
 def write_companion_files(directory: str, config: BertConfig, vocab_file: str | None, do_lower_case: bool | None,
@@ -157,14 +157,6 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
       directory, do_lower_case, fingerprint, model_max_length=config.max_position_embeddings, strip_accents=None,
       tokenize_chinese_chars=True, unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
       mask_token="[MASK]")
-
-
-def _finite(name: str, values: np.ndarray, description: str) -> np.ndarray:
-  """The values, unless one is NaN or infinite: no formula of BERT makes anything of such a weight."""
-  if not np.isfinite(values).all():
-    raise UserError(f"{description}: {name} holds {np.count_nonzero(~np.isfinite(values)):,} values that are not "
-                    "finite (NaN or infinity): the file is damaged, or training has diverged")
-  return values
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:

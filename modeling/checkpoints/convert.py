@@ -13,7 +13,7 @@ from bert_tf.common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
-from modeling.checkpoints.weights import (
+from modeling.checkpoints.weight_shapes import (
   check_fits,
   encoder_shapes,
   head_shapes,

@@ -12,46 +12,38 @@ import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.weights import show_shape
+from modeling.checkpoints.tensor_file import TensorFile
+from modeling.checkpoints.weight_shapes import show_shape
 
+_DTYPES = ("float32", "float16", "bfloat16")
 # What h5py raises for files that are damaged.
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError)
 # In transformers' TensorFlow classes the last part of a variable's name → in PyTorch, as it translated them itself.
 _PYTORCH_LEAVES = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 
 
-class H5File:
+class H5File(TensorFile):
   """An HDF5 file with arrays.
 
   Args:
     path: of the file; a remote one is read into memory whole.
 
   Raises:
-    UserError: it is missing or damaged, or refers to other files.
-
-  Attributes:
-    path: as given.
-    shapes: path in the file → shape of every array in it.
+    UserError: it is missing, damaged or no regular file, refers to other files, or describes more than it holds.
   """
 
   def __init__(self, path: str):
-    self.path = path
-    self.shapes: dict[str, tuple[int, ...]] = {}
-    self._dtypes: dict[str, str] = {}
+    super().__init__(path, _DTYPES)
+    self._bytes = 0
     try:
       self._local = files.local_copy(path, self)
       with self._open() as file:
         file.visititems(self._visit)
     except _ERRORS as error:
       raise UserError(f"{path} can't be read as HDF5, it is damaged or incomplete: {_first_line(error)}") from None
+    self._check_contents(self._bytes, os.path.getsize(self._local))
 
-  def read(self, name: str) -> np.ndarray:
-    """The array called `name` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or can't be read.
-    """
-    self.check_dtype(name)
+  def _read(self, name: str) -> np.ndarray:
     try:
       with self._open() as file:
         values = file[name][()]
@@ -59,31 +51,24 @@ class H5File:
       raise UserError(f"{self.path}: {name} can't be read, the file is damaged: {_first_line(error)}") from None
     if self._dtypes[name] == "bfloat16":
       return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    return np.asarray(values, np.float32)
-
-  def check_dtype(self, name: str) -> None:
-    """Refuses what is no float, or would lose digits.
-
-    Raises:
-      UserError: names the array and its type.
-    """
-    if self._dtypes[name] not in ("float32", "float16", "bfloat16"):
-      raise UserError(f"{self.path}: {name} is of type {self._dtypes[name]}; weights are float32, float16, bfloat16")
+    return values
 
   def _open(self) -> h5py.File:
     # No lock: the file may be on a read-only or a network file system.
     return h5py.File(self._local, "r", locking=False)
 
-  def _visit(self, name: str, array: object) -> None:
+  def _visit(self, name: str | bytes, array: object) -> None:
     if not isinstance(array, h5py.Dataset):
       return
-    if not name.isprintable():
-      raise UserError(f"{self.path} holds an array with the name {ascii(name)}: no program writes such names")
+    # h5py gives a name that is not UTF-8 as its bytes.
+    name = os.fsdecode(name)
     if array.external or array.is_virtual:
       raise UserError(f"{self.path}: the numbers of {name} are in another file, which is not read")
     self.shapes[name] = tuple(array.shape)
+    self._bytes += array.size * array.dtype.itemsize
     # Keras keeps bfloat16 in bytes that numpy has no name for.
-    self._dtypes[name] = "bfloat16" if array.attrs.get("dtype") == "bfloat16" else str(array.dtype)
+    kept_as = array.attrs.get("dtype") if array.dtype == "V2" else None
+    self._dtypes[name] = "bfloat16" if isinstance(kept_as, str) and kept_as == "bfloat16" else str(array.dtype)
 
 
 class TransformersH5File:

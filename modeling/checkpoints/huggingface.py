@@ -16,6 +16,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
 from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
+from modeling.checkpoints.weight_shapes import check_fits, heads_of, pooled_weights, show_shape
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -25,10 +26,7 @@ from modeling.checkpoints.weights import (
   Head,
   Weight,
   all_weights,
-  check_fits,
-  heads_of,
-  pooled_weights,
-  show_shape,
+  encoder_weights,
 )
 from modeling.config import BertConfig
 
@@ -150,8 +148,7 @@ def _rows(keys: Iterable[str], architecture: str | None) -> list[Weight]:
   layers = sorted({int(match[1]) for key in keys if (match := _LAYER.match(key))})
   heads = [head for head in HEADS.values()
            if not _shares_its_name(head) or head is _head_called(head.huggingface_layer, keys, architecture)]
-  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER,
-          *(weight for head in heads for weight in head.weights)]
+  return [*encoder_weights(layers), *(weight for head in heads for weight in head.weights)]
 
 
 def _shares_its_name(head: Head) -> bool:

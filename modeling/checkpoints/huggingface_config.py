@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.weights import HEADS, heads_of
+from modeling.checkpoints.weight_shapes import heads_of
+from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 
 # Theirs → ours: there "gelu" is the exact form, in the original and here it is the tanh form.

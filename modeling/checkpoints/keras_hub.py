@@ -94,9 +94,9 @@ def _rows(path: str, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str],
     raise UserError(f"{path} {problem}: a preset directory (`save_to_preset`), or what `save_weights` of a "
                     "BertBackbone, BertTextClassifier or BertMaskedLM wrote, is expected")
   prefix = backbones[0]
-  numbers = [int(match[1]) for _, key in keys
-             if (match := re.match(re.escape(prefix) + r"transformer_encoder_(\d{1,6})/", key))]
-  encoder = {(0, prefix + row.keras_hub): row for row in encoder_weights(max(numbers, default=-1) + 1)}
+  numbers = {int(match[1]) for _, key in keys
+             if (match := re.match(re.escape(prefix) + r"transformer_encoder_(\d{1,6})/", key))}
+  encoder = {(0, prefix + row.keras_hub): row for row in encoder_weights(sorted(numbers))}
   last_file = max(number for number, _ in keys)
   others = {*keys} - {*encoder}
   for head in HEADS.values():

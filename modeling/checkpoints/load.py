@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
@@ -32,19 +32,10 @@ from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.releases import download_hint
-from modeling.checkpoints.tensorflow_files import Bundle, find_prefix, latest_checkpoint
+from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
-from modeling.checkpoints.weights import (
-  BILSTM,
-  ENCODER_PREFIX,
-  FEATURE_TAGGER_PREFIX,
-  HEADS,
-  POOLER,
-  missing_from_encoder,
-  original_names,
-  show_shape,
-  some,
-)
+from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
+from modeling.checkpoints.weights import BILSTM, ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, HEADS, POOLER, original_names
 from modeling.config import BertConfig
 
 # Formats that are kept in TensorFlow's checkpoint files: Bundle → StoredWeights or None.
@@ -119,8 +110,12 @@ def read_checkpoint(path: str) -> StoredWeights:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
       is unknown, or the configuration beside it contradicts the tensors.
   """
-  if files.exists(os.path.join(path, BEST_DIRECTORY, BEST_RECORD)):
-    path = os.path.join(path, BEST_DIRECTORY)
+  with files.user_error(f"can't read {path}"):
+    return _read_checkpoint(path)
+
+
+def _read_checkpoint(path: str) -> StoredWeights:
+  path = _best_of_run(path)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
   if len(candidates) + (prefix is not None) > 1:
@@ -188,12 +183,15 @@ def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -
   The BiLSTM of a fine-tuned model stays, also where the file that is given does not mention it.
 
   Raises:
-    UserError: the file can't be read, or makes a bidirectional model of a left-to-right one.
+    UserError: the file can't be read, contradicts the tensors, or makes a bidirectional model of a left-to-right one.
   """
   beside = checkpoint.config if checkpoint else None
-  if not bert_config_file:
-    return beside
-  config = read_either_config(bert_config_file)
+  config = read_either_config(bert_config_file) if bert_config_file else beside
+  if config and checkpoint:
+    # Before a model of these sizes is built.
+    check_fits(config, checkpoint.tensors, checkpoint.description, encoder_only=True)
+  if config is None or not bert_config_file:
+    return config
   if checkpoint and beside and beside.causal and not config.causal:
     raise UserError(f"{bert_config_file} describes a bidirectional model, but {checkpoint.description} is "
                     "left-to-right (\"is_decoder\": true in its configuration): leave out --bert_config_file, or give "
@@ -299,6 +297,19 @@ def _whole_heads(names: list[str]) -> list[str]:
     if its_names and {*its_names} <= {*shown}:
       shown = [name for name in shown if name not in its_names] + [f"{title} ({len(its_names)} tensors)"]
   return shown
+
+
+def _best_of_run(path: str) -> str:
+  """The best weights where `path` is a run's directory, or that of these: those in the record, where they are there.
+
+  A run that was killed may have left others beside them.
+  """
+  for directory in (os.path.join(path, BEST_DIRECTORY), path):
+    if files.exists(record_file := os.path.join(directory, BEST_RECORD)):
+      step = json_files.read_object(record_file, {"step": int | None}).get("step")
+      prefix = os.path.join(directory, f"{CHECKPOINT_NAME}-{step}")
+      return prefix if files.exists(f"{prefix}.index") else directory
+  return path
 
 
 def _read_bundle(prefix: str) -> StoredWeights:

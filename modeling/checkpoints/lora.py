@@ -10,8 +10,7 @@ Source: "LoRA: Low-rank adaptation of large language models", arXiv 2106.09685.
 import numpy as np
 import tensorflow as tf
 
-from modeling.checkpoints.native import SUFFIX
-from modeling.checkpoints.tensorflow_files import Bundle
+from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle
 from modeling.checkpoints.weights import ENCODER_PREFIX, LORA_PREFIX, native_path, original_names, weight_values
 
 

@@ -20,7 +20,8 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.h5_files import H5File
-from modeling.checkpoints.tensorflow_files import Bundle, attach
+from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle, attach
+from modeling.checkpoints.weight_shapes import check_fits, config_from_shapes, heads_of, show_shape
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
   HEADS,
@@ -30,11 +31,7 @@ from modeling.checkpoints.weights import (
   Head,
   Weight,
   all_weights,
-  check_fits,
-  config_from_shapes,
   encoder_weights,
-  heads_of,
-  show_shape,
 )
 from modeling.config import BertConfig
 
@@ -47,7 +44,6 @@ _CLASSIFICATION_HEAD, _OWN_POOLER = "out_proj/", "dense"
 # The number of the first layer among the parts of the older, functional `networks.BertEncoder`.
 _FIRST_LAYER = 4
 _NOT_WEIGHTS = re.compile(r"\.OPTIMIZER_SLOT|^(optimizer|save_counter|global_step|step|_CHECKPOINTABLE)\b|/optimizer/")
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def read_model_garden(bundle: Bundle) -> StoredWeights | None:
@@ -75,8 +71,8 @@ def read_model_garden(bundle: Bundle) -> StoredWeights | None:
   copies = [key for name, key in encoder_keys.items()
             if keys[name] != key and np.array_equal(bundle.read(key), bundle.read(keys[name]))]
   read_already = {*keys.values(), *copies}
-  others = {key.removesuffix(_VALUE): (bundle, key) for key in sorted(bundle.shapes)
-            if key not in read_already and key.endswith(_VALUE) and not _NOT_WEIGHTS.search(key)}
+  others = {key.removesuffix(SUFFIX): (bundle, key) for key in sorted(bundle.shapes)
+            if key not in read_already and key.endswith(SUFFIX) and not _NOT_WEIGHTS.search(key)}
   beside = os.path.join(os.path.dirname(bundle.prefix), CONFIG_FILE)
   return stored_weights(
       f"{bundle.prefix} (Model Garden)", {name: (rows[name], bundle, key) for name, key in keys.items()}, others,
@@ -130,7 +126,8 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
   rows = all_weights(config.num_hidden_layers)
   variables = {name: tf.Variable(_to_garden(rows[name], value, config.num_attention_heads))
                for name, value in weights.items()}
-  encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(config.num_hidden_layers)})
+  layers = range(config.num_hidden_layers)
+  encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(layers)})
   for part, number in _first_encoder_parts(config.num_hidden_layers).items():
     if (module := _follow(encoder, part)) is not None:
       setattr(encoder, number, module)
@@ -214,7 +211,7 @@ class _Nodes:
 
   def encoder_paths(self, encoder: int, layers: int) -> dict[str, str]:
     """Original name → attribute path in this encoder."""
-    paths = {weight.original: weight.garden for weight in encoder_weights(layers)}
+    paths = {weight.original: weight.garden for weight in encoder_weights(range(layers))}
     if _LAYERS in self.children[encoder]:
       return paths
     parts = _first_encoder_parts(layers)

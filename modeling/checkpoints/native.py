@@ -14,12 +14,10 @@ import numpy as np
 import tensorflow as tf
 
 from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
-from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, attach, write_state
+from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, SUFFIX, Bundle, attach, write_state
 from modeling.checkpoints.weights import WORD_EMBEDDINGS, native_path, original_name, raw_variables
 from modeling.config import BertConfig
 
-# What TensorFlow appends to the path of a variable.
-SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ROOTS = ("encoder", "heads")
 # No weight of ours is missing this one, and no other program gives it this name.
 _SIGNATURE_KEY = native_path(WORD_EMBEDDINGS.original) + SUFFIX

@@ -12,28 +12,25 @@ from safetensors.numpy import save, save_file
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
+from modeling.checkpoints.tensor_file import TensorFile
 
 INDEX_SUFFIX = ".safetensors.index.json"
 # Kinds of numbers that are exact in float32.
 _DTYPES = ("F32", "F16", "BF16")
 
 
-class SafetensorsFile:
-  """An open `.safetensors` file.
+class SafetensorsFile(TensorFile):
+  """A `.safetensors` file.
 
   Args:
     path: of the file.
 
   Raises:
-    UserError: it is missing, truncated, or its header does not fit.
-
-  Attributes:
-    path: as given.
-    shapes: key → shape of every tensor in it.
+    UserError: it is missing, truncated, no regular file, or its header does not fit.
   """
 
   def __init__(self, path: str):
-    self.path = path
+    super().__init__(path, _DTYPES)
     try:
       self._local = files.local_copy(path, self)
       with safe_open(self._local, "np") as file:
@@ -43,31 +40,15 @@ class SafetensorsFile:
     except (OSError, SafetensorError) as error:
       reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).split("\n")[0]
       raise UserError(f"{path} can't be read as safetensors, it is damaged or incomplete: {reason}") from None
-    for key in self.shapes:
-      if not key.isprintable():
-        raise UserError(f"{path} holds a tensor with the name {ascii(key)}: no program writes such names")
+    # The library has found that the tensors are the rest of the file, to the byte.
+    self._check_contents()
 
-  def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32; half-precision numbers are widened, which is exact.
-
-    Raises:
-      UserError: it is of another type, or the file has changed.
-    """
-    self.check_dtype(key)
+  def _read(self, key: str) -> np.ndarray:
     try:
       with safe_open(self._local, "np") as file:
-        return file.get_tensor(key).astype(np.float32, copy=False)
+        return file.get_tensor(key)
     except (OSError, SafetensorError):
       raise UserError(f"{self.path}: {key} can't be read any more, the file has changed") from None
-
-  def check_dtype(self, key: str) -> None:
-    """Refuses what is no float.
-
-    Raises:
-      UserError: names the tensor and its type.
-    """
-    if self._dtypes[key] not in _DTYPES:
-      raise UserError(f"{self.path}: {key} is of type {self._dtypes[key]}; weights are {', '.join(_DTYPES)}")
 
 
 def open_files(path: str) -> dict[str, SafetensorsFile]:

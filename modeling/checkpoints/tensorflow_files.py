@@ -4,6 +4,7 @@ Input: a path. Output: a `Bundle`, shapes and arrays by key; `native.py`, `origi
 the keys mean.
 """
 
+import math
 import os
 import re
 import tempfile
@@ -14,13 +15,19 @@ import tensorflow as tf
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from modeling.checkpoints.tensor_file import TensorFile
 
 # Of our own checkpoints, `ckpt-<step>`.
 CHECKPOINT_NAME = "ckpt"
 # Ending of the directory that is there while a checkpoint is written.
 UNFINISHED = "_temp"
 _INDEX = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.index")
-_DATA = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})\.data-\d{5}-of-\d{5}")
+_SHARD = r"\.data-\d{5}-of-\d{5}"
+_DATA = re.compile(CHECKPOINT_NAME + r"-(\d{1,18})" + _SHARD)
+# What TensorFlow appends to the path of a variable.
+SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+# As TensorFlow calls them.
+_DTYPES = ("float32", "float16", "bfloat16", "float64")
 # Which checkpoint is the newest, in the text format of protocol buffers.
 STATE_FILE = "checkpoint"
 _NAMED = re.compile(r'^model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"', re.MULTILINE)
@@ -30,23 +37,23 @@ _PATTERN = re.compile(r"[*?\[\\]")
 _READER_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
 
 
-class Bundle:
+class Bundle(TensorFile):
   """An open TensorFlow checkpoint of whatever kind.
 
   Args:
     prefix: path without `.index`.
 
   Raises:
-    UserError: the index can't be read, or a data shard is missing.
+    UserError: the index can't be read, a data shard is missing, or one of the files is no regular file.
 
   Attributes:
     prefix: as given.
-    shapes: key → shape of every tensor in it.
   """
 
   def __init__(self, prefix: str):
+    super().__init__(prefix, _DTYPES)
     self.prefix = prefix
-    _check_shards(prefix)
+    stored = _size_of_shards(prefix)
     if _PATTERN.search(prefix) and not files.is_remote(prefix):
       # TensorFlow takes such a path for a pattern, which may match something else.
       self._link = tempfile.TemporaryDirectory(prefix="checkpoint.")
@@ -57,36 +64,28 @@ class Bundle:
     except _READER_ERRORS as error:
       raise UserError(f"{self.prefix}.index can't be read as a checkpoint: {_first_line(error)}") from None
     self.shapes = {key: tuple(shape) for key, shape in self._reader.get_variable_to_shape_map().items()}
-    for key in self.shapes:
-      if not key.isprintable():
-        raise UserError(f"{prefix} holds a tensor with the name {ascii(key)}: no program writes such names")
-
-  def read(self, key: str) -> np.ndarray:
-    """The tensor called `key` as float32.
-
-    Raises:
-      UserError: it is not of floats, or the data can't be read or fail their checksum.
-    """
-    # A scalar comes as a number.
-    values = np.asarray(self._read(key))
-    # bfloat16 is not among numpy's own types, but all its values are values of float32.
-    if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
-      kind = "string" if values.dtype.kind in "SO" else values.dtype
-      raise UserError(f"{self.prefix}: {key} is of type {kind}, floats are expected")
-    return values.astype(np.float32, copy=False)
+    types = self._reader.get_variable_to_dtype_map()
+    self._dtypes = {key: dtype.name for key, dtype in types.items()}
+    # Texts have no size of their own.
+    self._check_contents(sum(math.prod(shape) * types[key].size for key, shape in self.shapes.items()
+                             if types[key] != tf.string), stored)
 
   def read_as(self, key: str, dtype: np.dtype) -> np.ndarray:
     """The tensor called `key`, which must be of this type.
 
     Raises:
-      UserError: it is missing or of another type, or the data can't be read or fail their checksum.
+      UserError: it is missing or of another type, the data can't be read or fail their checksum, or hold values that
+        are not finite.
     """
     if key not in self.shapes:
       raise UserError(f"{self.prefix}: there is no {key}")
     values = np.asarray(self._read(key))
     if values.dtype != dtype:
       raise UserError(f"{self.prefix}: {key} is of type {values.dtype}, {dtype} is expected")
-    return values
+    return self._finite(key, values)
+
+  def _finite(self, key: str, values: np.ndarray) -> np.ndarray:
+    return super()._finite(key.removesuffix(SUFFIX), values)
 
   def object_graph(self) -> bytes | None:
     """The `TrackableObjectGraph` that ties the keys together in checkpoints of TensorFlow 2; None in others."""
@@ -115,18 +114,19 @@ def find_prefix(path: str) -> str | None:
   # A prefix first: on ram:// whatever a name begins with is a directory.
   if files.is_directory(path) and not files.exists(path + ".index"):
     return _prefix_in_directory(path)
-  prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path)
+  prefix = re.sub(rf"(\.(index|meta)|{_SHARD})$", "", path)
   return prefix if files.exists(prefix + ".index") or _shards(prefix) else None
 
 
 def latest_checkpoint(directory: str) -> str | None:
   """Prefix of the newest checkpoint in a run directory, e.g. `out/ckpt-1000`; None if there is none.
 
-  What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows whether files without an
-  index were a whole checkpoint once, and which one is meant where names have no step.
+  What is there decides. The file `checkpoint` may be missing, old or damaged: it only shows which one is meant where
+  names have no step.
 
   Raises:
-    UserError: files of a newer checkpoint are missing, so that to resume from an older one would write over the others.
+    UserError: the index of a newer checkpoint is missing, whose data a run that resumed from an older one would write
+      over.
   """
   steps = saved_steps(directory)
   newest = steps[-1] if steps else -1
@@ -147,15 +147,12 @@ def saved_steps(directory: str) -> list[int]:
 
 
 def _check_nothing_is_lost(directory: str, newest: int) -> None:
-  """Refuses data of a step after `newest` that a kill can't explain."""
-  names, named = _names_in(directory), os.path.basename(_named_in_state(directory) or "")
+  """Refuses data of a step after `newest` without an index: who writes or removes them has a `_temp` beside them."""
+  names = _names_in(directory)
   for name in names:
     match = _DATA.fullmatch(name)
-    if not match or int(match[1]) <= newest or f"{CHECKPOINT_NAME}-{match[1]}{UNFINISHED}" in names:
-      continue
-    prefix = f"{CHECKPOINT_NAME}-{match[1]}"
-    # A writer of earlier versions that was killed: the state names a checkpoint when it is complete.
-    if not named or named == prefix:
+    prefix = f"{CHECKPOINT_NAME}-{match[1]}" if match else ""
+    if match and int(match[1]) > newest and f"{prefix}{UNFINISHED}" not in names:
       then = f"resume from {CHECKPOINT_NAME}-{newest}" if newest >= 0 else "start again"
       raise UserError(f"{os.path.join(directory, prefix)}.index is missing, {name} is there: restore it, or move "
                       f"{prefix}.* out of the directory to {then}")
@@ -177,7 +174,7 @@ def write_state(directory: str, steps: Sequence[int]) -> None:
 def _named_in_state(directory: str) -> str | None:
   """Prefix of the checkpoint that the file `checkpoint` names; None where it names none, or can't be read."""
   try:
-    with files.open_file(os.path.join(directory, STATE_FILE)) as file:
+    with files.open_file(files.check_regular(os.path.join(directory, STATE_FILE))) as file:
       match = _NAMED.search(file.read())
     # Characters beyond ASCII are their bytes, or the octal numbers of these.
     path = match[1].encode().decode("unicode_escape").encode("latin-1").decode() if match else ""
@@ -220,8 +217,8 @@ def attach(root: tf.Module, path: str, value: tf.Module | tf.Variable) -> None:
 
 
 def _prefix_in_directory(directory: str) -> str | None:
-  prefixes = [os.path.join(directory, name.removesuffix(".index"))
-              for name in files.list_directory(directory) if name.endswith(".index") and not name.startswith(".")]
+  names = [name for name in files.list_directory(directory) if not name.startswith(".")]
+  prefixes = [os.path.join(directory, name.removesuffix(".index")) for name in names if name.endswith(".index")]
   newest = latest_checkpoint(directory)
   if newest is not None:
     return newest
@@ -230,9 +227,11 @@ def _prefix_in_directory(directory: str) -> str | None:
     raise UserError(f"{os.path.join(directory, 'checkpoint')} names {os.path.basename(named)}, "
                     f"but {named}.index is missing")
   if len(prefixes) > 1:
-    names = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
-    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({names}): name the one that is meant, "
+    some = ", ".join(os.path.basename(prefix) for prefix in prefixes[:5])
+    raise UserError(f"{directory} holds {len(prefixes)} checkpoints ({some}): name the one that is meant, "
                     f"e.g. {prefixes[-1]}")
+  # Of data whose index is missing whoever opens them says so.
+  prefixes += [os.path.join(directory, match[1]) for name in names if (match := re.fullmatch(f"(.+){_SHARD}", name))]
   return prefixes[0] if prefixes else None
 
 
@@ -245,20 +244,28 @@ def _linked(prefix: str, folder: str) -> str:
 
 
 def _shards(prefix: str) -> list[str]:
-  return files.glob_files(files.escape_pattern(prefix) + ".data-*-of-*")
+  return [path for path in files.glob_files(files.escape_pattern(prefix) + ".data-*-of-*")
+          if re.search(f"{_SHARD}$", path)]
 
 
-def _check_shards(prefix: str) -> None:
+def _size_of_shards(prefix: str) -> int:
+  """Bytes of the data; raises `UserError` unless all files of a checkpoint are there, and are files."""
   if not files.exists(prefix + ".index"):
     raise UserError(f"{prefix}.index is missing: a checkpoint is this file and its {os.path.basename(prefix)}.data-*")
   shards = _shards(prefix)
   if not shards:
     raise UserError(f"{prefix}.data-00000-of-00001 is missing: a checkpoint is the .index file and all its .data files")
-  count = int(shards[0].rpartition("-")[2])
-  for shard in range(count):
-    path = f"{prefix}.data-{shard:05d}-of-{count:05d}"
-    if path not in shards:
-      raise UserError(f"{path} is missing: the checkpoint has {count} data files")
+  # Shards of another number are left from another checkpoint of this name.
+  counts = sorted({int(path.rpartition("-")[2]) for path in shards})
+  expected = [[f"{prefix}.data-{shard:05d}-of-{count:05d}" for shard in range(count)] for count in counts]
+  missing = [[path for path in paths if path not in shards] for paths in expected]
+  if all(missing):
+    raise UserError(f"{missing[0][0]} is missing: the checkpoint has {counts[0]} data files")
+  try:
+    files.check_regular(prefix + ".index")
+    return sum(files.file_size(files.check_regular(path)) for path in shards)
+  except OSError as error:
+    raise UserError(f"{error.filename} can't be read: {error.strerror}") from None
 
 
 def _first_line(error: Exception) -> str:

@@ -6,22 +6,17 @@ name of a weight. A further head is one more row of `HEADS`.
 """
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
 # The letters of shapes, as in modeling/__init__.py. C, the number of a head's classes, is in no configuration.
-_SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
-          "M": "max_position_embeddings", "T": "type_vocab_size"}
+SIZES = {"V": "vocab_size", "H": "hidden_size", "I": "intermediate_size", "N": "num_attention_heads", "D": "head_size",
+         "M": "max_position_embeddings", "T": "type_vocab_size"}
 # Of what stands on the encoder: G is 4 U, F what a head reads, H or 2 U.
 _SIZES_AFTER_IT = {"U": "bilstm_units", "G": "bilstm_gates", "F": "head_input_size"}
-# Tensors named in an error before it says how many more there are.
-_NAMED_TENSORS = 6
 
 
 # The names of a weight: the columns of the table that have prefixes.
@@ -63,7 +58,7 @@ class Weight:
 
   def sizes(self, config: BertConfig, classes: int = 0) -> tuple[int, ...]:
     """The shape under a configuration, for a head of so many classes."""
-    return tuple(classes if letter == "C" else getattr(config, (_SIZES | _SIZES_AFTER_IT)[letter])
+    return tuple(classes if letter == "C" else getattr(config, (SIZES | _SIZES_AFTER_IT)[letter])
                  for letter in self.shape)
 
 
@@ -133,7 +128,6 @@ FEATURE_TAGGER = "feature_tagger"
 FEATURE_TAGGER_PREFIX = f"{FEATURE_TAGGER}/"
 # Of what LoRA adds, see modeling/checkpoints/lora.py: here and in our checkpoints.
 LORA_PREFIX = "lora/"
-_LAYER_PREFIX = "bert/encoder/layer_"
 WORD_EMBEDDINGS = EMBEDDINGS[0]
 
 
@@ -231,9 +225,9 @@ _PREFIXES = dict(sorted([(ENCODER_PREFIX, "encoder/"), (LORA_PREFIX, LORA_PREFIX
                         key=lambda prefixes: not prefixes[0]))
 
 
-def encoder_weights(layers: int) -> list[Weight]:
-  """The rows of an encoder with so many layers, in the original's order."""
-  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in range(layers) for weight in LAYER), *POOLER]
+def encoder_weights(layers: Iterable[int]) -> list[Weight]:
+  """The rows of an encoder with the layers of these numbers, in the original's order."""
+  return [*EMBEDDINGS, *(weight.of_layer(layer) for layer in layers for weight in LAYER), *POOLER]
 
 
 def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
@@ -253,7 +247,7 @@ def feature_tagger_weights(depth: int, is_weighted: bool) -> list[Weight]:
 
 def all_weights(layers: int) -> dict[str, Weight]:
   """The rows of an encoder with so many layers and of all heads, by original names."""
-  rows = [*encoder_weights(layers), *(weight for head in HEADS.values() for weight in head.weights)]
+  rows = [*encoder_weights(range(layers)), *(weight for head in HEADS.values() for weight in head.weights)]
   return {weight.original: weight for weight in rows}
 
 
@@ -316,7 +310,7 @@ def weight_values(model) -> dict[str, np.ndarray]:
 def _places(model) -> dict[str, tuple]:
   """Original name → (layer, name of the attribute that holds the weight)."""
   encoder = getattr(model, "encoder", model)
-  rows = [(encoder, weight) for weight in encoder_weights(encoder.config.num_hidden_layers)]
+  rows = [(encoder, weight) for weight in encoder_weights(range(encoder.config.num_hidden_layers))]
   if encoder is not model:
     if getattr(model, "bilstm", None) is not None:
       rows += [(model.bilstm, weight) for weight in BILSTM]
@@ -342,112 +336,3 @@ def _variable(layer, attribute: str):
   value = getattr(layer, attribute)
   return value if hasattr(value, "assign") else next(
       variable for variable in layer.weights if variable.name == attribute)
-
-
-# What a configuration asks for, and whether a checkpoint has it: known before any model is built.
-
-
-def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
-  """Original name → shape of every weight of the encoder, in the original's order."""
-  return {weight.original: weight.sizes(config) for weight in encoder_weights(config.num_hidden_layers)}
-
-
-def head_shapes(config: BertConfig, tensors: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-  """Original name → shape of the weights of every head that a checkpoint has a tensor of, and of the BiLSTM if it has
-  one.
-
-  Args:
-    tensors: name → shape of what is there; the number of classes is taken from it where it is not fixed.
-  """
-  shapes = {weight.original: weight.sizes(config) for weight in BILSTM
-            if any(one.original in tensors for one in BILSTM)}
-  for head in HEADS.values():
-    there = [weight.original for weight in head.weights if tensors.get(weight.original)]
-    if there:
-      classes = tensors[there[0]][0] if head.has_free_classes else head.classes or 0
-      shapes |= {weight.original: weight.sizes(config, classes) for weight in head.weights}
-  return shapes
-
-
-def heads_of(tensors: Iterable[str]) -> list[str]:
-  """The heads that a checkpoint has, by the keys of `model.heads`."""
-  return [head.name for head in HEADS.values() if head.signature_name in tensors]
-
-
-def pooled_weights(tensors: Iterable[str]) -> list[str]:
-  """The weights in a checkpoint of the pooler and of the heads that stand on it."""
-  heads = [HEADS[name] for name in heads_of(tensors) if HEADS[name].reads == "pooled_output"]
-  pooled = {weight.original for weight in (*POOLER, *(weight for head in heads for weight in head.weights))}
-  return [name for name in tensors if name in pooled]
-
-
-def may_lack_pooler(tensors: Mapping[str, object]) -> bool:
-  """Whether it is no damage that the pooler is not in a checkpoint.
-
-  Hugging Face's models for masked LM, question answering and token classification have none: their heads read the
-  sequence, not the pooled output.
-  """
-  heads = heads_of(tensors)
-  return not any(weight.original in tensors for weight in POOLER) and bool(heads) and all(
-      HEADS[head].reads == "sequence_output" for head in heads)
-
-
-def missing_from_encoder(expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, object]) -> list[str]:
-  """Weights of the encoder that a checkpoint should have and has not, with their shapes."""
-  excused = [weight.original for weight in POOLER] if may_lack_pooler(tensors) else ()
-  return [f"{name} {show_shape(shape)}" for name, shape in expected.items()
-          if name.startswith(ENCODER_PREFIX) and name not in tensors and name not in excused]
-
-
-def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], description: str) -> None:
-  """Refuses a configuration that contradicts the tensors.
-
-  Args:
-    tensors: original name → shape.
-    description: of the checkpoint, for the message.
-
-  Raises:
-    UserError: a tensor has another shape, or there are layers that the configuration does not have.
-  """
-  if config.num_hidden_layers > len(tensors):
-    # Not worth listing what is missing of a million layers.
-    raise UserError(f"{description}: the configuration contradicts the tensors: num_hidden_layers is "
-                    f"{config.num_hidden_layers}, but there are only {len(tensors)} tensors")
-  expected = encoder_shapes(config) | head_shapes(config, tensors)
-  wrong = [f"{name} is {show_shape(shape)} and would be {show_shape(expected[name])}"
-           for name, shape in tensors.items() if name in expected and tuple(shape) != expected[name]]
-  wrong += [f"{name} is there, but num_hidden_layers is {config.num_hidden_layers}"
-            for name in tensors if name.startswith(_LAYER_PREFIX) and name not in expected]
-  if wrong:
-    raise UserError(f"{description}: the configuration contradicts the tensors: {some(wrong)}. "
-                    "Use the configuration that belongs to the checkpoint")
-
-
-def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str]) -> BertConfig | None:
-  """The configuration that follows from shapes: all sizes; activation and rates are the defaults.
-
-  Args:
-    shapes: original name → shape as it is in a file.
-    letters: original name → letters of that shape.
-
-  Returns:
-    None where they do not determine all of it.
-  """
-  sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
-  known: dict[str, Any] = {_SIZES[letter]: size for letter, size in sizes.items() if letter in _SIZES}
-  head_size = known.pop("head_size", None)
-  layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
-  if head_size is None or len(known) < len(_SIZES) - 1:
-    return None
-  return BertConfig(num_hidden_layers=len(layers), **known)
-
-
-def show_shape(shape) -> str:
-  """A shape as messages show it, e.g. [2, 768]."""
-  return f"[{', '.join(map(str, shape))}]"
-
-
-def some(parts: list[str]) -> str:
-  """The first few, and how many more there are."""
-  more = len(parts) - _NAMED_TENSORS
-  return "; ".join(parts[:_NAMED_TENSORS]) + (f"; and {more} more" if more > 0 else "")

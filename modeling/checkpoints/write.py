@@ -12,7 +12,8 @@ import numpy as np
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import write_companion_files
-from modeling.checkpoints.weights import HEADS, heads_of, pooled_weights
+from modeling.checkpoints.weight_shapes import heads_of, pooled_weights
+from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 
 _HUGGINGFACE, _NATIVE = "huggingface", "native"

@@ -7,10 +7,15 @@
 Input: strings [B]; output: "input_ids", "input_mask" and "segment_ids", int32 [B, S].
 """
 
+import os
+import weakref
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
@@ -18,16 +23,22 @@ from modeling.preprocessing.graph_tokenizer import GraphTokenizer
 from modeling.preprocessing.packing import pack
 from modeling.saving import register
 
+# Among the assets of a `.keras` file. JSON keeps every token as it is, also one with white space around it.
+_VOCABULARY_FILE = "vocabulary.json"
+# Fingerprint → vocabulary of the layers there are.
+_VOCABULARIES: weakref.WeakValueDictionary[str, Vocabulary] = weakref.WeakValueDictionary()
+
 
 @register
 class BertPreprocessor(keras.layers.Layer):
   """Tokenizes texts or pairs and packs them: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
 
-  The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is part of the configuration, so
-  a `.keras` file needs no `vocab.txt`. Needs Keras' TensorFlow backend.
+  The ids are those of `Tokenizer` and of the fine-tuning scripts. The vocabulary is saved in a `.keras` file, which
+  needs no `vocab.txt`. Needs Keras' TensorFlow backend.
 
   Args:
-    vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the order of their ids.
+    vocabulary: a `Tokenizer`, a `Vocabulary`, the path of a `vocab.txt` or the tokens in the order of their ids; None
+      until Keras loads a saved one.
     do_lower_case: lower-case and strip accents; None for what the `Tokenizer` does, else true.
     max_seq_length: longer texts and pairs are truncated, of a pair always the longer text.
     pad_to_max_length: S is `max_seq_length` for every batch; else the length of the longest row.
@@ -52,16 +63,22 @@ class BertPreprocessor(keras.layers.Layer):
       vocabulary = vocabulary.vocabulary
     elif isinstance(vocabulary, str):
       vocabulary = Vocabulary.from_file(vocabulary)
-    elif not isinstance(vocabulary, Vocabulary):
+    elif vocabulary is not None and not isinstance(vocabulary, Vocabulary):
       vocabulary = Vocabulary(vocabulary)
-    self.vocabulary = vocabulary
     self.do_lower_case = do_lower_case is not False
     self.max_seq_length = max_seq_length
     self.pad_to_max_length = pad_to_max_length
     self.special_tokens = special_tokens
-    self.tokenizer = GraphTokenizer(vocabulary, self.do_lower_case, special_tokens)
+    self._set_vocabulary(vocabulary)
     # XLA knows no strings.
     self.supports_jit = False
+
+  def _set_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+    self.vocabulary: Any = vocabulary
+    self.tokenizer: Any = None
+    if vocabulary is not None:
+      self.tokenizer = GraphTokenizer(vocabulary, self.do_lower_case, self.special_tokens)
+      _VOCABULARIES[vocabulary.fingerprint] = vocabulary
 
   @classmethod
   def from_checkpoint(cls, path: str, **kwargs) -> "BertPreprocessor":
@@ -97,7 +114,13 @@ class BertPreprocessor(keras.layers.Layer):
 
     Returns:
       int32 "input_ids", "input_mask" (1 for tokens, 0 for padding) and "segment_ids", each [B, S].
+
+    Raises:
+      UserError: the layer was made from a configuration alone, and there is no vocabulary.
     """
+    if self.vocabulary is None:
+      raise UserError("this BertPreprocessor has no vocabulary: load the model from its .keras file, which has it, or "
+                      "make the layer with one")
     pair = texts if isinstance(texts, (list, tuple)) else [texts]
     ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in pair]
     features = pack(ids[0], ids[1] if len(ids) > 1 else None, self.max_seq_length, self.vocabulary)
@@ -108,10 +131,53 @@ class BertPreprocessor(keras.layers.Layer):
     return {name: tf.ensure_shape(tf.pad(value, missing, constant_values=padding[name]), [None, self.max_seq_length])
             for name, value in features.items()}
 
+  def compute_output_spec(self, texts, *args, **kwargs) -> dict:
+    """Shapes and types of `call`, which a saved model needs before its vocabulary is loaded."""
+    first = texts[0] if isinstance(texts, (list, tuple)) else texts
+    shape = (first.shape[0], self.max_seq_length if self.pad_to_max_length else None)
+    return {name: keras.KerasTensor(shape, "int32") for name in ("input_ids", "input_mask", "segment_ids")}
+
   def get_config(self) -> dict:
-    return {**super().get_config(), "vocabulary": self.vocabulary.tokens, "do_lower_case": self.do_lower_case,
+    """The arguments of the constructor, of the vocabulary its fingerprint only; Keras saves the tokens beside it."""
+    fingerprint = None if self.vocabulary is None else self.vocabulary.fingerprint
+    return {**super().get_config(), "vocab_sha256": fingerprint, "do_lower_case": self.do_lower_case,
             "max_seq_length": self.max_seq_length, "pad_to_max_length": self.pad_to_max_length,
             "special_tokens": self.special_tokens}
+
+  @classmethod
+  def from_config(cls, config: dict) -> "BertPreprocessor":
+    """The inverse of `get_config`, with the vocabulary of that fingerprint where this process has it, for clones.
+
+    Files of earlier versions have the tokens in the configuration.
+
+    Raises:
+      UserError: the vocabulary is something else than tokens: whoever made a file does not choose what it reads.
+    """
+    config = dict(config)
+    tokens, fingerprint = config.pop("vocabulary", None), config.pop("vocab_sha256", None)
+    if tokens is None:
+      return cls(_VOCABULARIES.get(fingerprint), **config)
+    return cls(Vocabulary(_checked_tokens(tokens, "the configuration of a BertPreprocessor")), **config)
+
+  def save_assets(self, directory: str) -> None:
+    """Called by Keras for a `.keras` file."""
+    if self.vocabulary is not None:
+      json_files.write(os.path.join(directory, _VOCABULARY_FILE), self.vocabulary.tokens)
+
+  def load_assets(self, directory: str) -> None:
+    """Called by Keras for a `.keras` file; those of earlier versions have nothing there."""
+    path = os.path.join(directory, _VOCABULARY_FILE)
+    if files.exists(path):
+      self._set_vocabulary(Vocabulary(_checked_tokens(json_files.read(path), path)))
+
+
+def _checked_tokens(tokens: object, where: str) -> list[str]:
+  if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+    raise UserError(f"{where}: the tokens of the vocabulary are expected, as a list; the path of a file is not read")
+  half = next((token for token in tokens if token.encode(errors="ignore").decode() != token), None)
+  if half is not None:
+    raise UserError(f"{where}: the token {ascii(half)} holds half a surrogate pair, which is no text")
+  return tokens
 
 
 def _as_tensors(texts):

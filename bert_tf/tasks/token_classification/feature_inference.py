@@ -15,7 +15,8 @@ from bert_tf.tasks.token_classification.inference import TokenClassificationInfe
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
 from modeling.checkpoints.load import Checkpoint
-from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX, original_names, show_shape
+from modeling.checkpoints.weight_shapes import show_shape
+from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX, original_names
 from modeling.config import BertConfig
 from modeling.feature_tagger import BertForFeatureTagging
 

@@ -11,7 +11,8 @@ from bert_tf.common.errors import UserError
 from modeling.checkpoints import weights as table
 from modeling.checkpoints.huggingface_config import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
-from modeling.checkpoints.weights import all_weights, encoder_shapes, head_shapes
+from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import all_weights
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 

@@ -180,32 +180,6 @@ def test_the_state_tells_where_names_have_no_step(tmp_path):
   assert read_checkpoint(str(tmp_path)).description == latest_checkpoint(str(tmp_path)) == prefix
 
 
-@pytest.mark.parametrize("state", [None, b"\xff", b'model_checkpoint_path: "ckpt-2"\n'])
-def test_data_whose_index_is_lost_are_not_passed_over(tmp_path, state):
-  for name in ("ckpt-1", "ckpt-2"):
-    save(tmp_path, name)
-  (tmp_path / "ckpt-2.index").unlink()
-  if state is not None:
-    (tmp_path / "checkpoint").write_bytes(state)
-  assert_refused(tmp_path, "ckpt-2.index is missing", "move ckpt-2.* out of the directory to resume from ckpt-1")
-  # Half of a checkpoint whose writer was killed is none.
-  (tmp_path / "ckpt-2_temp").mkdir()
-  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
-  shutil.rmtree(tmp_path / "ckpt-2_temp")
-  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-1"\n')
-  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
-
-
-def test_half_an_index_is_none_while_its_writer_is_not_done(tmp_path):
-  for name in ("ckpt-1", "ckpt-2"):
-    save(tmp_path, name)
-  index = tmp_path / "ckpt-2.index"
-  index.write_bytes(index.read_bytes()[:40])
-  assert_refused(tmp_path, "ckpt-2.index can't be read")
-  (tmp_path / "ckpt-2_temp").mkdir()
-  assert read_checkpoint(str(tmp_path)).description == str(tmp_path / "ckpt-1")
-
-
 def test_a_directory_with_the_characters_of_patterns(tmp_path):
   folder = tmp_path / "run[1]*?"
   folder.mkdir()
@@ -223,7 +197,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path, value):
   variable = original_names(model)["bert/pooler/dense/bias"]
   variable.assign(np.where(np.arange(variable.shape[0]) == 1, value, 0))
   prefix = checkpoint_of(weight_variables(model)).write(str(tmp_path / "ckpt-1"))
-  with pytest.raises(UserError, match=r"ckpt-1: bert/pooler/dense/bias holds 1 values that are not finite"):
+  with pytest.raises(UserError, match=r"ckpt-1: encoder/pooler/dense/bias holds 1 values that are not finite"):
     load_weights(build(SMALL), read_checkpoint(prefix))
 
 
@@ -231,20 +205,6 @@ def test_where_the_directory_does_not_tell_a_single_candidate_is_meant(tmp_path)
   prefix = save(tmp_path, "ckpt-1")
   (tmp_path / "checkpoint").write_text("nonsense {")
   assert read_checkpoint(str(tmp_path)).description == prefix
-
-
-def test_a_missing_shard(tmp_path):
-  prefix = save(tmp_path)
-  (tmp_path / "ckpt-1.data-00000-of-00001").rename(tmp_path / "ckpt-1.data-00001-of-00002")
-  assert_refused(prefix, "ckpt-1.data-00000-of-00002 is missing: the checkpoint has 2 data files")
-  (tmp_path / "ckpt-1.data-00001-of-00002").unlink()
-  assert_refused(tmp_path, "ckpt-1.data-00000-of-00001 is missing")
-
-
-def test_a_missing_index(tmp_path):
-  prefix = save(tmp_path)
-  (tmp_path / "ckpt-1.index").unlink()
-  assert_refused(prefix, "ckpt-1.index is missing")
 
 
 def test_a_damaged_index(tmp_path):

@@ -6,18 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from modeling.checkpoints.weights import (
-  HEADS,
-  all_weights,
-  encoder_shapes,
-  head_shapes,
-  heads_of,
-  may_lack_pooler,
-  native_path,
-  original_name,
-  original_names,
-  weight_values,
-)
+from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
+from modeling.checkpoints.weights import HEADS, all_weights, native_path, original_name, original_names, weight_values
 from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
@@ -25,8 +15,7 @@ from modeling.multiple_choice import MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import QuestionAnsweringHead
 from modeling.token_classification import TokenClassificationHead
-from tests.modeling.checkpoints.common import CLASSES, WithHeads, random_weights
-from tests.modeling.checkpoints.common import HEADS as ANNOUNCED
+from tests.modeling.checkpoints.common import CLASSES, WithHeads
 from tests.modeling.common import SMALL
 
 
@@ -103,23 +92,6 @@ def test_shapes_of_the_variables_are_those_of_the_table():
     found = {name: tuple(variable.shape) for name, variable in original_names(model).items()}
     assert list(found) == list(encoder_shapes(SMALL) | head_shapes(SMALL, found))
     assert found == encoder_shapes(SMALL) | head_shapes(SMALL, found)
-
-
-def test_a_checkpoint_has_the_heads_whose_signature_it_has():
-  for name, announced in ANNOUNCED.items():
-    assert heads_of(announced) == [name]
-    assert heads_of(head_shapes(SMALL, announced)) == [name]
-  assert heads_of(encoder_shapes(SMALL)) == []
-
-
-@pytest.mark.parametrize("heads, excused", [
-    (("question_answering",), True), (("token_classification",), True), (("masked_lm",), True), ((), False),
-    (("classification",), False),
-    (("multiple_choice",), False), (("masked_lm", "next_sentence"), False),
-    (("question_answering", "classification"), False)], ids=str)
-def test_the_pooler_may_be_missing_where_nothing_reads_it(heads, excused):
-  assert may_lack_pooler(random_weights(*heads, pooler=False)) is excused
-  assert not may_lack_pooler(random_weights(*heads))
 
 
 def test_initial_weights_are_seeded_by_the_names_of_the_table():

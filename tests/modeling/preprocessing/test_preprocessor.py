@@ -1,5 +1,12 @@
 """The layer against the tokenizer and the features of fine-tuning."""
 
+import gc
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +14,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.preprocessing.preprocessor import BertPreprocessor
@@ -67,6 +75,75 @@ def test_a_model_takes_strings_and_is_saved_with_its_vocabulary(tmp_path):
   loaded = keras.models.load_model(path)
   np.testing.assert_array_equal(loaded(inputs), model(inputs))
   assert not np.array_equal(model(inputs), expected)
+
+
+FIXTURE = Path(__file__).parents[2] / "fixtures/keras/vocabulary_in_config.keras"
+
+
+def changed(source, target, change):
+  """A `.keras` file with another configuration; `change` gets that of its `BertPreprocessor`."""
+  with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+    for name in old.namelist():
+      content = old.read(name)
+      if name == "config.json":
+        config = json.loads(content)
+        change(next(one["config"] for one in config["config"]["layers"] if one["class_name"] == "BertPreprocessor"))
+        content = json.dumps(config).encode()
+      new.writestr(name, content)
+  return str(target)
+
+
+def test_a_file_of_earlier_versions_with_the_tokens_in_the_configuration(tmp_path):
+  model = keras.models.load_model(FIXTURE)
+  texts = tf.constant(["The film was good.", "films"])
+  expected = [[0.4248126, -0.5442635], [0.3797055, -0.5272709]]
+  np.testing.assert_allclose(model(texts), expected, atol=1e-5)
+  # Saved again it is a file of today.
+  model.save(tmp_path / "today.keras")
+  tokens = model.layers[1].vocabulary.tokens
+  del model
+  gc.collect()
+  script = ("import sys, keras, tensorflow as tf; from modeling import BertForClassification, BertPreprocessor;"
+            "model = keras.models.load_model(sys.argv[1]);"
+            "print(model.layers[1].vocabulary.tokens); print(model(tf.constant(sys.argv[2:])).numpy().tolist())")
+  done = subprocess.run([sys.executable, "-c", script, tmp_path / "today.keras", "The film was good.", "films"],
+                        capture_output=True, text=True, check=True)
+  found_tokens, found = map(json.loads, done.stdout.replace("'", '"').splitlines())
+  assert found_tokens == tokens
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("path", ["{}/secret.txt", "/dev/zero", {"path": "/dev/zero"}, [["a"]],
+                                  [*SPECIAL_TOKENS, "\ud800"]])
+def test_a_file_does_not_choose_what_is_read(tmp_path, path):
+  (tmp_path / "secret.txt").write_text("".join(f"{token}\n" for token in TOKENIZER.vocabulary.tokens))
+  path = path.format(tmp_path) if isinstance(path, str) else path
+  stranger = changed(FIXTURE, tmp_path / "model.keras", lambda config: config.update(vocabulary=path))
+  with pytest.raises(UserError, match="the path of a file is not read|half a surrogate pair") as error:
+    keras.models.load_model(stranger)
+  assert "\n" not in str(error.value)
+
+
+def test_the_configuration_is_small(tmp_path):
+  words = [*TOKENIZER.vocabulary.tokens, *(f"w{number}" for number in range(30_000)), " with spaces ", "\u2028"]
+  texts = keras.Input((), dtype="string")
+  model = keras.Model(texts, BertPreprocessor(words, max_seq_length=12)(texts))
+  assert len(str(model.get_config())) < 4000
+  assert keras.models.clone_model(model).layers[1].vocabulary.tokens == words
+  model.save(tmp_path / "model.keras")
+  tokens = keras.models.load_model(tmp_path / "model.keras").layers[1].vocabulary.tokens
+  assert tokens == words
+  broken = changed(tmp_path / "model.keras", tmp_path / "broken.keras", lambda config: config.update(nonsense=1))
+  with pytest.raises(Exception, match="nonsense") as error:
+    keras.models.load_model(broken)
+  assert len(str(error.value)) < 4000
+
+
+def test_without_a_vocabulary():
+  layer = BertPreprocessor.from_config({"vocab_sha256": "0" * 64, "max_seq_length": 5, "pad_to_max_length": True})
+  assert layer(keras.Input((), dtype="string"))["segment_ids"].shape == (None, 5)
+  with pytest.raises(UserError, match="this BertPreprocessor has no vocabulary"):
+    layer(["a"])
 
 
 def test_vocabularies_come_from_files_tokens_and_checkpoints(tmp_path):

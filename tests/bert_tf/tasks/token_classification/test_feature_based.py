@@ -17,8 +17,8 @@ from bert_tf.tasks.token_classification.options import TokenClassificationOption
 from bert_tf.tasks.token_classification.task import run
 from bert_tf.training import run_directory
 from modeling.checkpoints.load import load_weights, open_checkpoint
-from modeling.checkpoints.native import SUFFIX, checkpoint_of
-from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.checkpoints.native import checkpoint_of
+from modeling.checkpoints.tensorflow_files import SUFFIX, latest_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
@@ -208,7 +208,7 @@ def test_weights_that_are_not_finite_are_refused(folder, finished):
   checkpoint = checkpoint_of({name: tf.Variable(value) for name, value in values.items()})
   checkpoint.save_counter.assign_add(1)
   checkpoint.write(prefix)
-  with pytest.raises(UserError, match="feature_tagger/output_bias holds values that are not finite"):
+  with pytest.raises(UserError, match="feature_tagger/output_bias holds .* values that are not finite"):
     run(options(folder, finished))
 
 

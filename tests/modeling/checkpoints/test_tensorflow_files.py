@@ -1,0 +1,123 @@
+"""What a kill or a copy that is not complete can leave of a checkpoint, and what is made of it."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.common.errors import UserError
+from bert_tf.training.checkpoints import remove_leftovers
+from modeling.checkpoints.load import read_checkpoint
+from modeling.checkpoints.native import checkpoint_of
+from modeling.checkpoints.tensorflow_files import Bundle, latest_checkpoint
+from modeling.checkpoints.weights import native_path
+from tests.modeling.checkpoints.common import random_weights
+from tests.modeling.common import SMALL
+
+INDEX, DATA = "ckpt-6.index", "ckpt-6.data-00000-of-00001"
+# Shards of two, as a program for several hosts writes them.
+FIRST, SECOND = "ckpt-6.data-00000-of-00002", "ckpt-6.data-00001-of-00002"
+MISSING_INDEX = "ckpt-6.index is missing, {} is there: restore it, or move ckpt-6.* out of the directory to resume from"
+STATES = [None, b"", b"\xff", b'model_checkpoint_path: "ckpt-4"\n', b'model_checkpoint_path: "ckpt-6"\n']
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+  """A directory with ckpt-4 and ckpt-6."""
+  folder = tmp_path_factory.mktemp("saved")
+  variables = {native_path(name): tf.Variable(value) for name, value in random_weights().items()}
+  for step in (4, 6):
+    checkpoint_of(variables).write(str(folder / f"ckpt-{step}"))
+  SMALL.to_file(str(folder / "bert_config.json"))
+  return folder
+
+
+@pytest.fixture(params=STATES, ids=repr)
+def directory(saved, tmp_path, request):
+  """A copy of it, with every kind of the file `checkpoint`, which must not matter."""
+  copy = shutil.copytree(saved, tmp_path / "run")
+  if request.param is not None:
+    (copy / "checkpoint").write_bytes(request.param)
+  return copy
+
+
+def leave(directory, names) -> None:
+  """Of ckpt-6 only these names; "half" cuts a file, a name of a shard of two has the whole data in it."""
+  contents = {path.name: path.read_bytes() for path in directory.glob("ckpt-6*")}
+  for name in contents:
+    (directory / name).unlink()
+  for name in names:
+    path = directory / name.removesuffix(" half")
+    path.parent.mkdir(exist_ok=True)
+    content = contents[INDEX if "index" in name else DATA]
+    path.write_bytes(content[:40] if name.endswith("half") else content)
+
+
+# What is there of ckpt-6 → the checkpoint that is taken, or the words of the refusal.
+REMAINS = [
+    ([INDEX, DATA], "ckpt-6"),
+    ([], "ckpt-4"),
+    # A copy that was not complete: never passed over, and nothing removed.
+    ([DATA], MISSING_INDEX.format(DATA) + " ckpt-4"),
+    ([FIRST, SECOND], MISSING_INDEX.format(FIRST) + " ckpt-4"),
+    ([SECOND], MISSING_INDEX.format(SECOND) + " ckpt-4"),
+    ([INDEX], "ckpt-6.data-00000-of-00001 is missing"),
+    ([INDEX, FIRST], "ckpt-6.data-00001-of-00002 is missing: the checkpoint has 2 data files"),
+    ([INDEX, SECOND], "ckpt-6.data-00000-of-00002 is missing: the checkpoint has 2 data files"),
+    ([f"{INDEX} half", DATA], "ckpt-6.index can't be read as a checkpoint"),
+    # Another checkpoint of this name was there before.
+    ([INDEX, DATA, SECOND], "ckpt-6"),
+    # What TensorFlow writes into before it renames: no data yet, or none any more.
+    ([f"{DATA}.tempstate1234567890"], "ckpt-4"),
+    ([INDEX, DATA, f"{DATA}.tempstate1234567890", f"{INDEX}.tempstate1234567890"], "ckpt-6"),
+    # A writer that was killed before, between and after its renames, and one of earlier versions while it wrote.
+    ([f"ckpt-6_temp/{DATA}"], "ckpt-4"),
+    ([f"ckpt-6_temp/{INDEX}", DATA], "ckpt-4"),
+    ([f"ckpt-6_temp/{SECOND}", f"ckpt-6_temp/{INDEX}", FIRST], "ckpt-4"),
+    (["ckpt-6_temp/part-00000-of-00001.index", INDEX, DATA], "ckpt-6"),
+    (["ckpt-6_temp/part-00000-of-00001.index", f"{INDEX} half", DATA], "ckpt-4"),
+]
+
+
+@pytest.mark.parametrize("names, expected", REMAINS, ids=[" ".join(names) or "nothing" for names, _ in REMAINS])
+def test_what_is_left_of_a_checkpoint(directory, names, expected):
+  leave(directory, names)
+  there = sorted(path.name for path in directory.iterdir())
+  if expected.startswith("ckpt") and " " not in expected:
+    for _ in range(2):
+      assert latest_checkpoint(str(directory)) == read_checkpoint(str(directory)).description == str(
+          directory / expected)
+      remove_leftovers(str(directory))
+    assert expected == "ckpt-6" or not (directory / DATA).exists()
+    return
+  for read in (read_checkpoint, lambda path: Bundle(latest_checkpoint(path)), remove_leftovers):
+    if read is remove_leftovers and "is missing, " not in expected:
+      # It says nothing of a checkpoint that has its index.
+      remove_leftovers(str(directory))
+      continue
+    with pytest.raises(UserError) as error:
+      read(str(directory))
+    assert expected in str(error.value) and "\n" not in str(error.value)
+  assert sorted(path.name for path in directory.iterdir()) == there
+
+
+def test_half_a_checkpoint_without_an_earlier_one(saved, tmp_path):
+  shutil.copy(saved / DATA, tmp_path)
+  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-4"\n')
+  with pytest.raises(UserError, match=r"ckpt-6\.index is missing, .* out of the directory to start again"):
+    read_checkpoint(str(tmp_path))
+  with pytest.raises(UserError, match=r"ckpt-6\.index is missing"):
+    read_checkpoint(str(tmp_path / DATA))
+  (tmp_path / DATA).rename(tmp_path / "bert_model.ckpt.data-00000-of-00001")
+  (tmp_path / "checkpoint").unlink()
+  with pytest.raises(UserError, match=r"bert_model\.ckpt\.index is missing"):
+    read_checkpoint(str(tmp_path))
+
+
+def test_tensors_that_are_far_larger_than_the_file(tmp_path):
+  """A header of a few bytes may describe a terabyte."""
+  tf.raw_ops.SaveV2(prefix=str(tmp_path / "bert_model.ckpt"), tensor_names=["bert/embeddings/word_embeddings"],
+                    shape_and_slices=["1000000 12 0,2:-"], tensors=[tf.constant(np.zeros((2, 12), np.float32))])
+  with pytest.raises(UserError, match="describes tensors of 48,000,000 bytes, but has only 96"):
+    read_checkpoint(str(tmp_path))
