@@ -20,6 +20,7 @@ HEADS = {
     "classification": {"output_weights": (3, _HIDDEN)}, "regression": {"output_weights": (1, _HIDDEN)},
     "question_answering": {"cls/squad/output_weights": (2, _HIDDEN)},
     "masked_lm": {"cls/predictions/output_bias": (CONFIG.vocab_size,)},
+    "next_sentence": {"cls/seq_relationship/output_weights": (2, _HIDDEN)},
     "token_classification": {"cls/tagging/output_weights": (5, _HIDDEN)},
     "multiple_choice": {"cls/multiple_choice/output_weights": (1, _HIDDEN)},
 }

@@ -154,7 +154,7 @@ COMMANDS = (
 def make_workspace(folder: pathlib.Path) -> None:
   """Writes all files that `COMMANDS` read into an existing, empty directory."""
   for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), None),
-                            ("masked", ("masked_lm",), None),
+                            ("masked", ("masked_lm", "next_sentence"), None),
                             ("choices", ("multiple_choice",), None),
                             ("classification", ("classification",), {
                                 "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16}),
