@@ -17,7 +17,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import Picture
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX
-from data_gen.pretraining.records import read_examples, split_row
+from data_gen.pretraining.records import read_sequences
 
 # Of masked tokens, in the order of --masking; how they are drawn in grey.
 _KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch": "//"}, "same": {"facecolor": "0.95"}}
@@ -63,8 +63,7 @@ def _read(paths: Sequence[str], most: int) -> dict[str, object]:
   lengths, masked, positions, shown, labels = [], [], [], [], []
   size, random_next = 0, 0
   for path in paths:
-    rows = map(split_row, read_examples(path))
-    for features in itertools.islice(itertools.chain.from_iterable(rows), -(-most // len(paths))):
+    for features in itertools.islice(read_sequences(path), -(-most // len(paths))):
       real = features["masked_lm_weights"] > 0
       places = features["masked_lm_positions"][real]
       lengths.append(int(features["input_mask"].sum()))

@@ -28,7 +28,7 @@ from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.config import BertConfig
 
-# Of records without a note: how many are decoded, and of how many files at most.
+# Of records without a note: how many sequences are decoded, and of how many files at most.
 _SAMPLE, _SAMPLE_FILES = 256, 8
 # Shares beyond which a vocabulary is hardly that of the records; in their own one they are 0 but for [UNK].
 _FEWEST_CLS, _MOST = 0.99, {"unknown": 0.05, "unused": 0.005, "after_punctuation": 0.005, "split_otherwise": 0.005}
@@ -281,8 +281,7 @@ def _unmasked_ids(example: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _sample(paths: Sequence[str]) -> list[dict[str, np.ndarray]]:
-  """The sequences of the first records of the first files."""
+  """The first sequences of the first files."""
   some = paths[:_SAMPLE_FILES]
   return [sequence for path in some
-          for example, _ in zip(records.read_examples(path), range(_SAMPLE // len(some)), strict=False)
-          for sequence in records.split_row(example)]
+          for sequence in itertools.islice(records.read_sequences(path), _SAMPLE // len(some))]
