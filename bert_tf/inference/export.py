@@ -10,7 +10,6 @@ Every output has the batch as its first dimension, as TensorFlow Serving expects
 """
 
 import dataclasses
-import json
 import os
 
 import numpy as np
@@ -136,7 +135,7 @@ def save(task: TaskInference, directory: str) -> None:
 def read_sample() -> list[str]:
   """The built-in texts that tokenizers are compared on, with what goes wrong in them."""
   with open(SAMPLE_FILE, encoding="utf-8") as file:
-    return [json.loads(line) for line in file]
+    return list(map(json_files.parse, file))
 
 
 def _concrete(function, specifications: dict):

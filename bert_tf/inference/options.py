@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import DeclaredOption, Options, declared_options, option
+from bert_tf.common.options import FILE, DeclaredOption, Options, declared_options, option
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
@@ -110,7 +110,7 @@ class TaskOptions(Options):
 class FileOptions(TrainedModelOptions):
   """Files."""
 
-  input_file: str = option("-", "One input per line; - is standard input.", path=True)
+  input_file: str = option("-", "One input per line; - is standard input.", path=FILE)
   output_file: str = option(
       "-", "JSON lines; a file appears when it is complete. - is standard output.", path=True)
 
@@ -140,7 +140,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
-      "sample.", path=True)
+      "sample.", path=FILE)
 
   def check(self) -> None:
     super().check()
@@ -157,7 +157,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
 class ExtractOptions(FileOptions, DeviceOptions):
   """Features."""
 
-  input_file: str = option(None, "One example per line; - is standard input.", required=True, path=True)
+  input_file: str = option(None, "One example per line; - is standard input.", required=True, path=FILE)
   output_file: str = option(
       None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True)
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")

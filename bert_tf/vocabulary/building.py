@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_tf.common.options import FILES, option
 from bert_tf.common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
@@ -31,7 +31,7 @@ _ENOUGH_OCCURRENCES = 8
 class VocabularyOptions(TextOptions):
   """Vocabulary:"""
 
-  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
   output_dir: str = option(None, "Where vocab.txt and the configurations are written.", required=True, path=True)
   vocab_size: int = option(
       None, "Number of tokens, special ones and [unusedN] included.", minimum=10, maximum=1 << 22, required=True)
@@ -46,7 +46,7 @@ class VocabularyOptions(TextOptions):
       300_000, "Different words the word pieces are learnt from, the most common ones. Learning takes some 200 MB a "
       "core, and ten seconds a round, for each 100,000.", minimum=1)
   held_out_file: str | None = option(
-      None, "Text for the statistics, as --input_file; it is not learnt from.", path=True)
+      None, "Text for the statistics, as --input_file; it is not learnt from.", path=FILES)
   held_out_fraction: float = option(
       0.01, "Without --held_out_file: share of the input that is kept for the statistics.", minimum=0, maximum=0.5)
 
