@@ -318,7 +318,8 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   path = path.rstrip("/") or path
   refuse_existing(path, flag)
   # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
-  parent = make_output_directory(parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir, flag)
+  folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
+  parent = make_output_directory(folder, flag)
   name, lock = os.path.basename(path), None
   if not is_remote(path):
     with user_error(f"--{flag}: can't write {path}"):

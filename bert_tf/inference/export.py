@@ -82,7 +82,7 @@ def export(options: ExportOptions) -> Export:
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   name = choose_task(loaded, options.task)
   settings = options.settings()
-  settings.check_read_by(name)
+  settings.check_read_by(name, options.exported)
   task = load_task(loaded, name, settings)
   sample = read_sample()
   agreements = [compare("built-in sample", sample, task.tokenizer, task.graph_tokenizer, task.special_tokens)]

@@ -271,6 +271,11 @@ class DevelopmentSetOptions(Options):
     """Whether development sets are read."""
     return self.do_train or self.do_eval
 
+  def asked_by(self, split: str) -> str:
+    """The flag that the file of "train", "dev" or "test" is needed for."""
+    dev = "--do_eval" if self.do_eval else "--eval_files"
+    return {"train": "--do_train", "dev": dev, "test": "--do_predict"}[split]
+
   @property
   def named_eval_files(self) -> Mapping[str, str]:
     """Name → path of --eval_files."""

@@ -134,7 +134,7 @@ def _choose(options: PretrainingOptions, config: BertConfig, weights: StoredWeig
     vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
     if vocabulary.size != config.vocab_size:
       raise UserError(f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size is "
-                      f"{config.vocab_size} in --bert_config_file")
+                      f"{config.vocab_size} in the model's configuration")
     return vocabulary
   directories = [os.path.dirname(options.bert_config_file)] if options.bert_config_file else []
   directories.append(options.output_dir)

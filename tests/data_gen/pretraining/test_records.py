@@ -173,7 +173,7 @@ def _right() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("name", "values", "message"), [
     ("input_ids", [2, -7, 3, 0], "holds -7 among its input_ids, 0 to 9 are expected"),
-    ("input_ids", [2, 10, 3, 0], "holds the token id 10, but vocab_size is 10 in --bert_config_file"),
+    ("input_ids", [2, 10, 3, 0], "holds the token id 10, but vocab_size is 10 in the model's configuration"),
     ("input_ids", [2, 7, 3], "was made with max_seq_length=3, but --max_seq_length is 4"),
     ("input_ids", np.array([2, 7, 3, 0], np.float32), "has input_ids that are no whole numbers"),
     ("input_mask", [1, 1, 2, 0], "holds 2 among its input_mask, 0 to 1"),
