@@ -56,6 +56,7 @@ class RecordNote:
 
   Attributes:
     fingerprint, vocab_file, do_lower_case: of their vocabulary; None where nothing tells.
+    max_predictions_per_seq, masked_lm_prob: what rows were packed for; None where nothing tells.
   """
 
   flag: str
@@ -63,6 +64,8 @@ class RecordNote:
   fingerprint: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  max_predictions_per_seq: int | None = None
+  masked_lm_prob: float | None = None
 
   def describe(self) -> str:
     """The first file and its vocabulary."""
@@ -109,7 +112,8 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
     facts = json_files.read_object(stats_file) if stats_file else {}
     known = {name: facts.get(key) for name, key, kind in (
         ("fingerprint", "vocab_sha256", str), ("vocab_file", "vocab_file", str),
-        ("do_lower_case", "do_lower_case", bool)) if isinstance(facts.get(key), kind)}
+        ("do_lower_case", "do_lower_case", bool), ("max_predictions_per_seq", "max_predictions_per_seq", int),
+        ("masked_lm_prob", "masked_lm_prob", float)) if isinstance(facts.get(key), kind)}
     notes.append(RecordNote(flag, tuple(group), **known))
   return notes
 
