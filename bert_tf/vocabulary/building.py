@@ -81,10 +81,21 @@ def run(options: VocabularyOptions) -> None:
   print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
         f"({time.monotonic() - start:.0f} s in all)\n")
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
-  if len(tokens) < options.vocab_size:
-    print(f"warning: the text does not hold {options.vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and "
-          f"bert_config.json says so. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for "
-          f"its characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+  if warning := _size_warning(options.vocab_size, counts.words, tokens):
+    print(f"warning: {warning}. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for its "
+          f"characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+
+
+def _size_warning(vocab_size: int, words: Mapping[str, int], tokens: Sequence[str]) -> str | None:
+  """What is wrong with a vocabulary that is too large for its text; None where it is not."""
+  if len(tokens) < vocab_size:
+    return (f"the text does not hold {vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and bert_config.json "
+            "says so")
+  rare = sum(0 < words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
+  if 2 * rare <= len(tokens):
+    return None
+  return (f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in the "
+          "text: too seldom for a model to learn them")
 
 
 def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
