@@ -14,9 +14,10 @@ env: .venv/.complete
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found: install Python 3.11, or name one: make PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv .venv
 	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 3.3 GB"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c "import keras, tensorflow as tf; print(f'works: TensorFlow {tf.__version__}, Keras {keras.__version__}')"
 	touch $@
 
 demo: env

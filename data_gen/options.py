@@ -17,7 +17,7 @@ import numpy as np
 
 from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import LARGEST_INT64, Options, option
+from bert_tf.common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
@@ -61,7 +61,7 @@ class TextOptions(WorkerOptions):
 class CorpusOptions(TextOptions):
   """Corpus preparation."""
 
-  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
   output_file: str = option(None, "The prepared corpus; gzipped if the name ends in .gz.", required=True, path=True)
   input_format: str = option(
       "auto", "text: plain text; json: one object per line; wiki: WikiExtractor's <doc …>; auto: by each file's first "
@@ -117,10 +117,10 @@ class MaskingOptions(Options):
 class PretrainingDataOptions(MaskingOptions, TextOptions):
   """Pre-training data."""
 
-  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
   output_file: str = option(
       None, "TFRecord files, comma-separated, or NAME@16 for NAME-00000-of-00016 and so on.", required=True, path=True)
-  vocab_file: str = option(None, "Vocabulary, one token per line.", required=True, path=True)
+  vocab_file: str = option(None, "Vocabulary, one token per line.", required=True, path=FILE)
   # The original's README calls it do_lower; its flag parser took any unique beginning.
   do_lower_case: bool = option(
       True, "Lower-case and strip accents; false for cased models.", aliases=("do_lower",))
@@ -194,7 +194,7 @@ class PretrainingDataOptions(MaskingOptions, TextOptions):
       if not sharded:
         paths.append(name)
         continue
-      count = int(sharded[2])
+      count = whole_number(sharded[2])
       if not 1 <= count <= _MOST_SHARDS:
         raise UserError(f"--output_file={name}: the number of shards must be between 1 and {_MOST_SHARDS}")
       paths += shard_names(sharded[1], count)
@@ -225,8 +225,9 @@ class DocstringOptions(WorkerOptions):
 class TriviaQaOptions(Options):
   """TriviaQA as SQuAD data."""
 
-  qa_file: str = option(None, "Questions and answers, e.g. qa/wikipedia-train.json.", required=True, path=True)
-  evidence_dir: str = option(None, "The folder of the articles, e.g. evidence/wikipedia.", required=True, path=True)
+  qa_file: str = option(None, "Questions and answers, e.g. qa/wikipedia-train.json.", required=True, path=FILE)
+  evidence_dir: str = option(None, "The folder of the articles, e.g. evidence/wikipedia.", required=True,
+                             path=DIRECTORY)
   output_file: str = option(None, "SQuAD file to write.", required=True, path=True)
   max_tokens: int = option(
       400, "Tokens, as white space delimits them, that are used of each article.", minimum=1)

@@ -1,7 +1,6 @@
 """The shape of a model: `bert_config.json` as the original reads and writes it."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -141,10 +140,7 @@ class BertConfig:
       raise UserError(f"{source}: \"vocab_size\" is missing (is it a bert_config.json?)")
     known = {fields[key]: value for key, value in values.items() if key in fields}
     extra = {key: value for key, value in values.items() if key not in fields}
-    try:
-      json.dumps(extra, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-      raise UserError(f"{source}: a text in it holds half a surrogate pair, which is no text") from None
+    json_files.check_text(extra, f"{source}: a text in it holds ")
     try:
       return cls(**known, extra=extra)
     except UserError as error:

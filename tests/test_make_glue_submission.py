@@ -32,7 +32,7 @@ def test_zip(run, tmp_path, fill, members):
 @pytest.mark.parametrize("arguments, message", [
     (["--output_file=a.zip"], "--input_dir must be given"),
     (["--input_dir=.", "--output_file="], "--output_file must be given"),
-    (["--input_dir=/nowhere", "--output_file={tmp}/a.zip"], "/nowhere is not a directory"),
+    (["--input_dir=/nowhere", "--output_file={tmp}/a.zip"], "/nowhere does not exist"),
     (["--input_dir={tmp}", "--output_file={tmp}/a.zip"], "no CoLA.tsv"),
     (["--input_dir={tmp}", "more", "--output_file={tmp}/a.zip"], "unexpected argument 'more'")])
 def test_mistakes_are_one_line(run, tmp_path, arguments, message):

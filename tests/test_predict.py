@@ -58,7 +58,8 @@ def test_flags_of_another_task(project, checkpoint):
 
 
 @pytest.mark.parametrize("flags, message", [
-    ((), "--init_checkpoint must be given"), (("--init_checkpoint=x", "--task=clasifier"), "should be one of"),
+    ((), "--init_checkpoint must be given"), (("--init_checkpoint=x", "--task=clasifier"),
+     "--task=clasifier is unknown: did you mean classification? Use one of"),
     (("--init_checkpoint=x", "--input_file=missing.txt"), "--input_file: missing.txt does not exist"),
     (("--init_checkpoint=x", "--output_file=."), "--output_file: . is a directory")])
 def test_wrong_flags_are_one_line(project, tmp_path, flags, message):

@@ -121,3 +121,26 @@ for name in sys.argv[1:]:
     print(f"{name}: {error}")
 """, *sorted(modules))
   assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize("command", [
+    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --input_file=nowhere*",
+    "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*",
+    "run_classifier.py --do_train --output_dir=out --task_name=rte --data_dir=nowhere",
+    "run_squad.py --do_train --output_dir=out --train_file=nowhere",
+    "run_squad.py --do_predict --output_dir=out --predict_file={here} --ensemble=nowhere,{here}",
+    "run_swag.py --do_train --output_dir=out --train_file={here} --eval_files=a:nowhere",
+    "run_ner.py --do_predict --output_dir=out --test_file=nowhere", "predict.py --init_checkpoint=nowhere",
+    "export_model.py --export_dir=out --init_checkpoint=nowhere",
+    "extract_features.py --init_checkpoint={here} --input_file=nowhere --output_file=out",
+    "fill_mask.py --init_checkpoint=nowhere [MASK]", "convert_checkpoint.py --input=nowhere --output=out "
+    "--output_format=native", "vocab/build_vocab.py --vocab_size=99 --output_dir=out --input_file=nowhere",
+    "data_gen/prepare_corpus.py --output_file=out --input_file=nowhere",
+    "data_gen/create_pretraining_data.py --output_file=out --input_file={here} --vocab_file=nowhere",
+    "data_gen/convert_triviaqa.py --output_file=out --qa_file={here} --evidence_dir=nowhere",
+    "make_glue_submission.py --output_file=out --input_dir=nowhere", "plot.py nowhere"])
+def test_what_is_to_be_read_and_missing_is_told_at_once(run, command):
+  script, *flags = command.format(here=__file__).split()
+  done = run(str(_PROJECT / script), *flags)
+  assert done.returncode == 2 and not done.stdout and "nowhere" in done.stderr
+  assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr

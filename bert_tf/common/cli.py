@@ -30,8 +30,8 @@ from bert_tf.common.options import Declaration, DeclaredOption, Options, declare
 _WIDTH = 100
 # What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Of a wrong flag in a message.
-_LONGEST_MESSAGE = 500
+# What bytes that are not UTF-8 become in names of files.
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
 # TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
@@ -110,15 +110,25 @@ def fail(error: UserError) -> int:
   return 2
 
 
-class _ChoiceParser(flags.EnumParser):
-  """Reads a choice, also under its former name."""
+class _IntegerParser(flags.IntegerParser):
+  """Says what is expected in words of ours."""
+
+  def convert(self, argument: str | int) -> int:
+    try:
+      return super().convert(argument)
+    except ValueError:
+      raise ValueError("a whole number is expected") from None
+
+
+class _ChoiceParser(flags.ArgumentParser):
+  """Reads a choice, also under its former name; whether it is one is checked with the options."""
 
   def __init__(self, declaration: Declaration):
-    super().__init__(list(declaration.choices))
+    super().__init__()
     self._former = declaration.former_choices
 
   def parse(self, argument: str) -> str:
-    return super().parse(self._former.get(argument, argument))
+    return self._former.get(argument, argument)
 
 
 def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
@@ -132,7 +142,7 @@ def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
     flag = flags.Flag(_ChoiceParser(one.declaration), flags.ArgumentSerializer(), one.name, default, help)
   else:
     parser = flags.ArgumentParser() if is_text or one.kind is str else (
-        flags.IntegerParser() if one.kind is int else flags.FloatParser())
+        _IntegerParser() if one.kind is int else flags.FloatParser())
     flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
   flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
   for alias in one.declaration.aliases:
@@ -155,6 +165,7 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
 
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
+  parsed.check_inputs()
   if isinstance(target, str):
     module, _, function = target.partition(":")
     target = getattr(_imported(module), function)
@@ -169,6 +180,13 @@ def _status(work: Callable[[], int | None]) -> int:
     return status
   except UserError as error:
     return fail(error)
+  except UnicodeEncodeError as error:
+    # Of a file that a pattern matches, or of the working directory: Python reads such bytes as lone surrogates, which
+    # libraries refuse in many places.
+    name = str(error.object)
+    if name.isascii() or not _NO_UTF8.search(name):
+      raise
+    return fail(UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory"))
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
@@ -215,6 +233,4 @@ def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
-    message = " ".join(str(error).split())
-    message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
-    raise UserError(f"{message} (--help lists the flags)") from None
+    raise UserError(f"{' '.join(str(error).split())} (--help lists the flags)") from None

@@ -20,7 +20,7 @@ from bert_tf.common.errors import UserError
 
 _EXAMPLE = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
 _KINDS = ("chief", "worker")
-_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})", re.ASCII)
 # When a process that waits prints for which others, and how often again.
 _SECONDS_BEFORE_FIRST, _SECONDS_BETWEEN = 10.0, 30.0
 _SECONDS_TO_CONNECT = 2.0
@@ -70,6 +70,9 @@ def read_cluster() -> Cluster:
   cluster, task = (config.get(key) if isinstance(config, dict) else None for key in ("cluster", "task"))
   if not isinstance(cluster, dict) or not isinstance(task, dict):
     raise _wrong('"cluster" and "task" must be objects')
+  # TensorFlow reads it, too.
+  if config.get("rpc_layer") not in (None, "", "grpc"):
+    raise _wrong(f'"rpc_layer" is {json.dumps(config["rpc_layer"])}, only "grpc" is possible')
   names, addresses = [], []
   for kind, listed in cluster.items():
     if kind not in _KINDS:

@@ -1,12 +1,28 @@
 """User errors."""
 
+import re
+
+# Of a word in a message: a name of a file is hardly longer, and a damaged value may be a million characters.
+_LONGEST_WORD = 400
+_SHOWN_OF_LONGER = 60
+_LONGEST_MESSAGE = 1200
+
 
 class UserError(Exception):
   """Something outside the program is wrong: a file, a line in it, a flag, a disk.
 
   The message is one line that says what is wrong, where and how to fix it. Scripts print it without a traceback and end
-  with exit status 2 (`bert_tf/common/cli.py`). Everything else that is raised is a bug of ours.
+  with exit status 2 (`bert_tf/common/cli.py`). Everything else that is raised is a bug of ours. Words of hundreds
+  of characters, and texts of many words, are shortened.
   """
+
+  def __init__(self, message: str):
+    message = re.sub(rf"\S{{{_LONGEST_WORD},}}", _shortened, message)
+    super().__init__(message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
+
+
+def _shortened(word: re.Match) -> str:
+  return f"{word[0][:_SHOWN_OF_LONGER]}…{word[0][-_SHOWN_OF_LONGER:]}"
 
 
 def in_one_line(error: Exception, longest: int = 300) -> str:

@@ -23,7 +23,7 @@ from bert_tf.common.remote_files import RemoteFile, gfile_of
 
 _COPY_BYTES = 1 << 20
 # Names of the files that this process has open already.
-_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
 
 
 def is_remote(path: str) -> bool:
@@ -103,7 +103,10 @@ def parent_directory(path: str) -> str:
 
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
-  _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
+  try:
+    _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
+  except RecursionError:
+    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 
 def remove(path: str) -> None:
@@ -327,12 +330,15 @@ def new_directory(path: str, flag: str) -> Iterator[str]:
   """
   path = path.rstrip("/") or path
   refuse_existing(path, flag)
-  parent = make_output_directory(parent_directory(path), flag)
+  # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
+  folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
+  parent = make_output_directory(folder, flag)
   name, lock = os.path.basename(path), None
   if not is_remote(path):
     with user_error(f"--{flag}: can't write {path}"):
       locks.remove_abandoned(parent, locks.temporary_names(name))
-  temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
+  with user_error(f"--{flag}: can't write {path}"):
+    temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
   try:
     lock = locks.take(temporary)
     with user_error(f"--{flag}: can't write {path}"):

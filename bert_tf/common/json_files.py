@@ -19,8 +19,7 @@ _TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "t
 def write(path: str, value: object) -> None:
   """Writes `value` as indented JSON with a final newline, whole or not at all."""
   with files.atomic_write(path) as file:
-    json.dump(value, file, indent=2, ensure_ascii=False)
-    file.write("\n")
+    file.write(_text_of(value, indent=2) + "\n")
 
 
 def read(path: str, is_data: bool = False) -> Any:
@@ -37,14 +36,41 @@ def read(path: str, is_data: bool = False) -> Any:
       files.check_regular(path)
   # Editors of Windows begin a file with a byte order mark.
   text = gzipped.read_text(path).removeprefix("\ufeff")
+  if not text.strip():
+    raise UserError(f"{path} is empty")
+  return parse(text, path)
+
+
+def parse(text: str, path: str = "", line: int | None = None) -> Any:
+  """The value of a JSON text.
+
+  Args:
+    path, line: where it is from, for errors; no line where the text is a whole file.
+
+  Raises:
+    UserError: it is not JSON, is nested too deeply, or holds a number of thousands of digits.
+  """
   try:
     return json.loads(text)
   except json.JSONDecodeError as error:
-    if not error.doc.strip():
-      raise UserError(f"{path} is empty") from None
-    raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg} at column {error.colno}") from None
+    where, what = f"{path}:{line or error.lineno}", f"not JSON: {error.msg} at column {error.colno}"
   except (ValueError, RecursionError):
-    raise UserError(f"{path}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+    where = path if line is None else f"{path}:{line}"
+    what = "no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+  raise UserError(f"{where}: {what}" if path else what)
+
+
+def check_text(value: object, where: str = "") -> None:
+  """Raises `UserError`, with `where` in front, for half a surrogate pair in a text or in any text of a JSON value.
+
+  JSON can write it, as an escape, and UTF-8 can't.
+  """
+  text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+  try:
+    text.encode()
+  except UnicodeEncodeError as error:
+    place = f" at character {error.start}" if text is value else ""
+    raise UserError(f"{where}half a surrogate pair ({ascii(text[error.start])[1:-1]}){place}, which is no text"
                     ) from None
 
 
@@ -114,13 +140,17 @@ def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> 
 
 def line_of(record: dict) -> str:
   """An object as one line of a file, in readable characters."""
-  line = json.dumps(record, ensure_ascii=False)
+  return _text_of(record) + "\n"
+
+
+def _text_of(value: object, indent: int | None = None) -> str:
+  text = json.dumps(value, indent=indent, ensure_ascii=False)
   try:
-    line.encode()
+    text.encode()
   except UnicodeEncodeError:
-    # Half of a surrogate pair, from an escape in JSON, is only possible as an escape.
-    line = json.dumps(record)
-  return line + "\n"
+    # Half of a surrogate pair, from an escape in JSON or of a file's name that is not UTF-8, is only possible as one.
+    return json.dumps(value, indent=indent)
+  return text
 
 
 def _is_of_type(value: Any, kind: Any) -> bool:

@@ -16,23 +16,31 @@ command line.
 """
 
 import dataclasses
+import difflib
 import functools
 import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.markdown import table
 
 _KEY = "option"
 # Unless an option declares another maximum: tensors have no more rows, and nobody means more.
-_LARGEST_INT = 2**31 - 1
+LARGEST_INT = 2**31 - 1
 # For options that do, such as seeds.
 LARGEST_INT64 = 2**63 - 1
 # Characters of a value that messages quote.
 _LONGEST_QUOTE = 100
+# Bytes of a name, and of a whole path, that file systems take.
+_LONGEST_NAME, _LONGEST_PATH = 255, 4095
+# Digits of a number that a text may hold: Python takes long to read thousands, and refuses more.
+_MOST_DIGITS = 18
+# Values of `Declaration.path` of what is read: a file, or "-"; files, as comma-separated paths and globs; directories.
+FILE, FILES, DIRECTORY = "file", "files", "directory"
 # Type of a value → what messages call one.
 _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
 
@@ -47,7 +55,7 @@ class Declaration:
     former_choices: names that choices had in earlier versions → today's.
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
-    path: the value is a path of something that is read or written, or several with commas and patterns.
+    path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when the program starts.
   """
 
   help: str
@@ -61,7 +69,7 @@ class Declaration:
   default_text: str | None = None
   sweep: bool = False
   aliases: tuple[str, ...] = ()
-  path: bool = False
+  path: bool | str = False
 
 
 def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
@@ -107,7 +115,21 @@ class DeclaredOption:
       if isinstance(one, (int, float)) and (problem := self._range_problem(one)):
         raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
       if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
-        raise UserError(f"--{self.name}={one} is unknown: use one of {', '.join(self.declaration.choices)}")
+        raise unknown_choice(self.name, one, self.declaration.choices)
+      if self.declaration.path:
+        _check_lengths(self.name, one)
+
+  def check_there(self, value: typing.Any) -> None:
+    """Raises `UserError` if what is to be read is missing; what only TensorFlow can reach is not looked at."""
+    for path in value if self.is_list else (value,):
+      if files.is_remote(path):
+        continue
+      if self.declaration.path == FILES:
+        files.expand_patterns(path, self.name)
+      elif self.declaration.path == FILE and path != "-":
+        files.check_readable(path, self.name)
+      elif self.declaration.path == DIRECTORY and not files.is_directory(path):
+        raise UserError(f"--{self.name}: {path} {'is not a directory' if files.exists(path) else 'does not exist'}")
 
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
@@ -135,8 +157,8 @@ class DeclaredOption:
   def _range_problem(self, value: float) -> str | None:
     if isinstance(value, int) and abs(value) > LARGEST_INT64:
       return "it does not fit into 64 bits"
-    if isinstance(value, int) and self.declaration.maximum is None and abs(value) > _LARGEST_INT:
-      return f"it must be at {f'most {_LARGEST_INT}' if value > 0 else f'least {-_LARGEST_INT}'}"
+    if isinstance(value, int) and self.declaration.maximum is None and abs(value) > LARGEST_INT:
+      return f"it must be at {f'most {LARGEST_INT}' if value > 0 else f'least {-LARGEST_INT}'}"
     if not math.isfinite(value):
       return "a finite number is expected"
     return next((f"it must {f'be {words} {_shown(bound)}' if bound else at_zero}"
@@ -170,6 +192,15 @@ class Options:
       one.check(getattr(self, one.name))
       for value in self.sweep.get(one.name, ()):
         one.check(value)
+
+  def check_inputs(self) -> None:
+    """Raises `UserError` with the first of the files, directories and patterns to read that nothing is there for.
+
+    For scripts, which call it before anything slow is imported.
+    """
+    for one in declared_options(type(self)):
+      if one.declaration.path and (value := getattr(self, one.name)):
+        one.check_there(value)
 
   def required(self) -> list[str]:
     """Names of the options that must be given."""
@@ -216,6 +247,24 @@ def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
   return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
 
 
+def whole_number(text: str) -> int:
+  """`int`, but for digits beyond counting a number that is out of every range; raises ValueError for other texts."""
+  if len(text) <= _MOST_DIGITS or not text.lstrip("+-").isdecimal():
+    return int(text)
+  return -10**_MOST_DIGITS if text.startswith("-") else 10**_MOST_DIGITS
+
+
+def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float = 0.6) -> UserError:
+  """The error for an option's value that is none of the choices: with the one that may be meant, and all of them.
+
+  Args:
+    closest: how similar a choice must be to be suggested, from 0 to 1.
+  """
+  near = difflib.get_close_matches(value.lower(), choices, 1, closest)
+  suggestion = f"did you mean {near[0]}? Use" if near else "use"
+  return UserError(f"--{name}={_brief(value)} is unknown: {suggestion} one of {', '.join(choices)}")
+
+
 def flags_table(values: Mapping[str, object]) -> str:
   """Options and their values as a Markdown table, for TensorBoard."""
   return table(("flag", "value"), values.items())
@@ -252,6 +301,15 @@ def _kind(hint: object) -> tuple[type, bool]:
   if kind not in _KINDS or is_list and kind is bool:
     raise TypeError(f"{hint} can't be the type of an option")
   return kind, is_list
+
+
+def _check_lengths(name: str, path: str) -> None:
+  """Raises `UserError` for a name, or a path, that is longer than file systems take."""
+  for pattern in path.split(","):
+    parts = pattern.encode("utf-8", "surrogatepass").split(b"/")
+    if max(map(len, parts)) > _LONGEST_NAME or len(b"/".join(parts)) > _LONGEST_PATH:
+      raise UserError(f"--{name}={_brief(pattern)}: a name of at most {_LONGEST_NAME} bytes, and a path of at most "
+                      f"{_LONGEST_PATH}, is expected")
 
 
 def _shown(number: float) -> str:

@@ -5,6 +5,7 @@ https://gluebenchmark.com/faq
 """
 
 import dataclasses
+import io
 import os
 import zipfile
 from collections import Counter
@@ -14,7 +15,7 @@ import numpy as np
 
 from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import DIRECTORY, Options, option
 
 _HEADER = "index\tprediction"
 _BINARY = ("0", "1")
@@ -60,7 +61,8 @@ class SubmissionOptions(Options):
   """Options of the submission."""
 
   input_dir: tuple[str, ...] = option(
-      None, "Directories to look in, with everything below them; a task may be found once.", required=True, path=True)
+      None, "Directories to look in, with everything below them; a task may be found once.", required=True,
+      path=DIRECTORY)
   output_file: str = option(None, "The zip file; replaced if it exists.", required=True, path=True)
   fill_missing: bool = option(
       False, "Whether tasks that were not run get a constant prediction, the majority class of the training set: the "
@@ -155,12 +157,16 @@ def make_submission(directories: Sequence[str], output: str, fill_missing: bool 
       rows = "".join(f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions))
       contents[name] = f"{_HEADER}\n{rows}"
     entries.append(SubmissionEntry(name, source, predictions))
-  with files.atomic_write(output, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+  # In memory first: an archive can't be written into a device or a pipe, which have no places to return to.
+  packed = io.BytesIO()
+  with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
     for name, content in contents.items():
       entry = zipfile.ZipInfo(name, _ZIP_DATE)
       entry.compress_type = zipfile.ZIP_DEFLATED
       entry.external_attr = 0o644 << 16
       archive.writestr(entry, content)
+  with files.atomic_write(output, "wb") as file:
+    file.write(packed.getvalue())
   return entries
 
 

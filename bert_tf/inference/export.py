@@ -10,7 +10,6 @@ Every output has the batch as its first dimension, as TensorFlow Serving expects
 """
 
 import dataclasses
-import json
 import os
 
 import numpy as np
@@ -83,7 +82,7 @@ def export(options: ExportOptions) -> Export:
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   name = choose_task(loaded, options.task)
   settings = options.settings()
-  settings.check_read_by(name)
+  settings.check_read_by(name, options.exported)
   task = load_task(loaded, name, settings)
   sample = read_sample()
   agreements = [compare("built-in sample", sample, task.tokenizer, task.graph_tokenizer, task.special_tokens)]
@@ -136,7 +135,7 @@ def save(task: TaskInference, directory: str) -> None:
 def read_sample() -> list[str]:
   """The built-in texts that tokenizers are compared on, with what goes wrong in them."""
   with open(SAMPLE_FILE, encoding="utf-8") as file:
-    return [json.loads(line) for line in file]
+    return list(map(json_files.parse, file))
 
 
 def _concrete(function, specifications: dict):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import DeclaredOption, Options, declared_options, option
+from bert_tf.common.options import FILE, DeclaredOption, Options, declared_options, option
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
@@ -60,14 +60,17 @@ class VectorOptions(Options):
 _OPTIONS_OF_TASK: dict[str, tuple[type[Options], ...]] = {
     "question_answering": (SquadSettings, CandidateOptions), "fill_mask": (CandidateOptions,),
     "features": (VectorOptions,)}
+# What predictions give and exports do not.
+_NOT_EXPORTED = {("question_answering", "top_k")}
 
 
-def tasks_reading(name: str) -> list[str]:
-  """The tasks that alone read an option; empty where all read it."""
+def tasks_reading(name: str, exported: bool = False) -> list[str]:
+  """The tasks that alone read an option, for predictions or for an export; empty where all read it."""
   if name in {one.name for one in declared_options(InputOptions)}:
     return []
   return [task for task, classes in _OPTIONS_OF_TASK.items()
-          if any(name == one.name for cls in classes for one in declared_options(cls))]
+          if any(name == one.name for cls in classes for one in declared_options(cls))
+          and not (exported and (task, name) in _NOT_EXPORTED)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,10 +79,10 @@ class InferenceSettings(InputOptions, CandidateOptions, VectorOptions, SquadSett
 
   batch_size: int = option(32, "Most inputs of a batch.", minimum=1)
 
-  def check_read_by(self, task: str) -> None:
-    """Raises `UserError` for an option that was given and that the task does not read."""
+  def check_read_by(self, task: str, exported: bool = False) -> None:
+    """Raises `UserError` for an option that was given and that the task, or its export, does not read."""
     for name in sorted(self.given):
-      readers = tasks_reading(name)
+      readers = tasks_reading(name, exported)
       if readers and task not in readers:
         raise UserError(f"--{name} is not read with --task={task}, only with --task={' or --task='.join(readers)}: "
                         "leave it out")
@@ -92,13 +95,15 @@ class TaskOptions(Options):
   task: str | None = option(
       None, "What the model is used for; needed only where it has heads for several. --help beside it lists the flags "
       "of this task.", choices=tuple(TASKS), former_choices=FORMER_TASK_NAMES)
+  # Whether the script exports.
+  exported = False
 
   @classmethod
   def options_in_help(cls, given: Mapping[str, object]) -> list[DeclaredOption]:
     """Those of all tasks, then those that only some read; of a task that is given, those that it reads."""
     common, special = [], []
     for one in declared_options(cls):
-      readers = tasks_reading(one.name)
+      readers = tasks_reading(one.name, cls.exported)
       if not readers:
         common.append(one)
       elif given.get("task") in (None, *readers):
@@ -110,7 +115,7 @@ class TaskOptions(Options):
 class FileOptions(TrainedModelOptions):
   """Files."""
 
-  input_file: str = option("-", "One input per line; - is standard input.", path=True)
+  input_file: str = option("-", "One input per line; - is standard input.", path=FILE)
   output_file: str = option(
       "-", "JSON lines; a file appears when it is complete. - is standard output.", path=True)
 
@@ -132,19 +137,27 @@ class FileOptions(TrainedModelOptions):
 class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
   """Predictions."""
 
+  def check(self) -> None:
+    super().check()
+    if self.task:
+      self.check_read_by(FORMER_TASK_NAMES.get(self.task, self.task))
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
   """Export."""
 
+  exported = True
   export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
-      "sample.", path=True)
+      "sample.", path=FILE)
 
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.export_dir, "export_dir")
+    if self.task:
+      self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
 
   def settings(self) -> InferenceSettings:
     """The settings of the task."""
@@ -157,7 +170,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
 class ExtractOptions(FileOptions, DeviceOptions):
   """Features."""
 
-  input_file: str = option(None, "One example per line; - is standard input.", required=True, path=True)
+  input_file: str = option(None, "One example per line; - is standard input.", required=True, path=FILE)
   output_file: str = option(
       None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True)
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")

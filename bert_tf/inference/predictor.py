@@ -15,11 +15,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from bert_tf.common import files, gzipped
+from bert_tf.common import files, gzipped, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.task_table import choose_task, load_task
-from bert_tf.tasks.inference import check_text
 from data_gen.text.lines import looks_like_json
 from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
@@ -111,7 +110,7 @@ class Predictor:
     id = value[_ID]
     if not isinstance(id, str | int):
       raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
-    check_text(str(id))
+    json_files.check_text(str(id))
     return {_ID: id}, self.inference.check({key: part for key, part in value.items() if key != _ID})
 
   def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
@@ -140,12 +139,7 @@ def parse_line(line: bytes | None, pairs: bool) -> object:
   except UnicodeDecodeError as error:
     raise UserError(f"not UTF-8 at byte {error.start + 1} (0x{line[error.start]:02x})") from None
   if looks_like_json(text):
-    try:
-      return json.loads(text)
-    except json.JSONDecodeError as error:
-      raise UserError(f"not JSON: {error.msg} at column {error.colno}") from None
-    except (ValueError, RecursionError):
-      raise UserError("no JSON that can be read: nested too deeply, or a number has thousands of digits") from None
+    return json_files.parse(text)
   if not pairs or "\t" not in text:
     return text
   texts = tuple(text.split("\t"))

@@ -3,11 +3,11 @@
 No TensorFlow here until a class is needed: options take the names of the tasks from this table.
 """
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import unknown_choice
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def choose_task(loaded: "Checkpoint", task: str | None = None) -> str:
   """
   task = FORMER_TASK_NAMES.get(task, task)
   if task is not None and task not in TASKS:
-    near = difflib.get_close_matches(task, TASKS, 1)
-    hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(TASKS)}"
-    raise UserError(f"--task={task} is unknown: {hint}")
+    raise unknown_choice("task", task, TASKS)
   checkpoint, kind = loaded.source.description, (loaded.task or {}).get("kind")
   usable = possible_tasks(loaded)
   if task is not None:

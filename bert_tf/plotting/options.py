@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import FILE, Options, option
 
 # In the order they are drawn; the last two only where they are asked for.
 KINDS = ("curves", "selection", "threshold", "reliability", "records", "embeddings", "attention", "projector")
@@ -22,7 +22,7 @@ class PlotOptions(Options):
   metrics: tuple[str, ...] = option(
       (), "Curves: names of metrics, as in metrics.jsonl.", default_text="the losses and what is measured of quality")
   predict_file: str | None = option(
-      None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run", path=True)
+      None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run", path=FILE)
   most_records: int = option(5000, "Records: so many are read, the same number from each file.", minimum=1)
   sentence: str | None = option(None, "Attention: the sentence; a second one after ' ||| '.")
   layer: int = option(-1, "Attention: number of the layer, from 0; -1 is the last one.")

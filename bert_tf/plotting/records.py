@@ -17,10 +17,15 @@ from bert_tf.common.errors import UserError
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import Picture
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX
-from data_gen.pretraining.records import read_examples, split_row
+from data_gen.pretraining.records import read_sequences
 
 # Of masked tokens, in the order of --masking; how they are drawn in grey.
 _KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch": "//"}, "same": {"facecolor": "0.95"}}
+
+
+# What is drawn of statistics.
+_STATISTICS_FIELDS = {"instances": int, "max_seq_length": int, "statistics": dict.fromkeys(
+    ("mean_length", "mean_segment_a", "mean_segment_b", "share_mask", "share_random", "share_kept"), float)}
 
 
 def records(options: PlotOptions) -> list[Picture]:
@@ -39,8 +44,8 @@ def records(options: PlotOptions) -> list[Picture]:
     # Half a record file would be half a picture: what can't be read is an error.
     drawn = _read(readable, options.most_records)
     return [Picture("records", functools.partial(_draw, **drawn), (9, 6))]
-  return [Picture("records", functools.partial(_draw_means, content=json_files.read_object(path)), (9, 3.2))
-          for path in statistics[:1]]
+  contents = [json_files.read_object(path, _STATISTICS_FIELDS) for path in statistics[:1]]
+  return [Picture("records", functools.partial(_draw_means, content=content), (9, 3.2)) for content in contents]
 
 
 def _there(patterns: str) -> list[str]:
@@ -54,7 +59,7 @@ def _there(patterns: str) -> list[str]:
 
 def _shards(statistics: str) -> list[str]:
   """The record files beside their statistics."""
-  shards = json_files.read_object(statistics).get("shards", [])
+  shards = json_files.read_object(statistics, {"shards": [{"file": str}]})["shards"]
   return [os.path.join(os.path.dirname(statistics), shard["file"]) for shard in shards]
 
 
@@ -63,8 +68,7 @@ def _read(paths: Sequence[str], most: int) -> dict[str, object]:
   lengths, masked, positions, shown, labels = [], [], [], [], []
   size, random_next = 0, 0
   for path in paths:
-    rows = map(split_row, read_examples(path))
-    for features in itertools.islice(itertools.chain.from_iterable(rows), -(-most // len(paths))):
+    for features in itertools.islice(read_sequences(path), -(-most // len(paths))):
       real = features["masked_lm_weights"] > 0
       places = features["masked_lm_positions"][real]
       lengths.append(int(features["input_mask"].sum()))
@@ -121,8 +125,8 @@ def _draw_kinds(axes, kinds: dict[str, float]) -> None:
 
 
 def _draw_means(figure, content: dict) -> None:
-  means, size = content.get("statistics", {}), content.get("max_seq_length", 0)
-  figure.suptitle(f"{content.get('instances', 0):,} records of {size} tokens, from their statistics", fontsize="medium")
+  means, size = content["statistics"], content["max_seq_length"]
+  figure.suptitle(f"{content['instances']:,} records of {size} tokens, from their statistics", fontsize="medium")
   parts, by_kind = figure.subplots(1, 2)
   lengths = {"segment A": means["mean_segment_a"], "segment B": means["mean_segment_b"]}
   lengths["[CLS], [SEP]"] = means["mean_length"] - sum(lengths.values())

@@ -24,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.json_files import check_text
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
@@ -246,17 +247,6 @@ def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, 
       raise UserError(f"{key} is a {type(text).__name__}, a text is expected")
     check_text(text)
   return tuple(texts)
-
-
-def check_text(text: str) -> None:
-  """Raises `UserError` for half a surrogate pair, which JSON can write and UTF-8 can't."""
-  if text.isascii():
-    return
-  try:
-    text.encode()
-  except UnicodeEncodeError as error:
-    raise UserError(f"half a surrogate pair ({ascii(text[error.start])[1:-1]}) at character {error.start}, which is no "
-                    "text") from None
 
 
 def to_json(value: float) -> float:

@@ -10,8 +10,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import LARGEST_INT64, Options, declared_options, option
+from bert_tf.common.options import FILE, LARGEST_INT64, Options, declared_options, option
+from modeling.checkpoints.releases import check_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
@@ -24,11 +26,16 @@ class CheckpointOptions(Options):
       "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.",
       path=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=True)
+      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE)
   vocab_file: str | None = option(
-      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=True)
+      None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=FILE)
   do_lower_case: bool | None = option(
       None, "Casing of the vocabulary.", default_text="found beside --init_checkpoint, else true")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    if self.init_checkpoint:
+      check_there(self.init_checkpoint)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -264,6 +271,11 @@ class DevelopmentSetOptions(Options):
     """Whether development sets are read."""
     return self.do_train or self.do_eval
 
+  def asked_by(self, split: str) -> str:
+    """The flag that the file of "train", "dev" or "test" is needed for."""
+    dev = "--do_eval" if self.do_eval else "--eval_files"
+    return {"train": "--do_train", "dev": dev, "test": "--do_predict"}[split]
+
   @property
   def named_eval_files(self) -> Mapping[str, str]:
     """Name → path of --eval_files."""
@@ -282,6 +294,12 @@ class DevelopmentSetOptions(Options):
       if name in names:
         raise UserError(f"--eval_files: two files are called {name}")
       names.append(name)
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    for path in self.named_eval_files.values():
+      if not files.is_remote(path):
+        files.check_readable(path, "eval_files")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Out
 
 import dataclasses
 import functools
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -36,6 +37,11 @@ class RecordFiles:
   paths: tuple[str, ...]
   counts: tuple[int, ...]
   gzipped: tuple[bool, ...]
+
+  @property
+  def names(self) -> list[bytes]:
+    """The paths as TensorFlow takes them, also those that are not UTF-8."""
+    return [os.fsencode(path) for path in self.paths]
 
   @property
   def num_examples(self) -> int:
@@ -159,7 +165,7 @@ def evaluation_dataset(
   The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
   real ones (1) from the copies (0).
   """
-  stream = _in_pass(_read(tf.constant(files.paths), tf.constant(files.gzipped)), _EVALUATION_PASS)
+  stream = _in_pass(_read(tf.constant(files.names), tf.constant(files.gzipped)), _EVALUATION_PASS)
   batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))
   if max_batches is not None:
     batches = batches.take(max_batches)
@@ -169,7 +175,7 @@ def evaluation_dataset(
 def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
   order = tf.random.experimental.stateless_shuffle(
       tf.range(len(files.paths)), seed=tf.stack([tf.constant(seed, tf.int64), epoch]))
-  stream = _read(tf.gather(files.paths, order), tf.gather(files.gzipped, order))
+  stream = _read(tf.gather(files.names, order), tf.gather(files.gzipped, order))
   # Of the graph of this function alone. The order must not depend on a global seed, which some library may have set.
   tf.random.set_seed(_GRAPH_SEED)
   # The epoch is in the upper bits: runs whose seeds are neighbours must not share the order of an epoch.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_tf.common.options import FILES, option
 from bert_tf.common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
@@ -31,7 +31,7 @@ _ENOUGH_OCCURRENCES = 8
 class VocabularyOptions(TextOptions):
   """Vocabulary:"""
 
-  input_file: str = option(None, TEXT_FILES, required=True, path=True)
+  input_file: str = option(None, TEXT_FILES, required=True, path=FILES)
   output_dir: str = option(None, "Where vocab.txt and the configurations are written.", required=True, path=True)
   vocab_size: int = option(
       None, "Number of tokens, special ones and [unusedN] included.", minimum=10, maximum=1 << 22, required=True)
@@ -46,7 +46,7 @@ class VocabularyOptions(TextOptions):
       300_000, "Different words the word pieces are learnt from, the most common ones. Learning takes some 200 MB a "
       "core, and ten seconds a round, for each 100,000.", minimum=1)
   held_out_file: str | None = option(
-      None, "Text for the statistics, as --input_file; it is not learnt from.", path=True)
+      None, "Text for the statistics, as --input_file; it is not learnt from.", path=FILES)
   held_out_fraction: float = option(
       0.01, "Without --held_out_file: share of the input that is kept for the statistics.", minimum=0, maximum=0.5)
 
@@ -81,10 +81,21 @@ def run(options: VocabularyOptions) -> None:
   print(f"wrote {len(tokens):,} tokens, {continuations:,} of them ##continuations, to {options.output_dir} "
         f"({time.monotonic() - start:.0f} s in all)\n")
   print(coverage_table(vocabulary, {"learnt from": counts.words, "held out": held_out or counts.held_out}))
-  if len(tokens) < options.vocab_size:
-    print(f"warning: the text does not hold {options.vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and "
-          f"bert_config.json says so. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for "
-          f"its characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+  if warning := _size_warning(options.vocab_size, counts.words, tokens):
+    print(f"warning: {warning}. --vocab_size={suitable_size(counts.words, tokens)} would suit the text: room for its "
+          f"characters and for as many pieces as it has words that occur {_ENOUGH_OCCURRENCES} times or more")
+
+
+def _size_warning(vocab_size: int, words: Mapping[str, int], tokens: Sequence[str]) -> str | None:
+  """What is wrong with a vocabulary that is too large for its text; None where it is not."""
+  if len(tokens) < vocab_size:
+    return (f"the text does not hold {vocab_size:,} pieces: the vocabulary has {len(tokens):,}, and bert_config.json "
+            "says so")
+  rare = sum(0 < words.get(token, 0) < _ENOUGH_OCCURRENCES for token in tokens)
+  if 2 * rare <= len(tokens):
+    return None
+  return (f"{rare:,} of the {len(tokens):,} tokens are words that occur less than {_ENOUGH_OCCURRENCES} times in the "
+          "text: too seldom for a model to learn them")
 
 
 def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:

@@ -13,12 +13,12 @@ such rows are left out and counted.
 """
 
 import dataclasses
-import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import unknown_choice
 from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
 from data_gen.labelled.tables import Table, read_table, shown
 
@@ -108,8 +108,11 @@ GLUE_TASKS: dict[str, GlueTask] = {task.name: task for task in (
 )}
 
 
-def find_task(name: str) -> GlueTask:
+def find_task(name: str, others: Sequence[str] = ()) -> GlueTask:
   """The task of that name; case, hyphens and underscores do not count ("SST-2", "sst_2" and "sst2" are one).
+
+  Args:
+    others: names of tasks that are none of GLUE's, for the error.
 
   Raises:
     UserError: there is none; suggests the nearest.
@@ -118,10 +121,7 @@ def find_task(name: str) -> GlueTask:
   key = _key(name)
   if key in by_key:
     return by_key[key]
-  nearest = difflib.get_close_matches(key, by_key, n=1, cutoff=0.5)
-  suggestion = f"did you mean {by_key[nearest[0]].name}? " if nearest else ""
-  raise UserError(f"--task_name={name} is not known: {suggestion}The GLUE tasks are {', '.join(GLUE_TASKS)}; custom is "
-                  "for files of your own")
+  raise unknown_choice("task_name", name, (*GLUE_TASKS, *others), 0.5)
 
 
 def dev_splits(task: GlueTask) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import whole_number
 from data_gen.labelled.tables import (
   Table,
   check_strings,
@@ -147,7 +148,7 @@ def labels_of_file(path: str, flag: str, label_column: str, file_format: str = "
     raise UserError(f"{path}:1: the label {shown(first)} occurs nowhere else: this looks like a header. Name the "
                     "columns as it does, or remove it")
   if all(map(_WHOLE_NUMBER.fullmatch, counts)):
-    return sorted(counts, key=lambda label: (int(label), label))
+    return sorted(counts, key=lambda label: (whole_number(label), label))
   return sorted(counts)
 
 
@@ -209,7 +210,7 @@ def _locate(path: str, first_row: list[str], named: list[tuple[str, str]]) -> tu
   by_number = all(name.isdecimal() for name, _ in named)
   numbers = []
   for name, asked_by in named:
-    if by_number and int(name) < len(names):
+    if by_number and whole_number(name) < len(names):
       numbers.append(int(name))
     elif by_number:
       raise UserError(f"{path}:1: no column number {name} (--{asked_by}): the first row has {len(names)}, counted "

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import whole_number
 from data_gen.labelled.labelled_files import read_named_columns
 from data_gen.labelled.tables import (
   Table,
@@ -212,7 +213,7 @@ def _swag_layout(path: str, flag: str, names: list[str], needs_labels: bool) -> 
 
 
 def _numbered(pattern: re.Pattern, names: Iterable[str]) -> list[str]:
-  return sorted(filter(pattern.fullmatch, names), key=lambda name: int("".join(filter(str.isdecimal, name))))
+  return sorted(filter(pattern.fullmatch, names), key=lambda name: whole_number("".join(filter(str.isdecimal, name))))
 
 
 def _with_gold(gold: Sequence[str], distractors: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], np.ndarray]:
@@ -315,7 +316,7 @@ def _number(label: str, kind: str, choices: tuple[str, ...]) -> int | None:
   if not _LABEL_FORMS[kind].fullmatch(label):
     return None
   if kind == "index":
-    return int(label)
+    return whole_number(label)
   if kind == "letter":
     return _LETTERS.index(label.upper())
   found = [number for number, text in enumerate(choices) if text.strip() == label]

@@ -295,9 +295,5 @@ def read_field(parent: Any, key: str, kind: type, path: str, where: str) -> Any:
   if isinstance(value, int) and value.bit_length() > 63:
     raise UserError(f"{path}: {place} is a number of {value.bit_length()} bits, which can't be meant")
   if isinstance(value, str) and not value.isascii():
-    try:
-      value.encode()
-    except UnicodeEncodeError as error:
-      raise UserError(f"{path}: {place} holds half a surrogate pair ({ascii(value[error.start])[1:-1]}) at character "
-                      f"{error.start}, which is no text") from None
+    json_files.check_text(value, f"{path}: {place} holds ")
   return value

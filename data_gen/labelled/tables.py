@@ -6,14 +6,13 @@ columns mean.
 
 import csv
 import dataclasses
-import json
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from bert_tf.common import files, gzipped
+from bert_tf.common import files, gzipped, json_files
 from bert_tf.common.errors import UserError
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -130,7 +129,7 @@ def read_json_lines(path: str, flag: str, keys: Sequence[tuple[str, str]]) -> Ta
   for line, text in numbered_lines(path, flag):
     if not text.strip():
       continue
-    value = json_object(text, f"{path}:{line}")
+    value = json_object(text, path, line)
     try:
       picked.append(pick(value))
     except KeyError:
@@ -243,15 +242,11 @@ def numbered_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
       yield number, text
 
 
-def json_object(text: str, where: str) -> dict:
-  """The object that a line holds; `UserError` with `where` in front where it holds none."""
-  try:
-    value = json.loads(text)
-  except json.JSONDecodeError as error:
-    raise UserError(f"{where}: not JSON: {error.msg} (one JSON object per line is expected)") from None
-  except (ValueError, RecursionError):
-    raise UserError(f"{where}: no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
-                    ) from None
+def json_object(text: str, path: str, line: int) -> dict:
+  """The object that a line holds; `UserError` that names path and line where it holds none, or what is no text."""
+  value = json_files.parse(text, path, line)
   if not isinstance(value, dict):
-    raise UserError(f"{where}: a JSON object is expected, not {shown(value)}")
+    raise UserError(f"{path}:{line}: one JSON object per line is expected, not {shown(value)}")
+  if "\\u" in text:
+    json_files.check_text(value, f"{path}:{line}: ")
   return value

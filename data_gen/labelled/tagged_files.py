@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.options import unknown_choice, whole_number
 from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
 from data_gen.tokenization.basic import basic_tokenize_with_offsets
@@ -93,7 +94,7 @@ def read_tagged_file(path: str, flag: str, file_format: str = "auto", *, word_co
       tags.
   """
   if file_format not in FORMATS:
-    raise UserError(f"--format={file_format} is unknown: use one of {', '.join(FORMATS)}")
+    raise unknown_choice("format", file_format, FORMATS)
   if file_format == "auto":
     file_format = _find_format(path, flag)
   collected = _Collected(path, tuple(label_names))
@@ -173,7 +174,7 @@ def _number(column: str | None, flag: str, default: int) -> int:
     return default
   if not column.removeprefix("-").isdecimal():
     raise UserError(f"--{flag}={column}: a number is expected, from 0; from the end, -1")
-  return int(column)
+  return whole_number(column)
 
 
 def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], file_format: str, word: str | None,
@@ -291,7 +292,7 @@ def _read_conllu(collected: _Collected, lines: Iterator[tuple[int, str]], word_c
 def _conllu_column(column: str, flag: str) -> tuple[int, str | None]:
   """(number of the column, key in it)."""
   name, _, key = column.partition(":")
-  if name.isdecimal() and int(name) < len(_CONLLU_COLUMNS):
+  if name.isdecimal() and whole_number(name) < len(_CONLLU_COLUMNS):
     return int(name), key or None
   if name.lower() not in _CONLLU_COLUMNS:
     raise UserError(f"--{flag}={column} is no column of CoNLL-U: use one of {', '.join(_CONLLU_COLUMNS)}, or 0 to 9")
@@ -305,7 +306,7 @@ def _read_json(collected: _Collected, lines: Iterator[tuple[int, str]], word_key
     if not line.strip():
       continue
     where = f"{collected.path}:{number}"
-    value = json_object(line, where)
+    value = json_object(line, collected.path, number)
     is_text = (word_key or "tokens") not in value and "text" in value
     if has_texts is None:
       has_texts = is_text

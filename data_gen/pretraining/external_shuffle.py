@@ -9,11 +9,12 @@ what one bucket contributes to one shard. Nothing depends on which process does 
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import google_crc32c
 import numpy as np
 
+from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
@@ -65,19 +66,25 @@ def write_facts(path: str, facts: dict) -> None:
   os.replace(f"{path}.json.tmp", f"{path}.json")
 
 
-def read_facts(path: str) -> dict | None:
-  """The facts that `write_facts` wrote for this path, or None."""
+# What is kept of a run.
+_RUN_FIELDS = {**dict.fromkeys(("rows_bytes", "rows_crc32c", "instances", "text_bytes", "peak_bytes"), int),
+               "counts": dict}
+
+
+def read_facts(path: str, fields: Mapping[str, object]) -> dict | None:
+  """The facts that `write_facts` wrote for this path; None where they are not there or are damaged.
+
+  `fields` are those that they must have, see `json_files.read_object`.
+  """
   try:
-    with open(f"{path}.json", encoding="utf-8") as file:
-      facts = json.load(file)
-  except (FileNotFoundError, ValueError):
+    return json_files.read_object(f"{path}.json", fields) if os.path.exists(f"{path}.json") else None
+  except UserError:
     return None
-  return facts if isinstance(facts, dict) else None
 
 
 def read_complete_run(path: str) -> dict | None:
   """The facts of a run that an earlier process left, or None unless all its bytes are there."""
-  facts = read_facts(path)
+  facts = read_facts(path, _RUN_FIELDS)
   if facts is None:
     return None
   checksum = 0

@@ -14,6 +14,9 @@ from data_gen.pretraining import tfrecord
 from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 from data_gen.pretraining.tfrecord import count_records as count_records
 
+# The size of a vocabulary that every id fits into.
+_ANY_ID = np.iinfo(np.int64).max
+
 
 @dataclasses.dataclass(frozen=True)
 class RecordFacts:
@@ -32,6 +35,18 @@ def read_examples(path: str) -> Iterator[dict[str, np.ndarray]]:
   """
   for number, payload in enumerate(tfrecord.read_records(path), 1):
     yield parse_record(payload, path, number)
+
+
+def read_sequences(path: str) -> Iterator[dict[str, np.ndarray]]:
+  """The sequences of the records of a file, see `split_row`.
+
+  Raises:
+    UserError: as `read_examples`; or a record is not what its own lengths say, whatever model it is for.
+  """
+  for number, features in enumerate(read_examples(path), 1):
+    if fault := Schema.of(features).find_fault(features, _ANY_ID, _ANY_ID):
+      raise UserError(f"{path}: record {number} {fault}")
+    yield from split_row(features)
 
 
 def split_row(features: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:

@@ -112,10 +112,10 @@ class Schema:
       if not len(wrong):
         continue
       if name in ("input_ids", "masked_lm_ids") and wrong[0] >= limit:
-        return (f"holds the token id {wrong.max()}, but vocab_size is {limit} in --bert_config_file: they belong to "
-                "different vocabularies")
+        return (f"holds the token id {wrong.max()}, but vocab_size is {limit} in the model's configuration: they "
+                "belong to different vocabularies")
       if name == "segment_ids" and wrong[0] >= limit:
-        return f"holds the segment id {wrong.max()}, but type_vocab_size is {limit} in --bert_config_file"
+        return f"holds the segment id {wrong.max()}, but type_vocab_size is {limit} in the model's configuration"
       return f"holds {wrong[0]} among its {name}, 0 to {limit - 1} are expected: make the records again"
     for name in ("masked_lm_weights", "next_sentence_weights"):
       weights = features.get(name, np.zeros(0, np.float32))

@@ -14,11 +14,10 @@ import collections
 import contextlib
 import dataclasses
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterator
 
-from bert_tf.common import gzipped
+from bert_tf.common import gzipped, json_files
 from bert_tf.common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text.lines import Lines, ReadingNotes, looks_like_json
@@ -164,7 +163,7 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
   for number, line in lines:
     if not line.strip():
       continue
-    record = _json_record(line, text_field, f"{lines.path}:{number}")
+    record = _json_record(line, text_field, lines.path, number)
     # A JSON string can hold what UTF-8 can't (half a surrogate pair), and NUL.
     text = record[text_field].encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
     parts = re.split(r"\n\s*\n", "\n".join(text.splitlines())) if hard_wrapped else text.splitlines()
@@ -175,13 +174,8 @@ def _json_documents(lines: Lines, text_field: str, hard_wrapped: bool) -> Iterat
       yield iter(paragraphs)
 
 
-def _json_record(line: str, text_field: str, where: str) -> dict:
-  try:
-    record = json.loads(line)
-  except json.JSONDecodeError as error:
-    raise UserError(f"{where}: not JSON: {error.msg} at character {error.pos + 1}") from None
-  except RecursionError:
-    raise UserError(f"{where}: not JSON that can be read: nested too deeply") from None
+def _json_record(line: str, text_field: str, path: str, number: int) -> dict:
+  record, where = json_files.parse(line, path, number), f"{path}:{number}"
   if not isinstance(record, dict):
     raise UserError(f"{where}: a JSON object was expected, this is a {type(record).__name__}")
   if text_field not in record:
@@ -197,7 +191,7 @@ def _strings_in(sample: list[str], text_field: str) -> list[str]:
   found = []
   for line in sample:
     with contextlib.suppress(UserError):
-      found += [*_json_record(line, text_field, "")[text_field].splitlines(), ""]
+      found += [*_json_record(line, text_field, "", 0)[text_field].splitlines(), ""]
   return found
 
 

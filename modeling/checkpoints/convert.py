@@ -9,9 +9,10 @@ import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
+from modeling.checkpoints.releases import check_there
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import (
   check_fits,
@@ -42,13 +43,17 @@ class ConvertOptions(Options):
   output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=True)
-  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=True)
+      None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
+  vocab_file: str | None = option(None, "Vocabulary; usually found beside the input.", path=FILE)
   do_lower_case: bool | None = option(None, "Casing of the vocabulary; usually found beside the input.")
 
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.output, "output")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    check_there(self.input)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
-from modeling.checkpoints.releases import download_hint
+from modeling.checkpoints.releases import no_checkpoint
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
@@ -132,7 +132,7 @@ def _read_checkpoint(path: str) -> StoredWeights:
       raise UserError(f"{path} holds several .h5 files: name the one that is meant, e.g. {h5_files[0]}")
     return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
   if not files.exists(path):
-    raise UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
+    raise no_checkpoint(path)
   refuse_pickle(path)
   raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
                   "one, is expected")

@@ -4,6 +4,7 @@ import os
 import re
 
 from bert_tf.common import files
+from bert_tf.common.errors import UserError
 
 _GOOGLE = "https://storage.googleapis.com/bert_models"
 _HUB = "https://huggingface.co"
@@ -18,6 +19,18 @@ _RELEASES = {
     "bert-base-multilingual-cased": "2018_11_23/multi_cased_L-12_H-768_A-12",
 }
 _NAME_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]*bert[\w.-]*", re.IGNORECASE)
+
+
+def check_there(checkpoint: str) -> None:
+  """Raises `UserError` where nothing on a local disk is called so, or begins so, as the files of a prefix do."""
+  if not (files.is_remote(checkpoint) or files.exists(checkpoint)
+          or files.glob_files(f"{files.escape_pattern(checkpoint)}.*")):
+    raise no_checkpoint(checkpoint)
+
+
+def no_checkpoint(path: str) -> UserError:
+  """The error for a checkpoint that is not there."""
+  return UserError(f"there is no checkpoint {path}: neither a directory nor {path}.index exists{download_hint(path)}")
 
 
 def download_hint(name: str) -> str:

@@ -51,6 +51,8 @@ class ClassificationInference(TaskInference):
     if self._pair is not None and self._pair != (len(texts) == 2):
       raise UserError("the model was trained on pairs of texts, this is one text" if self._pair else
                       "the model was trained on single texts, this is a pair")
+    if not any(map(str.strip, texts)):
+      raise UserError("the text is empty: there is nothing to classify")
     return texts
 
   def examples(self, inputs: list[tuple[str, ...]]) -> Examples:

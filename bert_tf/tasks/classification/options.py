@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_tf.common.options import DIRECTORY, FILE, option
 from bert_tf.tasks.options import ClassWeightOptions, DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled import xnli
 from data_gen.labelled.glue import find_task
@@ -19,10 +19,10 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   task_name: str = option(
       None, "One of GLUE's tasks: cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or ax to predict its "
       "diagnostic set; xnli; or custom, for files of your own.", required=True)
-  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=True)
-  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=True)
-  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=True)
-  test_file: str | None = option(None, "What is predicted.", path=True)
+  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY)
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE)
+  test_file: str | None = option(None, "What is predicted.", path=FILE)
   file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
   text_a_column: str | None = option(
       None, "The column or key of the text; a number, from 0, where there is no header.")
@@ -60,7 +60,7 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   def check(self) -> None:
     super().check()
     if not (self.is_custom or self.is_xnli):
-      find_task(self.task_name)
+      find_task(self.task_name, (xnli.NAME, CUSTOM))
     if self.multi_label and not self.is_custom:
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
     if self.multi_label and self.regression:

@@ -106,11 +106,12 @@ def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
 
 
 def _read_custom(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
-  needed = {"train_file": options.do_train, "dev_file": options.do_eval or (options.do_train and options.eval_files),
-            "test_file": options.do_predict}
-  missing = [f"--{name}" for name, is_needed in needed.items() if is_needed and not getattr(options, name)]
+  needed = {"train": options.do_train, "dev": options.do_eval or (options.do_train and options.eval_files),
+            "test": options.do_predict}
+  missing = [f"{options.asked_by(split)} needs --{split}_file" for split, is_needed in needed.items()
+             if is_needed and not getattr(options, f"{split}_file")]
   if missing:
-    raise UserError(f"--task_name={CUSTOM}: {', '.join(missing)} must be given")
+    raise UserError(f"--task_name={CUSTOM}: {', and '.join(missing)}")
   if not options.text_a_column:
     raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
   if options.evaluates and not options.label_column:

@@ -75,7 +75,7 @@ def _in_directory(options: MultipleChoiceOptions, split: str, is_needed: bool) -
   if options.data_dir is None or not names:
     if is_needed:
       also = " or --data_dir" if names else ""
-      raise UserError(f"--task_name={options.task_name}: --{split}_file{also} must be given")
+      raise UserError(f"--task_name={options.task_name}: {options.asked_by(split)} needs --{split}_file{also}")
     return None
   paths = [os.path.join(options.data_dir, name) for name in names]
   path = next(filter(files.exists, paths), None)

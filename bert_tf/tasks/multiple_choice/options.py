@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_tf.common.options import DIRECTORY, FILE, option
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
@@ -22,14 +22,14 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       choices=(SWAG, HELLASWAG, CODAH, CUSTOM))
   data_dir: str | None = option(
       None, "Where the data set's files are, under their own names: train.csv, val.csv and test.csv of SWAG, "
-      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.", path=True)
+      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.", path=DIRECTORY)
   fold: int | None = option(
       None, "Of CODAH: which fold is trained and tested on.", minimum=0, maximum=NUM_FOLDS - 1,
       default_text="all five, one after the other, and their mean")
-  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=True)
+  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=FILE)
   dev_file: str | None = option(
-      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=True)
-  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=True)
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE)
+  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE)
   file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
   choices_columns: tuple[str, ...] = option(
       (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.")

@@ -102,14 +102,14 @@ def check_all_records(given: PretrainingRecords, parse: Callable, config: BertCo
   for path in given.files.paths:
     for payloads in portions(enumerate(tfrecord.read_records(path), 1), lambda _: 1, _RECORDS_AT_ONCE):
       try:
-        parse([payload for _, payload in payloads])
+        parse(tf.constant([payload for _, payload in payloads]), tf.zeros(len(payloads), tf.int64))
       except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
         # The latter: the error's text quotes the bytes.
         for number, payload in payloads:
           features = records.parse_record(payload, path, number)
           _refuse_fault(features, f"--{given.flag}: {path}: record {number}", given.schema, config)
           try:
-            parse([payload])
+            parse(tf.constant([payload]), tf.zeros(1, tf.int64))
           except tf.errors.InvalidArgumentError as error:
             raise UserError(f"--{given.flag}: {path}: record {number} can't be parsed: "
                             f"{' '.join(error.message.split())[:200]}") from None
@@ -153,6 +153,8 @@ def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> 
       # TPUs have no int64.
       features = {name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else tf.identity(value)
                   for name, value in features.items()}
+    if schema.is_packed:
+      features = _with_right_order(features)
     if mask is not None:
       features = mask(features, serialized, passes)
     return _unpack(features) if schema.is_packed else features
@@ -160,18 +162,27 @@ def parser(schema: Schema, config: BertConfig, mask: Callable | None = None) -> 
   return parse
 
 
-def _unpack(features: dict) -> dict:
-  """Adds what the encoder needs to keep the sequences of a row apart, and checks their numbers."""
+def _with_right_order(features: dict) -> dict:
+  """The features, whose sequences are checked to be numbered and to begin as `Schema.find_fault` demands."""
   import tensorflow as tf
 
-  number, begins = features["input_mask"], features["next_sentence_positions"]  # [b, S], [b, K]
-  column = tf.range(tf.shape(number)[1])
-  is_begun = (begins[:, :, None] <= column) & (features["next_sentence_weights"] > 0)[:, :, None]  # [b, K, S]
+  number = features["input_mask"]  # [b, S]
+  begins, is_begin = features["next_sentence_positions"], features["next_sentence_weights"] > 0  # [b, K]
+  is_begun = (begins[:, :, None] <= tf.range(tf.shape(number)[1])) & is_begin[:, :, None]  # [b, K, S]
   started = tf.reduce_sum(tf.cast(is_begun, tf.int32), axis=1)
   is_token = number > 0
   is_right = tf.reduce_all(((number == started) | ~is_token)[:, 1:] & (is_token[:, :-1] | ~is_token[:, 1:])) & (
       tf.reduce_all(number[:, 0] == 1) & tf.reduce_all(started[:, 0] == 1))
   with tf.control_dependencies([tf.debugging.Assert(is_right, ["broken sequence numbers"])]):
-    begin = tf.gather(begins, tf.maximum(number - 1, 0), batch_dims=1)  # [b, S]
+    return {name: tf.identity(value) for name, value in features.items()}
+
+
+def _unpack(features: dict) -> dict:
+  """Adds what the encoder needs to keep the sequences of a row apart."""
+  import tensorflow as tf
+
+  number = features["input_mask"]  # [b, S]
+  is_token = number > 0
+  begin = tf.gather(features["next_sentence_positions"], tf.maximum(number - 1, 0), batch_dims=1)  # [b, S]
   return {**features, "input_mask": tf.cast(is_token, tf.int32), "sequence_ids": number,
-          "position_ids": tf.where(is_token, column - begin, 0)}
+          "position_ids": tf.where(is_token, tf.range(tf.shape(number)[1]) - begin, 0)}

@@ -3,8 +3,9 @@
 import dataclasses
 import re
 
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options, option
+from bert_tf.common.options import FILES, LARGEST_INT, declared_options, option, whole_number
 from bert_tf.tasks.options import TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
@@ -14,13 +15,13 @@ from modeling.config import BertConfig
 class PretrainingOptions(MaskingOptions, TrainingOptions):
   """Pre-training."""
 
-  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.", path=True)
+  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.", path=FILES)
   phases: str | None = option(
       None, "Instead of --input_file: LENGTH:SHARE:RECORDS,... trains on several lengths one after the other, e.g. the "
       "paper's 128:0.9:records128/*,512:0.1:records512/*. SHARE is that of the steps; LENGTHxBATCH, as in 512x64, has "
       "another batch size than --train_batch_size. Each phase is evaluated on the files of --eval_file of its length.")
   eval_file: str | None = option(
-      None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=True)
+      None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=FILES)
   max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
   initializer_range: float | None = option(
       None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
@@ -51,7 +52,9 @@ class PretrainingOptions(MaskingOptions, TrainingOptions):
     found, total, first = [], 0.0, 0
     for text in self.phases.split(","):
       matched = re.fullmatch(r"\s*(\d+)(?:x(\d+))?:([\d.]+):(.+?)\s*", text)
-      if not matched or not int(matched[1]) or matched[2] == "0" or not _is_number(matched[3]):
+      length, batch_size = (whole_number(number or str(self.train_batch_size)) for number in matched.groups()[:2]
+                            ) if matched else (0, 0)
+      if not (0 < length <= LARGEST_INT and 0 < batch_size <= LARGEST_INT and _is_number(matched[3])):
         raise UserError(f"--phases={text}: LENGTH:SHARE:RECORDS is expected, e.g. 128:0.9:records128/*, or "
                         "LENGTHxBATCH for a batch size of its own")
       total += float(matched[3])
@@ -59,8 +62,7 @@ class PretrainingOptions(MaskingOptions, TrainingOptions):
       if last <= first:
         raise UserError(f"--phases={text}: this phase has no step of --num_train_steps={self.num_train_steps}")
       found.append((self.replace(
-          input_file=matched[4], max_seq_length=int(matched[1]), phases=None,
-          train_batch_size=int(matched[2] or self.train_batch_size)), first, last))
+          input_file=matched[4], max_seq_length=length, phases=None, train_batch_size=batch_size), first, last))
       first = last
     if abs(total - 1) > 1e-6:
       raise UserError(f"--phases={self.phases}: the shares add up to {total:g}, they must add up to 1")
@@ -95,6 +97,12 @@ class PretrainingOptions(MaskingOptions, TrainingOptions):
     if self.profile_steps and self.profile_steps[1] > self.num_train_steps:
       raise UserError(f"--profile_steps={self.profile_steps[0]},{self.profile_steps[1]} goes beyond the end of "
                       f"training, --num_train_steps={self.num_train_steps}")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    for phase, _, _ in self.phase_options() if self.phases else ():
+      if not files.is_remote(phase.input_file):
+        files.expand_patterns(phase.input_file, "phases")
 
 
 def _is_number(text: str) -> bool:

@@ -14,6 +14,7 @@ from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.dynamic_masking import masker
 from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import BatchSizes
 from data_gen.pretraining import records
@@ -65,6 +66,20 @@ class Phase:
   def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> tuple[Callable, Callable]:
     """How training and evaluation records are parsed, see `data.parser`."""
     return tuple(self._parser(given, config, vocabulary) for given in (self.train_records, self.eval_records))
+
+  def packing_notes(self, config: BertConfig) -> list[str]:
+    """Warnings of rows without masks that were packed for other masks than training makes."""
+    options, notes = self.options, []
+    for given in dict.fromkeys((self.train_records, self.eval_records)):
+      if config.causal or given.schema.has_masks or not given.schema.is_packed:
+        continue
+      for note in read_notes(given.flag, given.files.paths):
+        made, now = ((one.max_predictions_per_seq, one.masked_lm_prob) for one in (note, options))
+        if None not in made and made != now:
+          notes.append(f"warning: --{note.flag}: {note.paths[0]} was packed for --max_predictions_per_seq={made[0]} "
+                       f"and --masked_lm_prob={made[1]:g}, not {now[0]} and {now[1]:g}: rows may lack room for some of "
+                       "the predictions")
+    return notes
 
   def _parser(self, given: PretrainingRecords, config: BertConfig, vocabulary: Vocabulary | None) -> Callable:
     # Left-to-right models predict every token.

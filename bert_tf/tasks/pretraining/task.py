@@ -121,6 +121,8 @@ class PretrainingTask(Task):
     self.mask_id = found.mask_id
     self.vocab_file = found.vocabulary.path if found.vocabulary else None
     self.notes += found.notes
+    for phase in self.phases:
+      self.notes += phase.packing_notes(self.config)
 
   @property
   def can_evaluate(self) -> bool:

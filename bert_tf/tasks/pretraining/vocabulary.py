@@ -28,7 +28,7 @@ from modeling.checkpoints.companion_files import VOCAB_FILE, StoredWeights
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.config import BertConfig
 
-# Of records without a note: how many are decoded, and of how many files at most.
+# Of records without a note: how many sequences are decoded, and of how many files at most.
 _SAMPLE, _SAMPLE_FILES = 256, 8
 # Shares beyond which a vocabulary is hardly that of the records; in their own one they are 0 but for [UNK].
 _FEWEST_CLS, _MOST = 0.99, {"unknown": 0.05, "unused": 0.005, "after_punctuation": 0.005, "split_otherwise": 0.005}
@@ -56,6 +56,7 @@ class RecordNote:
 
   Attributes:
     fingerprint, vocab_file, do_lower_case: of their vocabulary; None where nothing tells.
+    max_predictions_per_seq, masked_lm_prob: what rows were packed for; None where nothing tells.
   """
 
   flag: str
@@ -63,6 +64,8 @@ class RecordNote:
   fingerprint: str | None = None
   vocab_file: str | None = None
   do_lower_case: bool | None = None
+  max_predictions_per_seq: int | None = None
+  masked_lm_prob: float | None = None
 
   def describe(self) -> str:
     """The first file and its vocabulary."""
@@ -109,7 +112,8 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
     facts = json_files.read_object(stats_file) if stats_file else {}
     known = {name: facts.get(key) for name, key, kind in (
         ("fingerprint", "vocab_sha256", str), ("vocab_file", "vocab_file", str),
-        ("do_lower_case", "do_lower_case", bool)) if isinstance(facts.get(key), kind)}
+        ("do_lower_case", "do_lower_case", bool), ("max_predictions_per_seq", "max_predictions_per_seq", int),
+        ("masked_lm_prob", "masked_lm_prob", float)) if isinstance(facts.get(key), kind)}
     notes.append(RecordNote(flag, tuple(group), **known))
   return notes
 
@@ -134,7 +138,7 @@ def _choose(options: PretrainingOptions, config: BertConfig, weights: StoredWeig
     vocabulary = Vocabulary.from_file(files.check_readable(options.vocab_file, "vocab_file"))
     if vocabulary.size != config.vocab_size:
       raise UserError(f"--vocab_file: {options.vocab_file} has {vocabulary.size} entries, but vocab_size is "
-                      f"{config.vocab_size} in --bert_config_file")
+                      f"{config.vocab_size} in the model's configuration")
     return vocabulary
   directories = [os.path.dirname(options.bert_config_file)] if options.bert_config_file else []
   directories.append(options.output_dir)
@@ -281,8 +285,7 @@ def _unmasked_ids(example: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _sample(paths: Sequence[str]) -> list[dict[str, np.ndarray]]:
-  """The sequences of the first records of the first files."""
+  """The first sequences of the first files."""
   some = paths[:_SAMPLE_FILES]
   return [sequence for path in some
-          for example, _ in zip(records.read_examples(path), range(_SAMPLE // len(some)), strict=False)
-          for sequence in records.split_row(example)]
+          for sequence in itertools.islice(records.read_sequences(path), _SAMPLE // len(some))]

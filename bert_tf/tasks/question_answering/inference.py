@@ -9,6 +9,7 @@ Letters: B questions, W windows, S tokens of the longest window.
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.common.errors import UserError
 from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from bert_tf.tasks.question_answering import window_graph
@@ -44,6 +45,12 @@ class QuestionAnsweringInference(TaskInference):
     self.settings = window_settings(loaded, self.max_seq_length, settings)
     self._top_k = settings.top_k
     self.load(loaded, BertForQuestionAnswering(loaded.config))
+
+  def check(self, value: object) -> tuple[str, ...]:
+    texts = super().check(value)
+    if not texts[0].strip():
+      raise UserError("the question is empty")
+    return texts
 
   def examples(self, inputs: list[tuple[str, str]]) -> Examples:
     """The windows of all questions; none of those whose context has no token."""

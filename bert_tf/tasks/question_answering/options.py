@@ -4,25 +4,26 @@ import dataclasses
 import os
 
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_tf.common.options import FILE, option
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
+from modeling.checkpoints.releases import check_there
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadOptions(SquadSettings, FineTuningOptions):
   """Question answering."""
 
-  train_file: str | None = option(None, "SQuAD file to train on.", path=True)
+  train_file: str | None = option(None, "SQuAD file to train on.", path=FILE)
   predict_file: str | None = option(
-      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=True)
+      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=FILE)
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
   question: str | None = option(None, "Answer this question about --context and print the best answers.")
   context: str | None = option(None, "The text that --question is about.")
-  context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=True)
+  context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=FILE)
 
   def required(self) -> list[str]:
     return [name for name in super().required() if not (name == "output_dir" and self.ensemble and self.asks)]
@@ -56,3 +57,8 @@ class SquadOptions(SquadSettings, FineTuningOptions):
       raise UserError("--ensemble predicts with trained runs: leave --do_train and --init_checkpoint out")
     if len({os.path.abspath(directory) for directory in self.ensemble}) < max(len(self.ensemble), 2):
       raise UserError(f"--ensemble={','.join(self.ensemble)}: two or more different runs are expected")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    for run in self.ensemble:
+      check_there(run)

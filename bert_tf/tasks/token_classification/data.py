@@ -159,7 +159,7 @@ class _Reader:
       if given is None and is_needed:
         raise UserError(f"--data_dir: {options.data_dir} holds none of {', '.join(_FILES[name])}: give --{flag}")
     if given is None and is_needed:
-      raise UserError(f"--{flag} must be given, or --data_dir with its file")
+      raise UserError(f"{options.asked_by(name)} needs --{flag}, or --data_dir with its file")
     return given if given is None else files.check_readable(given, flag)
 
   def _interpret(self, name: str, sentences: TaggedSentences) -> tuple[np.ndarray, Chunks | None]:

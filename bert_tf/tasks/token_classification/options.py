@@ -4,7 +4,7 @@ import dataclasses
 from typing import NamedTuple, Self
 
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import DIRECTORY, FILE, Options, option
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
@@ -45,12 +45,12 @@ class TaggedFileOptions(Options):
 
   data_dir: str | None = option(
       None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=True)
-  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=True)
+      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=DIRECTORY)
+  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=FILE)
   dev_file: str | None = option(
-      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=True)
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE)
   test_file: str | None = option(
-      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=True)
+      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=FILE)
   format: str = option(
       "auto", "Of the files. auto: by their names and first lines, else columns (conll).", choices=FORMATS)
   word_column: str | None = option(

@@ -16,7 +16,7 @@ import dataclasses, os, signal, sys
 sys.path.insert(0, {project!r})
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_tf.common.options import FILE, FILES, Options, option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shared(Options):
@@ -36,6 +36,8 @@ class MyOptions(Shared):
   mode: str | None = option(None, "How.", choices=("a", "b"))
   size: str | None = option(None, "Size.", choices=tuple(f"size_{{number:03}}" for number in range(12)))
   lower: bool | None = option(None, "Casing.")
+  source: str | None = option(None, "Source.", path=FILE)
+  corpus: str | None = option(None, "Corpus.", path=FILES)
 
 def main(options):
   if options.name == "user":
@@ -45,6 +47,8 @@ def main(options):
     return
   if options.name == "terminal":
     raise UserError("\\x1b[31mred\\x85")
+  if options.name == "bytes":
+    "dir/\\udcff".encode()
   if options.name == "bug":
     raise ValueError("a bug")
   if options.name == "interrupt":
@@ -80,7 +84,7 @@ def test_values_of_the_command_line(script):
   assert done.returncode == 0, done.stderr
   values, given, words, name = json.loads(done.stdout)
   assert values == {"batch_size": 4, "verbose": True, "name": "ü", "layers": [-2, 3], "rate": [1.0, 2.0],
-                    "epochs": None, "mode": "b", "size": None, "lower": False}
+                    "epochs": None, "mode": "b", "size": None, "lower": False, "source": None, "corpus": None}
   # Another name of a flag counts as the flag.
   assert given == ["batch_size", "layers", "lower", "mode", "name", "rate", "verbose"]
   assert words == [] and name == "script.py"
@@ -92,7 +96,7 @@ def test_defaults_flag_files_and_words(script, tmp_path):
   assert done.returncode == 0, done.stderr
   values, given, words, name = json.loads(done.stdout)
   assert values == {"batch_size": 8, "verbose": False, "name": "x", "layers": [-4, -3], "rate": 0.5, "epochs": None,
-                    "mode": "a", "size": None, "lower": True}
+                    "mode": "a", "size": None, "lower": True, "source": None, "corpus": None}
   assert given == ["layers", "lower", "mode", "name"] and words == ["one", "--two"] and name == "words.py"
 
 
@@ -100,11 +104,11 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     ([], "--name must be given (--help explains)"),
     (["--name="], "--name must be given (--help explains)"),
     (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help lists the flags)"),
-    (["--name=x", "--batch_size=many"], "flag --batch_size=many: invalid literal for int() with base 10: 'many' "
-     "(--help lists the flags)"),
+    (["--name=x", "--batch_size=many"], "flag --batch_size=many: a whole number is expected (--help lists the "
+     "flags)"),
     (["--name=x", "--batch_size=0"], "--batch_size is 0, it must be at least 1"),
     (["--name=x", "--train_batch_size=0"], "--batch_size is 0, it must be at least 1"),
-    (["--name=x", "--mode=c"], "flag --mode=c: value should be one of <a|b> (--help lists the flags)"),
+    (["--name=x", "--mode=c"], "--mode=c is unknown: use one of a, b"),
     (["--name=x", "--lower=perhaps"], "flag --lower=perhaps: ('Non-boolean argument to boolean flag', 'perhaps') "
      "(--help lists the flags)"),
     (["--name=x", "--layers=1,b"], "--layers=1,b: a whole number is expected, or several separated by commas"),
@@ -112,11 +116,19 @@ def test_defaults_flag_files_and_words(script, tmp_path):
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
      "(--help lists the flags)"),
-    (["--name=x", "--batch_size=" + "9" * 5000], f"flag --batch_size={'9' * 482}… (--help lists the flags)"),
+    (["--name=x", "--batch_size=" + "9" * 5000], f"flag {'--batch_size=' + '9' * 47}…{'9' * 59}: a whole number is "
+     "expected (--help lists the flags)"),
+    (["--name=x", "--source=" + "x" * 256], f"--source={'x' * 100}…: a name of at most 255 bytes, and a path of at "
+     "most 4095, is expected"),
+    (["--name=user", "--source=nowhere"], "--source: nowhere does not exist"),
+    (["--name=user", "--corpus=script.py,no*"], "--corpus: no file matches 'no*'"),
+    (["--name=user", "--source=gs://x/y", "--corpus=gs://x/y*"], "two lines"),
+    (["--name=user", "--source=-", "--corpus=*.py"], "two lines"),
     (["--name=x", "--layers=" + "9" * 5000], f"--layers={'9' * 100}…: a whole number is expected, or several "
      "separated by commas"),
     (["--name=x\udcff"], r"--name=x\udcff is not UTF-8: rename the file, or set the terminal to UTF-8"),
     (["--name=user"], "two lines"),
+    (["--name=bytes"], r"dir/\udcff: a name that is not UTF-8: rename the file or directory"),
     (["--name=terminal"], r"\x1b[31mred\x85")])
 def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message):
   done = script(*arguments)
@@ -194,6 +206,10 @@ Options of the script.
       size_008, size_009, size_010, size_011)
   --[no]lower
       Casing.
+  --source
+      Source.
+  --corpus
+      Corpus.
 
 Shared options.
   --batch_size

@@ -86,7 +86,7 @@ def test_other_types_are_a_mistake_of_the_programmer(annotation):
     ({"keep": 2**31}, "--keep is 2147483648, it must be at most 2147483647"),
     ({"rows": (10**400,)}, "--rows is a number of 1329 bits, it does not fit into 64 bits"),
     ({"rows": (-10**5000,)}, "--rows is a number of 16610 bits, it does not fit into 64 bits"),
-    ({"precision": "float8"}, "--precision=float8 is unknown: use one of auto, float32"),
+    ({"precision": "float8"}, "--precision=float8 is unknown: did you mean float32? Use one of auto, float32"),
     ({"rate": 0.1, "sweep": {"rate": (0.1, 2.0)}}, "--rate is 2.0, it must be at most 1")])
 def test_values_out_of_range(changes, message):
   with pytest.raises(UserError) as error:

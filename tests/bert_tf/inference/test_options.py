@@ -3,7 +3,7 @@ import pytest
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
-from bert_tf.inference.options import ExtractOptions, InferenceSettings, PredictOptions
+from bert_tf.inference.options import ExportOptions, ExtractOptions, InferenceSettings, PredictOptions
 
 
 @pytest.mark.parametrize("make", [PredictOptions, ExtractOptions])
@@ -42,6 +42,15 @@ def test_help_and_check_go_by_the_task(task, read, unread):
   for name in unread:
     with pytest.raises(UserError, match=f"--{name} is not read with --task={task}, only with --task="):
       InferenceSettings(given=frozenset({name, "batch_size"})).check_read_by(task)
+
+
+def test_an_export_of_question_answering_gives_one_answer():
+  arguments = ["export_model.py", "--init_checkpoint=x", "--export_dir=y", "--task=question_answering"]
+  assert cli.parse(ExportOptions, [*arguments, "--n_best_size=3"]).n_best_size == 3
+  with pytest.raises(UserError, match="--top_k is not read with --task=question_answering, only with --task=fill_mask"):
+    cli.parse(ExportOptions, [*arguments, "--top_k=3"])
+  assert "top_k" not in {one.name for one in ExportOptions.options_in_help({"task": "question_answering"})}
+  assert cli.parse(PredictOptions, [*arguments[:2], arguments[3], "--top_k=3"]).top_k == 3
 
 
 @pytest.mark.parametrize("former, today", [

@@ -172,6 +172,7 @@ def test_every_line_gets_the_answer_that_it_gets_alone(features, lines):
     (b'{"texts": "a"}', "the keys are 'texts'; expected is"), (b"{}", "the keys are none"),
     (b'{"text": null}', "text is a NoneType, a text is expected"), (b"a\tb\tc", "3 texts with tabs between them"),
     (b'{"text": "\\ud800"}', "half a surrogate pair (\\ud800) at character 0"),
+    (b"", "the text is empty"), (b" \t ", "the text is empty"), (b'{"text": "\\u00a0"}', "the text is empty"),
     (b'{"id": [1], "text": "a"}', "id is a list"), (b'{"id": ' + b"9" * 5000 + b"}", "thousands of digits"),
     (b'{"text": ' + b"[" * 100_000, "nested too deeply")])
 def test_bad_lines_say_what_is_wrong(classifier, line, message):

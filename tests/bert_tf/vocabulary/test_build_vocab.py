@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -88,6 +89,17 @@ def test_too_little_text_is_said(tmp_path):
   assert size < 1000
   assert f"warning: the text does not hold 1,000 pieces: the vocabulary has {size:,}" in done.stdout
   assert json.loads((tmp_path / "bert_config.json").read_text())["vocab_size"] == size
+
+
+def test_words_that_hardly_occur_are_said(tmp_path):
+  rng = random.Random(1)
+  rare = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(600)]
+  for name, words, size in (("rare", rare, 400), ("frequent", rare[:60] * 20, 220)):
+    (tmp_path / name).write_text("".join(f"{word}\n" for word in words))
+    done = _run(f"--input_file={name}", "--output_dir=.", f"--vocab_size={size}", "--held_out_fraction=0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ("of the 400 tokens are words that occur less than 8 times" in done.stdout) == (name == "rare")
+    assert ("--vocab_size=" in done.stdout) == (name == "rare"), done.stdout
 
 
 def test_coverage():

@@ -105,12 +105,12 @@ def test_misspelt_task(wrong, nearest):
   with pytest.raises(UserError) as caught:
     find_task(wrong)
   assert str(caught.value) == (
-    f"--task_name={wrong} is not known: did you mean {nearest}? The GLUE tasks are cola, sst-2, mrpc, sts-b, qqp, "
-    "mnli, qnli, rte, wnli, ax; custom is for files of your own")
+    f"--task_name={wrong} is unknown: did you mean {nearest}? Use one of cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, "
+    "rte, wnli, ax")
 
 
 def test_nothing_near():
-  with pytest.raises(UserError, match="xyzzy is not known: The GLUE tasks are"):
+  with pytest.raises(UserError, match="xyzzy is unknown: use one of cola"):
     find_task("xyzzy")
 
 

@@ -203,7 +203,7 @@ def test_scores(write):
 
 def test_json_that_is_none(write):
   good = json_lines({"text": "a", "label": "good"})
-  for line, what in (('{"text": ', "not JSON: "), ("[1]", "a JSON object is expected, not [1]"),
+  for line, what in (('{"text": ', "not JSON: "), ("[1]", "one JSON object per line is expected, not [1]"),
                      ("[" * 100_000, "no JSON"), ("1" * 5000, "no JSON"),
                      (json.dumps({"text": "a"}), "no column 'label'"),
                      (json.dumps({"text": 5, "label": "good"}), "'text' must be a string, not 5"),

@@ -20,7 +20,8 @@ def write_runs(folder, sizes: list[int], seed: int = 0) -> tuple[list[str], np.n
     rows = np.zeros(size, DTYPE)
     rows["input_ids"][:, 0] = sum(sizes[:number]) + np.arange(size)
     runs.append(str(folder / f"run-{number}"))
-    external_shuffle.write_run(runs[-1], keys, np.array_split(rows, 3), {"counts": {}})
+    external_shuffle.write_run(runs[-1], keys, np.array_split(rows, 3),
+                               {"counts": {}, "text_bytes": 1, "peak_bytes": 1})
     all_keys.append(keys)
   return runs, np.concatenate(all_keys)
 

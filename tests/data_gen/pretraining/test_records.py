@@ -173,7 +173,7 @@ def _right() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("name", "values", "message"), [
     ("input_ids", [2, -7, 3, 0], "holds -7 among its input_ids, 0 to 9 are expected"),
-    ("input_ids", [2, 10, 3, 0], "holds the token id 10, but vocab_size is 10 in --bert_config_file"),
+    ("input_ids", [2, 10, 3, 0], "holds the token id 10, but vocab_size is 10 in the model's configuration"),
     ("input_ids", [2, 7, 3], "was made with max_seq_length=3, but --max_seq_length is 4"),
     ("input_ids", np.array([2, 7, 3, 0], np.float32), "has input_ids that are no whole numbers"),
     ("input_mask", [1, 1, 2, 0], "holds 2 among its input_mask, 0 to 1"),
@@ -250,3 +250,21 @@ def test_a_row_is_split_into_its_sequences():
   assert [list(one["masked_lm_ids"]) for one in (first, second)] == [[9], [8]]
   assert [list(one["next_sentence_labels"]) for one in (first, second)] == [[1], [0]]
   assert len(records.split_row(_right())) == 1
+
+
+@pytest.mark.parametrize(("name", "values"), [
+    ("masked_lm_positions", [9, 0]), ("masked_lm_ids", [7]), ("masked_lm_weights", [1]),
+    ("input_mask", [1, 1, 1, 3, 3, 0]), ("next_sentence_positions", [0, -1, 0]), ("next_sentence_weights", [1.0])])
+def test_sequences_of_a_wrong_record_are_refused(tmp_path, name, values):
+  import tensorflow as tf
+
+  def written(path, features):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+      writer.write(tf.train.Example(features=tf.train.Features(feature={
+          name: tf.train.Feature(float_list=tf.train.FloatList(value=value)) if isinstance(value[0], float | np.float32)
+          else tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+          for name, value in features.items()})).SerializeToString())
+    return str(path)
+  assert len(list(records.read_sequences(written(tmp_path / "right", _right_row())))) == 2
+  with pytest.raises(UserError, match="wrong: record 1 (has|holds|was made)"):
+    list(records.read_sequences(written(tmp_path / "wrong", _right_row() | {name: values})))

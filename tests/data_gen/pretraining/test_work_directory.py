@@ -23,7 +23,7 @@ def finish_run(work: WorkDirectory) -> None:
 def finish_part(work: WorkDirectory, part: ShardPart, data: bytes) -> dict:
   with open(work.part_path(part), "wb") as file:
     file.write(data)
-  facts = {"bytes": len(data), "counts": {}}
+  facts = {"bytes": len(data), "counts": {}, "peak_bytes": 1}
   external_shuffle.write_facts(work.part_path(part), facts)
   return facts
 

@@ -131,11 +131,11 @@ class TestJsonLines:
     assert paragraph == "a?bc"
 
   @pytest.mark.parametrize("line, message", [
-      ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at character 13"),
+      ('{"text": "x"', r"input.txt:2: not JSON: Expecting ',' delimiter at column 13"),
       ('{"body": "x", "id": 3}', r"input.txt:2: no field 'text', only body, id: --text_field names the one"),
       ('["x"]', r"input.txt:2: a JSON object was expected, this is a list"),
       ('{"text": 5}', r"input.txt:2: field 'text' holds a int, not a string"),
-      ("[" * 100_000, r"input.txt:2: not JSON that can be read: nested too deeply"),
+      ("[" * 100_000, r"input.txt:2: no JSON that can be read: it is nested too deeply"),
   ])
   def test_bad_line(self, file, line, message):
     with pytest.raises(UserError, match=message):

@@ -271,7 +271,7 @@ def refused(options: MultipleChoiceOptions, *parts: str) -> None:
     (dict(), ["nothing to do"]),
     (dict(do_eval=True, dev_file="{folder}/test.csv", init_checkpoint="{trained}"),
      ["test.csv:1: no column 'label'", "the columns are '', 'video-id'", "--do_predict"]),
-    (dict(do_train=True, data_dir=None), ["--train_file or --data_dir must be given"]),
+    (dict(do_train=True, data_dir=None), ["--do_train needs --train_file or --data_dir"]),
     (dict(do_train=True, data_dir="{folder}/runs"), ["has no train.csv"]),
     (dict(do_train=True, fold=1), ["--fold=1 is for --task_name=codah"]),
     (dict(do_train=True, question_column="q"), ["--question_column", "for --task_name=custom only"]),

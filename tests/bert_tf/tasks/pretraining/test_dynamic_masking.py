@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.pretraining.data import parser
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.dynamic_masking import mask_records, masker
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset, training_dataset
 from data_gen.pretraining.masking import Masking, MaskingRatios, predictions_of
@@ -109,3 +110,25 @@ def test_in_the_input_pipeline(packed, tmp_path):
   for first, second in zip(*evaluations, strict=True):
     for name, value in first.items():
       np.testing.assert_array_equal(second[name], value)
+
+
+@pytest.mark.parametrize(("name", "place", "value", "message"), [
+    ("input_mask", slice(0, 9), 2, "has broken sequence numbers"),
+    ("input_mask", slice(0, WIDTH), 0, "has broken sequence numbers"),
+    ("next_sentence_positions", 0, 3, "has broken sequence numbers"),
+    ("next_sentence_weights", slice(1, 9), 1, "has broken sequence numbers"),
+    ("next_sentence_positions", 0, WIDTH + 7, f"holds {WIDTH + 7} among its next_sentence_positions"),
+    ("input_ids", 3, TINY.vocab_size, f"holds the token id {TINY.vocab_size}, but")])
+def test_a_wrong_record_is_named(name, place, value, message, tmp_path):
+  schema, features = without_masks(packed=True)
+  features[name] = features[name].copy()
+  features[name][-1, place] = value
+  path, rows = str(tmp_path / "records"), len(features["input_ids"])
+  (tmp_path / "records").write_bytes(RecordWriter(schema, 1 << 20).encode(features))
+  files = RecordFiles((path,), (rows,), (False,))
+  parse = parser(schema, TINY, masker(schema, MASKING, 1))
+  with pytest.raises(tf.errors.InvalidArgumentError):
+    list(evaluation_dataset(files, parse, 4, tf.distribute.InputContext(1, 0, 1)))
+  with pytest.raises(UserError) as error:
+    check_all_records(PretrainingRecords(files, schema, "input_file"), parse, TINY)
+  assert f"--input_file: {path}: record {rows} {message}" in str(error.value) and "\n" not in str(error.value)

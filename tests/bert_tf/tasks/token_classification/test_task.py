@@ -211,7 +211,7 @@ def test_a_run_that_was_stopped_gives_the_same_in_the_end(folder, trained, tmp_p
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({}, "nothing to do"), ({"do_train": True, "data_dir": None}, "--train_file must be given, or --data_dir"),
+    ({}, "nothing to do"), ({"do_train": True, "data_dir": None}, "--do_train needs --train_file, or --data_dir"),
     ({"do_train": True, "data_dir": "."}, "--data_dir: . holds none of eng.train, train.txt"),
     ({"do_train": True, "max_seq_length": 65}, "max_position_embeddings is 64"),
     ({"do_train": True, "label_names": ("O", "O")}, "--label_names=O,O: a name is there twice"),
