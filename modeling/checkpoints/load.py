@@ -284,7 +284,7 @@ def step_of(checkpoint: StoredWeights) -> int:
   if record:
     return record["step"]
   number = (latest_checkpoint(directory) or "").rpartition("-")[2]
-  return int(number) if number.isdigit() else 0
+  return int(number) if number.isdecimal() else 0
 
 
 def _whole_heads(names: list[str]) -> list[str]:
