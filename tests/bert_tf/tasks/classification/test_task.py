@@ -192,7 +192,8 @@ def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
   predicted = [json.loads(line) for line in (tmp_path / "predictions.jsonl").read_text().splitlines()]
   raw = [list(map(float, line.split("\t"))) for line in (tmp_path / "test_results.tsv").read_text().splitlines()]
   assert [list(one["probabilities"].values()) for one in predicted] == raw
-  assert [one["id"] for one in predicted] == list(range(len(raw))) and all(one["text_b"] for one in predicted)
+  assert [one["id"] for one in predicted] == list(map(str, range(len(raw))))
+  assert all(one["text_b"] for one in predicted)
   lines = (tmp_path / "MRPC.tsv").read_text().splitlines()
   assert [line.split("\t")[0] for line in lines] == ["index", *map(str, range(40))]
 
