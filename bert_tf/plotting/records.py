@@ -99,11 +99,12 @@ def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray
           random_next: float, name: str) -> None:
   figure.suptitle(f"{name}: {len(lengths):,} sequences of up to {size} tokens; segment B is random in "
                   f"{random_next:.1%}", fontsize="medium")
+  if not len(positions):
+    _draw_lengths(figure.subplots(), lengths, size)
+    figure.supxlabel("without masks: training hides tokens anew each time", fontsize="small")
+    return
   (by_length, by_masked), (by_position, by_kind) = figure.subplots(2, 2)
-  by_length.hist(lengths, bins=np.linspace(0, size, min(size, 32) + 1), **BARS)
-  by_length.axvline(lengths.mean(), color="black", linestyle="--", label=f"mean {lengths.mean():.1f}")
-  by_length.set(xlabel="tokens without padding", ylabel="records")
-  by_length.legend(fontsize="small")
+  _draw_lengths(by_length, lengths, size)
   by_masked.bar(*np.unique(masked, return_counts=True), **BARS)
   by_masked.set(xlabel=f"masked tokens of a record (mean {masked.mean():.1f}, {masked.sum() / lengths.sum():.1%})",
                 ylabel="records")
@@ -115,8 +116,16 @@ def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray
   by_position.bar(edges[:-1], shares * 100, np.diff(edges), align="edge", **BARS)
   by_position.set(xlabel="position", ylabel="masked there (% of the tokens)")
   _draw_kinds(by_kind, kinds)
-  for axes in (by_length, by_masked, by_position):
+  for axes in (by_masked, by_position):
     axes.grid(alpha=0.3)
+
+
+def _draw_lengths(axes, lengths: np.ndarray, size: int) -> None:
+  axes.hist(lengths, bins=np.linspace(0, size, min(size, 32) + 1), **BARS)
+  axes.axvline(lengths.mean(), color="black", linestyle="--", label=f"mean {lengths.mean():.1f}")
+  axes.set(xlabel="tokens without padding", ylabel="records")
+  axes.legend(fontsize="small")
+  axes.grid(alpha=0.3)
 
 
 def _draw_kinds(axes, kinds: dict[str, float]) -> None:

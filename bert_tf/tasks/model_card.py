@@ -76,13 +76,13 @@ def describe(directory: str, options: type[TrainingOptions]) -> str | None:
 
 def _model(source: str, script: object, flags: Mapping[str, object], task: Mapping[str, object]) -> str:
   config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
-  what = str(task.get("kind") or "pre-training").replace("_", " ")
+  what = f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
   labels = [_code(label) for label in task.get("labels") or ()]
   start = flags.get("init_checkpoint")
   begun = f"from the weights `{start}`" if start else "from random weights"
   shown = f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})" if labels else ""
   return (f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
-          f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens, trained for {what}"
+          f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens, {what}"
           f"{shown} {begun}{f' by `{script}`' if script else ''}.")
 
 

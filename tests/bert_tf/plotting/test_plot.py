@@ -265,6 +265,14 @@ def test_records(tmp_path):
     records.records(options(path))
 
 
+def test_records_without_masks_have_no_empty_panels():
+  none = np.array([], int)
+  with new_figure(9, 6) as figure:
+    records._draw(figure, np.array([5, 8]), np.array([0, 0]), none, {}, 8, 0.5, "a set")
+    (axes,) = figure.axes
+    assert sum(bar.get_height() for bar in axes.patches) == 2 and "without masks" in figure.get_supxlabel()
+
+
 def test_statistics_without_records(tmp_path):
   path = write_records(tmp_path)
   os.remove(path)
