@@ -77,6 +77,7 @@ def _write(directory: str, messages: Sequence) -> None:
   events = [Event(wall_time=now, file_version="brain.Event:2"), *(Event(wall_time=now) for _ in messages)]
   for event, message in zip(events[1:], messages, strict=True):
     event.summary.ParseFromString(message.SerializeToString())
+  files.make_directories(directory)
   with files.atomic_write(os.path.join(directory, _FILE), "wb") as file:
     for event in events:
       data = event.SerializeToString()
