@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 # The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws others.
-hypothesis.settings.register_profile("steady", derandomize=True)
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.

@@ -8,7 +8,10 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.evaluation.drawing import new_figure, to_pixels
+from bert_tf.evaluation.drawing import new_figure, shown_width, to_pixels
+
+# Okabe and Ito's vermilion, dark enough for grey.
+_POINTS = "#D55E00"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +62,14 @@ def draw_reliability(figure, found: Reliability, title: str = "") -> None:
   upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
   seen = found.counts > 0
   widths = np.diff(found.edges)
-  upper.bar(found.edges[:-1][seen], found.accuracy[seen], widths[seen], align="edge", color="0.75", edgecolor="black",
-            label="right")
-  upper.plot([0, 1], [0, 1], "--", color="black", linewidth=1, label="perfectly calibrated")
-  upper.plot(found.confidence[seen], found.accuracy[seen], "o", color="black", markersize=5, label="mean of the bin")
-  upper.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="share of right predictions",
+  bars = {"align": "edge", "color": "0.75", "edgecolor": "black", "linewidth": 0.8}
+  upper.bar(found.edges[:-1][seen], found.accuracy[seen], widths[seen], label="right predictions", **bars)
+  upper.plot([0, 1], [0, 1], "--", color="black", linewidth=1, label="well calibrated")
+  upper.plot(found.confidence[seen], found.accuracy[seen], "o", color=_POINTS, markersize=5, label="mean of the bin")
+  upper.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), ylabel="share of right predictions",
             title="\n".join(line for line in (title, f"calibration error {found.expected_error:.3f}") if line))
   upper.legend(loc="upper left", fontsize="small")
-  lower.bar(found.edges[:-1], found.counts, widths, align="edge", color="0.75", edgecolor="black")
+  lower.bar(found.edges[:-1], found.counts, widths, **bars)
   lower.set(xlabel="probability of the predicted class", ylabel="examples")
   for axes in (upper, lower):
     axes.grid(alpha=0.3)
@@ -74,6 +77,6 @@ def draw_reliability(figure, found: Reliability, title: str = "") -> None:
 
 def reliability_picture(found: Reliability) -> np.ndarray:
   """The diagram as pixels: uint8 [height, width, 4], RGBA."""
-  with new_figure(5, 5.5) as figure:
+  with new_figure(shown_width(1) / 100, 4) as figure:
     draw_reliability(figure, found)
     return to_pixels(figure)

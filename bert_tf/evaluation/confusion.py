@@ -6,7 +6,7 @@ import numpy as np
 
 from bert_tf.common.tables import columns, named_table, pad
 from bert_tf.evaluation.classification import check_classes
-from bert_tf.evaluation.drawing import new_figure, shorten, to_pixels
+from bert_tf.evaluation.drawing import new_figure, shorten, shown_width, to_pixels
 
 # More classes than this: the table shows the most frequent ones, the picture puts the others together.
 _MOST_CLASSES = 50
@@ -20,6 +20,8 @@ _MOST_NUMBERED = 25
 # Longest name shown in full.
 _LONGEST_NAME = 24
 _OTHERS = "(others)"
+# In pixels of the picture: a letter of a name, a cell that has a number, one that has none.
+_LETTER_PIXELS, _NUMBER_PIXELS, _CELL_PIXELS = 6.5, 30, 14
 
 
 def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
@@ -84,18 +86,21 @@ def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
   """The matrix as a picture: dark cells are a large share of their true class; the number in a cell is the count.
 
   Returns:
-    uint8 [height, width, 4], RGBA in pixels; at most about 1,600 on a side.
+    uint8 [height, width, 4], RGBA in pixels; as wide as TensorBoard shows it, or a whole multiple of that.
   """
   matrix, names = _together(matrix, names)
-  size = len(names)
+  size, labels = len(names), [shorten(name, _LONGEST_NAME) for name in names]
   shares = _ratio(matrix, matrix.sum(axis=1, keepdims=True))
-  side = 2.4 + max(1.8, size * (0.5 if size <= _MOST_NUMBERED else 0.25))
-  with new_figure(side, side - 0.4) as figure:
+  # In pixels: the longest name, and all that is left of the matrix.
+  longest = _LETTER_PIXELS * max(map(columns, labels))
+  left = longest + 50
+  width = shown_width(left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS))
+  is_turned = longest > (width - left) / size
+  with new_figure(width / 100, (width - left + (longest if is_turned else 10) + 50) / 100) as figure:
     axes = figure.add_subplot()
     # The square root shows also the errors of a good classifier.
     axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
-    labels = [shorten(name, _LONGEST_NAME) for name in names]
-    axes.set_xticks(range(size), labels, rotation=90 if size > 4 else 0, fontsize=8)
+    axes.set_xticks(range(size), labels, rotation=90 if is_turned else 0, fontsize=8)
     axes.set_yticks(range(size), labels, fontsize=8)
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")

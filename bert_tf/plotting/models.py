@@ -1,6 +1,7 @@
 """Plots of a model: attention of a sentence, word embeddings on a plane; and what TensorBoard's projector reads."""
 
 import functools
+import itertools
 import math
 import os
 
@@ -8,13 +9,16 @@ import numpy as np
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
+from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture
+from bert_tf.plotting.picture import LONGEST_NAME, Picture
 
 _SHOWN_TOKENS = 100
 _SEPARATOR = "|||"
 # More tokens than this can't be read in a picture.
 _MOST_TOKENS = 48
+# How far a label may be from its point, points of a font.
+_RADII = (4, 9, 15, 22, 30, 40)
 _EMBEDDINGS = "bert/embeddings/word_embeddings"
 
 
@@ -32,7 +36,8 @@ def embeddings(options: PlotOptions) -> list[Picture]:
   if len(tokens) < 3:
     return []
   vectors = loaded.source.read(_EMBEDDINGS)[[vocabulary.id_of(token) for token in tokens]]
-  return [Picture("embeddings", functools.partial(_draw_embeddings, tokens=tokens, vectors=vectors), (8, 7))]
+  return [Picture("embeddings", functools.partial(
+      _draw_embeddings, tokens=tokens, vectors=vectors, name=_name(options)), (9, 7.5))]
 
 
 def plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -44,16 +49,48 @@ def plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   return left[:, :2] * scales[:2] * np.sign(farthest), scales[:2]**2 / max(np.sum(scales**2), 1e-300)
 
 
-def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray) -> None:
+def _draw_embeddings(figure, tokens: list[str], vectors: np.ndarray, name: str) -> None:
   axes = figure.add_subplot()
   points, shares = plane(vectors)
-  axes.plot(*points.T, ".", color="0.6", markersize=3)
-  for token, point in zip(tokens, points, strict=True):
-    axes.annotate(token, point, fontsize=7, xytext=(2, 1), textcoords="offset points")
+  axes.plot(*points.T, ".", color="#D55E00", markersize=4)
   axes.set(xlabel=f"first principal component ({shares[0]:.0%} of the variance)",
            ylabel=f"second principal component ({shares[1]:.0%})")
-  axes.set_title(f"word embeddings of {len(tokens)} tokens", fontsize="medium")
+  axes.set_title(f"{name}: word embeddings of {len(tokens)} tokens", fontsize="medium")
+  axes.margins(0.06)
   axes.grid(alpha=0.3)
+  line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
+  texts = [axes.annotate(token, point, fontsize=8, xytext=(0, 0), textcoords="offset points", va="bottom",
+                         in_layout=False, arrowprops=line)
+           for token, point in zip(tokens, points, strict=True)]
+  _spread(figure, axes, texts)
+
+
+def _spread(figure, axes, texts: list) -> None:
+  """Moves each label to the nearest place around its point that is free; one that finds none is left out."""
+  from matplotlib.text import Text
+
+  # Places of axes are known after drawing.
+  figure.canvas.draw()
+  renderer = figure.canvas.get_renderer()
+  dots = axes.transData.transform([text.xy for text in texts])
+  taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in dots]
+  left, bottom, right, top = axes.get_window_extent(renderer).extents
+  scale = figure.dpi / 72
+  for text, (x, y) in zip(texts, dots, strict=True):
+    # Of the letters alone, without the line to the point.
+    width, height = Text.get_window_extent(text, renderer).size
+    for radius, angle in itertools.product(_RADII, np.arange(16) * np.pi / 8):
+      dx, dy = radius * np.cos(angle), radius * np.sin(angle)
+      # The side of the text that faces the point is at that distance.
+      box = (x + dx * scale - width * (1 - np.cos(angle)) / 2, y + dy * scale - height * (1 - np.sin(angle)) / 2)
+      box = (*box, box[0] + width, box[1] + height)
+      if left < box[0] and box[2] < right and bottom < box[1] and box[3] < top and not any(
+          box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken):
+        text.set_position(((box[0] - x) / scale, (box[1] - y) / scale))
+        taken.append(box)
+        break
+    else:
+      text.set_visible(False)
 
 
 def attention(options: PlotOptions) -> list[Picture]:
@@ -69,10 +106,10 @@ def attention(options: PlotOptions) -> list[Picture]:
   layer = options.layer % count
   columns = math.ceil(math.sqrt(len(probabilities)))
   rows = math.ceil(len(probabilities) / columns)
-  side = max(2.2, 0.16 * len(tokens) + 1)
+  side = max(2.2, 0.15 * len(tokens) + 0.6)
   return [Picture("attention", functools.partial(_draw_attention, tokens=tokens, probabilities=probabilities,
-                                                 layer=layer, grid=(rows, columns)),
-                  (side * columns + 0.6, side * rows + 0.6))]
+                                                 layer=layer, grid=(rows, columns), name=_name(options)),
+                  (side * columns + 1.8, side * rows + 0.9))]
 
 
 def _attend(loaded, sentence: str, layer: int) -> tuple[list[str], np.ndarray]:
@@ -97,18 +134,27 @@ def _attend(loaded, sentence: str, layer: int) -> tuple[list[str], np.ndarray]:
   return [vocabulary.token_of(token) for token in ids], np.asarray(outputs["attention_probabilities"][layer][0])
 
 
-def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer: int, grid: tuple[int, int]) -> None:
+def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer: int, grid: tuple[int, int], name: str
+                    ) -> None:
+  """One scale for all heads, that of the square root: most probabilities are small."""
+  from matplotlib.colors import PowerNorm
+
   panels = figure.subplots(*grid, squeeze=False).ravel()
+  norm = PowerNorm(0.5, vmin=0, vmax=float(probabilities.max()))
   for number, (axes, matrix) in enumerate(zip(panels, probabilities, strict=False)):
-    image = axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1)
+    image = axes.imshow(matrix, cmap="magma_r", norm=norm)
     axes.set_title(f"layer {layer}, head {number}", fontsize="small")
-    axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=6)
-    axes.set_yticks(range(len(tokens)), tokens, fontsize=6)
+    axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
+    # The others are beside or above one with the same tokens.
+    axes.tick_params(labelleft=number % grid[1] == 0, labelbottom=number + grid[1] >= len(probabilities))
   for axes in panels[len(probabilities):]:
     axes.remove()
+  figure.suptitle(f"{name}: attention in layer {layer}", fontsize="medium")
   figure.supylabel("token that attends", fontsize="small")
   figure.supxlabel("token that is attended to", fontsize="small")
-  figure.colorbar(image, ax=list(panels[:len(probabilities)]), label="attention probability", shrink=0.6)
+  bar = figure.colorbar(image, ax=list(panels[:len(probabilities)]), shrink=0.8)
+  bar.set_label("attention probability (scale of the square root)", fontsize="small")
 
 
 def write_projector(options: PlotOptions, directory: str) -> list[str]:
@@ -141,12 +187,18 @@ def write_projector(options: PlotOptions, directory: str) -> list[str]:
   return paths
 
 
+def _name(options: PlotOptions) -> str:
+  return shorten(os.path.basename(os.path.normpath(_checkpoint(options) or "")), LONGEST_NAME)
+
+
 def _open(options: PlotOptions):
   """The first of the sources that is a checkpoint, opened; None where there is none."""
   from modeling.checkpoints.load import open_checkpoint
 
-  for path in options.sources:
-    if files.exists(os.path.join(path, "bert_config.json")) or files.exists(os.path.join(path, "config.json")) or (
-        files.exists(f"{path}.index")):
-      return open_checkpoint(path)
-  return None
+  path = _checkpoint(options)
+  return None if path is None else open_checkpoint(path)
+
+
+def _checkpoint(options: PlotOptions) -> str | None:
+  return next((path for path in options.sources if any(files.exists(one) for one in (
+      os.path.join(path, "bert_config.json"), os.path.join(path, "config.json"), f"{path}.index"))), None)

@@ -5,12 +5,19 @@ import os
 from collections.abc import Callable, Sequence
 
 from bert_tf.common import files
-from bert_tf.evaluation.drawing import new_figure
+from bert_tf.evaluation.drawing import new_figure, shorten
 
-# Colours that differ in brightness, and for the eyes of everybody (Okabe and Ito); line styles; markers.
-_COLOURS = ("#000000", "#D55E00", "#0072B2", "#E69F00", "#009E73", "#CC79A7")
+# Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;
+# markers.
+_COLOURS = ("#0072B2", "#D55E00", "#000000", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _MARKERS = "os^Dv*"
+
+# Bars and their edges, also in grey; what a model is compared with.
+BARS = {"color": "#A6CEE3", "edgecolor": "black", "linewidth": 0.5}
+BASELINE = {"color": "0.35", "linestyle": (0, (1, 1.5)), "linewidth": 1.2}
+# Of a run's name in a picture.
+LONGEST_NAME = 36
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Picture:
 
 
 def line_style(number: int) -> dict[str, object]:
-  """Colour and dashes of the line `number`, for `axes.plot`."""
+  """Colour and dashes of the line `number`, for `axes.plot`: no two alike among 42, nor in grey among 6."""
   return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}
 
 
@@ -74,3 +81,19 @@ def names_of(paths: Sequence[str]) -> list[str]:
   while all(len(part) > shared + 1 for part in parts) and len({part[shared] for part in parts}) == 1:
     shared += 1
   return ["/".join(part[shared:]) for part in parts]
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+  """Names of runs for a picture, no two alike: of long ones what they do not share."""
+  if len(names) > 1 and max(map(len, names)) > LONGEST_NAME:
+    first = len(os.path.commonprefix(names))
+    last = len(os.path.commonprefix([name[:first - 1:-1] if first else name[::-1] for name in names]))
+    # Words are not cut, and that before the first difference stays: of lr_0.001 and lr_0.002 all.
+    for before in (0, 1):
+      first = max(names[0].rfind(sign, 0, max(first - before, 0)) + 1 for sign in "_/-")
+    end = names[0][len(names[0]) - last:]
+    ends = [place for sign in "_/-" if (place := end.find(sign)) >= 0]
+    last -= min(ends, default=last)
+    names = [f"{'…' if first else ''}{name[first:len(name) - last]}{'…' if last else ''}" for name in names]
+  short = [shorten(name, LONGEST_NAME) for name in names]
+  return short if len(set(short)) == len(short) else list(names)

@@ -8,9 +8,10 @@ import numpy as np
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.calibration import draw_reliability, reliability
+from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture, line_style, named
+from bert_tf.plotting.picture import LONGEST_NAME, Picture, line_style, named
 
 TASK_FILE, FLAGS_FILE = "task.json", "flags.json"
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"
@@ -19,7 +20,7 @@ EVAL_PREDICTIONS = "eval_predictions*.jsonl"
 def threshold(options: PlotOptions) -> list[Picture]:
   """F1 by the threshold above whose null odds there is no answer; for runs on SQuAD v2.0."""
   found = []
-  for path, _, suffix in named(options.sources):
+  for path, name, suffix in named(options.sources):
     if not files.exists(os.path.join(path, NULL_ODDS)):
       continue
     flags = json_files.read_object(os.path.join(path, FLAGS_FILE)).get("flags", {})
@@ -29,7 +30,8 @@ def threshold(options: PlotOptions) -> list[Picture]:
                       f"{f' ({gold} does not exist)' if gold else ''}")
     values, f1 = _f1_by_threshold(path, gold)
     chosen = json_files.read_object(os.path.join(path, TASK_FILE)).get("null_score_diff_threshold")
-    found.append(Picture(f"threshold{suffix}", functools.partial(_draw_threshold, values=values, f1=f1, chosen=chosen)))
+    found.append(Picture(f"threshold{suffix}", functools.partial(
+        _draw_threshold, values=values, f1=f1, chosen=chosen, name=shorten(name, LONGEST_NAME)), (7, 5.2)))
   return found
 
 
@@ -49,7 +51,7 @@ def _f1_by_threshold(directory: str, gold: str) -> tuple[np.ndarray, np.ndarray]
   return f1_by_threshold(data, spans, {question.id: odds[question.id] for question in data.questions})
 
 
-def _draw_threshold(figure, values: np.ndarray, f1: np.ndarray, chosen: float | None) -> None:
+def _draw_threshold(figure, values: np.ndarray, f1: np.ndarray, chosen: float | None, name: str) -> None:
   axes = figure.add_subplot()
   # Entry n of f1 holds from the n-th value on; what is left of all values answers nothing.
   margin = max((values[-1] - values[0]) * 0.05, 1.0)
@@ -61,8 +63,9 @@ def _draw_threshold(figure, values: np.ndarray, f1: np.ndarray, chosen: float | 
   if chosen is not None:
     axes.axvline(chosen, label=f"the run's threshold {chosen:.4g}", linewidth=1, **line_style(1))
   axes.set(xlabel="threshold of the null odds (logits): above it there is no answer", ylabel="F1 (%)")
+  axes.set_title(f"{name}: F1 against the threshold", fontsize="medium")
   axes.grid(alpha=0.3)
-  axes.legend(fontsize="small")
+  figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)
 
 
 def reliability_diagrams(options: PlotOptions) -> list[Picture]:
@@ -80,6 +83,6 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
       correct = np.array([line["label"] == line["true_label"] for line in lines])
       suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl") + ending
       draw = functools.partial(draw_reliability, found=reliability(confidence, correct),
-                               title=f"{name}, {len(lines):,} examples")
+                               title=f"{shorten(name, LONGEST_NAME)}, {len(lines):,} examples")
       found.append(Picture(f"reliability{suffix}", draw, (5, 5.5)))
   return found

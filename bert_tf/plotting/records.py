@@ -14,8 +14,9 @@ import numpy as np
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture
+from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX
 from data_gen.pretraining.records import read_sequences
 
@@ -44,8 +45,9 @@ def records(options: PlotOptions) -> list[Picture]:
     # Half a record file would be half a picture: what can't be read is an error.
     drawn = _read(readable, options.most_records)
     return [Picture("records", functools.partial(_draw, **drawn), (9, 6))]
-  contents = [json_files.read_object(path, _STATISTICS_FIELDS) for path in statistics[:1]]
-  return [Picture("records", functools.partial(_draw_means, content=content), (9, 3.2)) for content in contents]
+  return [Picture("records", functools.partial(
+      _draw_means, content=json_files.read_object(path, _STATISTICS_FIELDS), name=_set_name(path)), (9, 3.2))
+          for path in statistics[:1]]
 
 
 def _there(patterns: str) -> list[str]:
@@ -86,21 +88,28 @@ def _read(paths: Sequence[str], most: int) -> dict[str, object]:
   mask_id = np.bincount(shown[~same]).argmax() if (~same).any() else -1
   kinds = {"[MASK]": shown == mask_id, "random": ~same & (shown != mask_id), "same": same}
   kinds = {name: float(chosen.sum() / max(len(chosen), 1)) for name, chosen in kinds.items()}
-  return {"lengths": np.array(lengths), "masked": np.array(masked), "positions": np.concatenate(positions),
-          "kinds": kinds, "size": size, "random_next": random_next / len(lengths)}
+  return {"name": _set_name(paths[0]), "lengths": np.array(lengths), "masked": np.array(masked),
+          "positions": np.concatenate(positions), "kinds": kinds, "size": size,
+          "random_next": random_next / len(lengths)}
+
+
+def _set_name(path: str) -> str:
+  """The name that the files of a set share."""
+  name = os.path.basename(path).removesuffix(STATISTICS_SUFFIX)
+  return shorten(re.sub(r"-\d+-of-\d+$", "", name), LONGEST_NAME)
 
 
 def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray, kinds: dict[str, float], size: int,
-          random_next: float) -> None:
-  figure.suptitle(f"{len(lengths):,} sequences of up to {size} tokens; segment B is random in {random_next:.1%}",
-                  fontsize="medium")
+          random_next: float, name: str) -> None:
+  figure.suptitle(f"{name}: {len(lengths):,} sequences of up to {size} tokens; segment B is random in "
+                  f"{random_next:.1%}", fontsize="medium")
+  if not len(positions):
+    _draw_lengths(figure.subplots(), lengths, size)
+    figure.supxlabel("without masks: training hides tokens anew each time", fontsize="small")
+    return
   (by_length, by_masked), (by_position, by_kind) = figure.subplots(2, 2)
-  bars = {"color": "0.75", "edgecolor": "black", "linewidth": 0.5}
-  by_length.hist(lengths, bins=np.linspace(0, size, min(size, 32) + 1), **bars)
-  by_length.axvline(lengths.mean(), color="black", linestyle="--", label=f"mean {lengths.mean():.1f}")
-  by_length.set(xlabel="tokens without padding", ylabel="records")
-  by_length.legend(fontsize="small")
-  by_masked.bar(*np.unique(masked, return_counts=True), **bars)
+  _draw_lengths(by_length, lengths, size)
+  by_masked.bar(*np.unique(masked, return_counts=True), **BARS)
   by_masked.set(xlabel=f"masked tokens of a record (mean {masked.mean():.1f}, {masked.sum() / lengths.sum():.1%})",
                 ylabel="records")
   # Of the records that are long enough to have the position.
@@ -108,11 +117,19 @@ def _draw(figure, lengths: np.ndarray, masked: np.ndarray, positions: np.ndarray
   there = np.array([np.minimum(np.maximum(lengths - low, 0), high - low).sum()
                     for low, high in itertools.pairwise(edges)])
   shares = np.histogram(positions, edges)[0] / np.maximum(there, 1)
-  by_position.bar(edges[:-1], shares * 100, np.diff(edges), align="edge", **bars)
+  by_position.bar(edges[:-1], shares * 100, np.diff(edges), align="edge", **BARS)
   by_position.set(xlabel="position", ylabel="masked there (% of the tokens)")
   _draw_kinds(by_kind, kinds)
-  for axes in (by_length, by_masked, by_position):
+  for axes in (by_masked, by_position):
     axes.grid(alpha=0.3)
+
+
+def _draw_lengths(axes, lengths: np.ndarray, size: int) -> None:
+  axes.hist(lengths, bins=np.linspace(0, size, min(size, 32) + 1), **BARS)
+  axes.axvline(lengths.mean(), color="black", linestyle="--", label=f"mean {lengths.mean():.1f}")
+  axes.set(xlabel="tokens without padding", ylabel="records")
+  axes.legend(fontsize="small")
+  axes.grid(alpha=0.3)
 
 
 def _draw_kinds(axes, kinds: dict[str, float]) -> None:
@@ -124,14 +141,15 @@ def _draw_kinds(axes, kinds: dict[str, float]) -> None:
   axes.set(xlabel="what stands in the place of a masked token", ylabel="% of the masked tokens", ylim=(0, 105))
 
 
-def _draw_means(figure, content: dict) -> None:
+def _draw_means(figure, content: dict, name: str) -> None:
   means, size = content["statistics"], content["max_seq_length"]
-  figure.suptitle(f"{content['instances']:,} records of {size} tokens, from their statistics", fontsize="medium")
+  figure.suptitle(f"{name}: {content['instances']:,} records of {size} tokens, from their statistics",
+                  fontsize="medium")
   parts, by_kind = figure.subplots(1, 2)
   lengths = {"segment A": means["mean_segment_a"], "segment B": means["mean_segment_b"]}
   lengths["[CLS], [SEP]"] = means["mean_length"] - sum(lengths.values())
   lengths["padding"] = size - means["mean_length"]
-  parts.barh(list(lengths), list(lengths.values()), color="0.75", edgecolor="black", linewidth=0.5)
+  parts.barh(list(lengths), list(lengths.values()), **BARS)
   parts.invert_yaxis()
   for number, value in enumerate(lengths.values()):
     parts.annotate(f" {value:.1f}", (value, number), va="center")

@@ -1,42 +1,93 @@
 """Plots of runs: curves from `metrics.jsonl`, scores by learning rate from `selection.json`."""
 
+import dataclasses
 import functools
 import math
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from bert_tf.common import charts, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.run_results import SELECTION_FILE
 from bert_tf.common.tables import mean_and_deviation
+from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import Picture, line_style, marker_style, named
+from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, named, shortened
 
 # What is read of a run in selection.json, beside its main metric.
 _RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
                "degenerate": bool | None, "others": dict[str, float | str | None] | None}
 _MOST_PANELS = 8
-_HELD_OUT = "evaluation"
+# More runs than this are named beside the panels, not below them.
+_MOST_BELOW = 6
+_EVAL_RESULTS, _FLAGS_FILE = "eval_results.json", "flags.json"
+# Metric → where pre-training keeps what guessing would have.
+_BASELINES = {"masked_lm_accuracy": "masked_lm_baseline_most_frequent",
+              "masked_lm_accuracy_at_mask": "masked_lm_baseline_at_mask"}
+_CHANCE = {"next_sentence_accuracy": 0.5, "matthews_correlation": 0.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Curves:
+  """What is drawn of a run: the lines of metrics.jsonl, and what the same metrics are without a model."""
+
+  lines: Sequence[Mapping[str, float | str]]
+  baselines: Mapping[str, float]
+
+  def points(self, split: str, metric: str) -> tuple[list[float], list[float]]:
+    """Steps and values; what is not finite is a gap."""
+    there = [(line["step"], line[metric]) for line in self.lines if line["split"] == split and metric in line]
+    return [step for step, _ in there], [value if math.isfinite(value) else math.nan for _, value in there]
 
 
 def curves(options: PlotOptions) -> list[Picture]:
-  """Losses and qualities by step, of all runs in one picture."""
+  """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
   runs = {}
-  for path, name, _ in named(options.sources):
+  paths = [path for source in options.sources for path in _with_runs_below(source)]
+  for path, name, _ in named(paths):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
-      runs[name] = lines
+      runs[name] = _Curves(lines, baselines(path))
   if not runs:
     return []
-  there = dict.fromkeys(name for lines in runs.values() for line in lines for name in line)
+  runs = dict(zip(shortened(list(runs)), runs.values(), strict=True))
+  there = dict.fromkeys(name for run in runs.values() for line in run.lines for name in line)
   unknown = [name for name in options.metrics if name not in there or name in ("step", "split")]
   if unknown:
     raise UserError(f"--metrics: there is no {unknown[0]} in {charts.METRICS_FILE}; there are "
                     f"{', '.join(sorted(set(there) - {'step', 'split'}))}")
   chosen = list(options.metrics) or _shown(there)
   rows = math.ceil(len(chosen) / 2)
+  width = (9 if len(chosen) > 1 else 6) + (3 if len(runs) > _MOST_BELOW else 0)
   return [Picture("curves", functools.partial(_draw_curves, runs=runs, metrics=chosen),
-                  (9 if len(chosen) > 1 else 6, 0.6 + 2.7 * rows))]
+                  (width, max(1.2 + 2.7 * rows, 0.22 * len(runs) if len(runs) > _MOST_BELOW else 0)))]
+
+
+def _with_runs_below(source: str) -> list[str]:
+  """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
+  if files.exists(os.path.join(source, charts.METRICS_FILE)) or not files.is_directory(source):
+    return [source]
+  pattern = files.escape_pattern(source)
+  below = [os.path.dirname(path) for depth in ("*", os.path.join("*", "*"))
+           for path in files.glob_files(os.path.join(pattern, depth, charts.METRICS_FILE))]
+  scripts = {path: str(json_files.read_object(os.path.join(path, _FLAGS_FILE)).get("script")) for path in below}
+  if len(set(scripts.values())) > 1:
+    runs = ", ".join(f"{path} ({script})" for path, script in scripts.items())
+    raise UserError(f"{source} holds runs of several scripts, which are not compared: name those to draw: {runs}")
+  return below or [source]
+
+
+def baselines(path: str) -> dict[str, float]:
+  """Metric → its value without a model, as far as a run's directory shows it: the most frequent answer, or chance."""
+  found = dict(_CHANCE)
+  results = json_files.read_object(os.path.join(path, _EVAL_RESULTS))
+  found |= {metric: results[name] for metric, name in _BASELINES.items() if isinstance(results.get(name), float)}
+  labels = Counter(line.get("true_label") for line in json_files.read_objects(
+      os.path.join(path, "eval_predictions.jsonl")))
+  if labels and None not in labels:
+    found["accuracy"] = max(labels.values()) / labels.total()
+  return found
 
 
 def _shown(there: Sequence[str]) -> list[str]:
@@ -46,42 +97,88 @@ def _shown(there: Sequence[str]) -> list[str]:
   return [name for names in groups.values() for name in names][:_MOST_PANELS]
 
 
-def _draw_curves(figure, runs: dict[str, list[dict]], metrics: Sequence[str]) -> None:
+def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) -> None:
   panels = figure.subplots(math.ceil(len(metrics) / 2), min(2, len(metrics)), sharex=True, squeeze=False).ravel()
-  handles: dict[str, object] = {}
   for axes, metric in zip(panels, metrics, strict=False):
-    for number, (name, lines) in enumerate(runs.items()):
-      for split in ("train", "eval"):
-        points = [(line["step"], line[metric]) for line in lines if line["split"] == split and metric in line]
-        if not points:
-          continue
-        style = line_style(number)
-        # Evaluations have a marker at each; with one run their dashes differ from training's, too.
-        if split == "eval":
-          style |= {"marker": marker_style(number)["marker"], "markersize": 4}
-          style |= {"linestyle": "--"} if len(runs) == 1 else {}
-        else:
-          style |= {"alpha": 0.55, "linewidth": 1}
-        what = "training" if split == "train" else _HELD_OUT
-        label = what if len(runs) == 1 else f"{name}, {what}"
-        (handles[label],) = axes.plot(*zip(*points, strict=True), **style)
+    for number, run in enumerate(runs.values()):
+      _draw_run(axes, run, metric, number, is_alone=len(runs) == 1)
+    for value in {run.baselines[metric] for run in runs.values() if metric in run.baselines}:
+      axes.axhline(value, **BASELINE)
     title = metric.replace("_", " ").replace("lm", "LM")
     axes.set_title(title, fontsize="medium")
     axes.set_ylabel(charts.find(metric).unit or title)
+    if metric.endswith("perplexity"):
+      _scale_logarithmically(axes)
     axes.grid(alpha=0.3)
   for axes in panels[len(metrics):]:
     axes.remove()
   for axes in panels[max(0, len(metrics) - 2):len(metrics)]:
     axes.set_xlabel("step")
     axes.tick_params(labelbottom=True)
-  figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 3),
-                fontsize="small")
+  if len(runs) == 1:
+    figure.suptitle(next(iter(runs)))
+  is_beside = len(runs) > _MOST_BELOW
+  figure.legend(*_legend(runs, any(metric in run.baselines for metric in metrics for run in runs.values())),
+                loc="outside right upper" if is_beside else "outside lower center", ncols=1 if is_beside else 3,
+                fontsize="small", handlelength=3.5)
+
+
+def _draw_run(axes, run: _Curves, metric: str, number: int, is_alone: bool) -> None:
+  """Training is a thin line, evaluation a thick one with a marker at each."""
+  for split in ("train", "eval"):
+    steps, values = run.points(split, metric)
+    if not steps:
+      continue
+    style = _split_style(number, split, is_alone)
+    # A single point has no line.
+    axes.plot(steps, values, **({"marker": "o", "markersize": 4} | style if len(steps) == 1 else style))
+
+
+def _split_style(number: int, split: str, is_alone: bool) -> dict[str, object]:
+  if is_alone:
+    number = int(split == "eval")
+  if split == "train":
+    return {**line_style(number), "linewidth": 1, "alpha": 0.7}
+  return {**line_style(number), "linewidth": 1.8, "markersize": 4.5, "marker": marker_style(number)["marker"]}
+
+
+def _legend(runs: Mapping[str, _Curves], has_baseline: bool) -> tuple[list, list[str]]:
+  """Handles and labels: the runs, then how training, evaluation and baselines are drawn."""
+  from matplotlib.lines import Line2D
+
+  entries: list[tuple[str, dict]] = []
+  if len(runs) > 1:
+    entries += [(name, _split_style(number, "eval", False)) for number, name in enumerate(runs)]
+  for split, label in (("train", "training"), ("eval", "evaluation")):
+    if any(line["split"] == split for run in runs.values() for line in run.lines):
+      style = _split_style(0, split, is_alone=True)
+      entries.append((label, style if len(runs) == 1 else style | {
+          "color": "0.35", "linestyle": "-", "marker": "" if split == "train" else "o"}))
+  if has_baseline:
+    entries.append(("most frequent answer, or chance", BASELINE))
+  return [Line2D([], [], **style) for _, style in entries], [label for label, _ in entries]
+
+
+def _scale_logarithmically(axes) -> None:
+  """A logarithmic axis with plain numbers, also where it does not span a power of ten."""
+  from matplotlib.ticker import LogFormatter
+
+  class Plain(LogFormatter):
+
+    def __call__(self, x, pos=None):
+      return f"{x:,.10g}" if super().__call__(x, pos) else ""
+
+  axes.set_yscale("log")
+  axes.set_ylabel(f"{axes.get_ylabel()} (log)")
+  axes.yaxis.set_major_formatter(Plain())
+  axes.yaxis.set_minor_formatter(Plain(minor_thresholds=(2, 0.6)))
+  axes.tick_params(axis="y", which="minor", labelsize="small")
 
 
 def selection(options: PlotOptions) -> list[Picture]:
   """The main metric of every run against its learning rate, a picture for each selection."""
   found = []
-  for path, _, suffix in named(options.sources):
+  for path, name, suffix in named(options.sources):
     file = os.path.join(path, SELECTION_FILE)
     if not files.exists(file):
       continue
@@ -89,11 +186,13 @@ def selection(options: PlotOptions) -> list[Picture]:
     run = {**_RUN_FIELDS, "metrics": {content["main_metric"]: float | None}}
     json_files.check_object(content, {"best": run, "runs": [run]}, file)
     if content["runs"]:
-      found.append(Picture(f"selection{suffix}", functools.partial(_draw_selection, content=content), (7, 4.5)))
+      found.append(Picture(f"selection{suffix}", functools.partial(
+          _draw_selection, content=content, name=shorten(name, LONGEST_NAME),
+          baseline=baselines(path).get(content["main_metric"])), (7, 5)))
   return found
 
 
-def _draw_selection(figure, content: dict) -> None:
+def _draw_selection(figure, content: dict, name: str, baseline: float | None) -> None:
   axes = figure.add_subplot()
   metric, settings = content["main_metric"], {}
   for run in content["runs"]:
@@ -118,10 +217,12 @@ def _draw_selection(figure, content: dict) -> None:
   best = content["best"]
   score = best["metrics"].get(metric)
   axes.set(xlabel="learning rate (logarithmic)", ylabel=f"{metric.replace('_', ' ')} on the development set",
-           title=f"a point is a seed, a line the mean; best {math.nan if score is None else score:.4g} at "
-                 f"{best['learning_rate']:g}, seed {best['seed']}")
+           title=f"{name}: best {math.nan if score is None else score:.4g} at {best['learning_rate']:g}, seed "
+                 f"{best['seed']}\na point is a seed, a line the mean")
   axes.title.set_fontsize("medium")
   axes.grid(alpha=0.3)
   if any(run.get("degenerate") for run in content["runs"]):
     axes.plot([], [], "x", color="black", label="predicts one class only")
-  axes.legend(fontsize="small")
+  if baseline is not None:
+    axes.axhline(baseline, label=f"most frequent answer, or chance: {baseline:.4g}", **BASELINE)
+  figure.legend(loc="outside lower center", ncols=2, fontsize="small", handlelength=3.5)

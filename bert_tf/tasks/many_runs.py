@@ -14,18 +14,19 @@ import gc
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 
-from bert_tf.common import charts, files, json_files, run_results
+from bert_tf.common import files, json_files, run_results
 from bert_tf.common.errors import UserError
 from bert_tf.common.run_results import SELECTION_FILE, Result
 from bert_tf.common.tables import mean_and_deviation, show_mean, table
+from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
 from bert_tf.tasks.task import FineTuningTask
-from bert_tf.training import checkpoints, run_directory
+from bert_tf.training import checkpoints, console_log, hparams, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -41,8 +42,6 @@ _IRRELEVANT = frozenset((
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 
-# Of the event files written here, so that a report that is written again replaces the older one.
-_EVENTS_SUFFIX = ".selection"
 # Keeps the results of whole runs out of the charts that runs draw while they train.
 _TAG = "selection/"
 _HYPERPARAMETERS = ("learning_rate", "train_batch_size", "num_train_epochs", "seed")
@@ -86,6 +85,7 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     UserError: a directory holds a run that was made from something else, or a damaged result.
   """
   found = {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
+  console_log.begin()
   results = {}
   for number, (name, sources) in enumerate(runs.items(), 1):
     log(f"\nrun {number} of {len(runs)}: {name}")
@@ -193,7 +193,8 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
 
   def measure(name: str) -> tuple[Mapping[str, float], bool]:
     one = combinations[name].with_options(combinations[name].options.replace(**changes))
-    with run_directory.lock(one.options.output_dir) if devices.is_chief else contextlib.nullcontext():
+    with (run_directory.writing(one.options.output_dir, f"{devices.description}, {devices.dtype}")
+          if devices.is_chief else contextlib.nullcontext()):
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None
 
@@ -208,6 +209,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     write_json(options.output_dir, results, best, task.main_metric)
     write_hparams(options.output_dir, results, task.main_metric)
     checkpoints.copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
+    model_card.write(options.output_dir, type(options))
   if options.do_eval or options.do_predict:
     chosen = combinations[best.directory].options
     return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
@@ -269,45 +271,13 @@ def write_json(directory: str, results: Sequence[RunResult], best: RunResult, ma
 
 
 def write_hparams(directory: str, results: Sequence[RunResult], main_metric: str) -> None:
-  """The runs for TensorBoard's HParams page: `tensorboard --logdir=directory`.
-
-  Writes the description of the experiment in `directory`, and a session with its metrics in the directory of each run.
-  What an earlier call wrote there is replaced.
-  """
-  import tensorflow as tf
-  from tensorboard.plugins.hparams import api as hp
-  from tensorboard.plugins.hparams import api_pb2, summary
-
-  metrics = [metric for metric in _metric_names(results, main_metric) if charts.tag(metric) is not None]
-  now = time.time()
-  domains = [hp.HParam(name, hp.Discrete(sorted({run.hyperparameters[name] for run in results})))
-             for name in results[0].hyperparameters]
-  with _events(directory):
-    tf.summary.experimental.write_raw_pb(
-        hp.hparams_config_pb(domains, [hp.Metric(_TAG + metric, display_name=metric) for metric in metrics]
-                             ).SerializeToString())
+  """The runs for TensorBoard's HParams page: `tensorboard --logdir=directory`."""
+  metrics = hparams.charted(_metric_names(results, main_metric))
+  hparams.write_experiment(directory, {name: [run.hyperparameters[name] for run in results]
+                                       for name in results[0].hyperparameters}, metrics, _TAG)
   for run in results:
-    with _events(os.path.join(directory, run.directory)):
-      start = hp.hparams_pb(dict(run.hyperparameters), trial_id=run.directory, start_time_secs=now - run.seconds)
-      end = summary.session_end_pb(api_pb2.STATUS_SUCCESS, end_time_secs=now)
-      for message in (start, end):
-        tf.summary.experimental.write_raw_pb(message.SerializeToString())
-      for metric in metrics:
-        tf.summary.scalar(_TAG + metric, run.metrics[metric], description="Of the best weights, as on page HParams.")
-
-
-@contextlib.contextmanager
-def _events(directory: str) -> Iterator[None]:
-  """Summaries of the block go to the one event file of this module in `directory`, in place of an older one."""
-  import tensorflow as tf
-
-  pattern = os.path.join(files.escape_pattern(directory), f"events.out.tfevents.*{_EVENTS_SUFFIX}")
-  for path in files.glob_files(pattern):
-    files.remove(path)
-  writer = tf.summary.create_file_writer(directory, filename_suffix=_EVENTS_SUFFIX)
-  with writer.as_default(step=0):
-    yield
-  writer.close()
+    hparams.write_session(os.path.join(directory, run.directory), run.hyperparameters, run.seconds,
+                          {metric: run.metrics[metric] for metric in metrics}, _TAG)
 
 
 def _settings(results: Sequence[RunResult]) -> list[list[RunResult]]:

@@ -7,6 +7,7 @@ steps in between.
 import contextlib
 import dataclasses
 import os
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -15,11 +16,11 @@ import tensorflow as tf
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import many_runs
+from bert_tf.tasks import many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
-from bert_tf.training import checkpoints, run_directory
+from bert_tf.training import checkpoints, console_log, hparams, run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.examples import Examples
 from bert_tf.training.loop import LoopOptions, Trainer, train
@@ -70,26 +71,26 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   for one in tasks:
     one.check_devices(devices)
   log = printer(devices.is_chief)
-  for note in task.notes:
-    log(note)
   # The chief writes for all processes of a cluster.
-  lock = (run_directory.lock(options.output_dir) if devices.is_chief and not task.prints_only else
-          contextlib.nullcontext())
-  try:
-    with lock:
+  held = (run_directory.writing(options.output_dir, f"{devices.description}, {devices.dtype}")
+          if devices.is_chief and not task.prints_only else contextlib.nullcontext())
+  with held:
+    for note in task.notes:
+      log(note)
+    try:
       if len(tasks) == 1:
         return run_once(tasks[0], devices, log)
       return many_runs.select(make_task, task, tasks, devices, log, run_once)
-  except Interrupted as interruption:
-    log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
-    return None
-  except (tf.errors.OpError, UnicodeDecodeError) as error:
-    # The latter: an error whose text quotes bytes of the data.
-    if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
-      raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
-                      "machines to resume from the last checkpoint") from None
-    task.explain(error, log)
-    raise
+    except Interrupted as interruption:
+      log(f"{interruption}; run the same command again{' to resume' if options.do_train else ''}")
+      return None
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+      # The latter: an error whose text quotes bytes of the data.
+      if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
+        raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
+                        "machines to resume from the last checkpoint") from None
+      task.explain(error, log)
+      raise
 
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
@@ -107,6 +108,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   # Of the weights, which training would have changed.
   unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
+  console_log.begin()
   if options.do_train and one.train() and unused:
     log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
   with one.stop.listening(log):
@@ -115,6 +117,8 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
     if options.do_eval and devices.is_chief:
       task.write_evaluation(one, one.evaluation())
     test_metrics = task.predict(one) if options.predicts else None
+  if devices.is_chief and not task.prints_only:
+    model_card.write(options.output_dir, type(options))
   outcome = RunOutcome(one.known_evaluation, test_metrics)
   if outcome.evaluation is not None and outcome.evaluation.degenerate:
     log(f"warning: {outcome.evaluation.degenerate}")
@@ -170,6 +174,7 @@ class Run:
       self._state.step.assign(task.start_step)
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
+      model_card.write(options.output_dir, type(options))
 
   @property
   def step(self) -> int:
@@ -209,6 +214,9 @@ class Run:
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
+    started = time.time()
+    if not is_finished:
+      self._show_settings()
     try:
       while True:
         stage = task.stage(self)
@@ -220,12 +228,19 @@ class Run:
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
     if not is_finished:
+      self._show_settings(time.time() - started)
       self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
     if self.step < loop_options.num_train_steps:
       self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
                f"step {self._best.record['step']}")
     self._load_best()
     return is_finished
+
+  def _show_settings(self, seconds: float | None = None) -> None:
+    options = self.task.options
+    if self.devices.is_chief:
+      values = {name: value for name, value in many_runs.relevant_options(options).items() if value is not None}
+      hparams.write_session(options.output_dir, values, seconds)
 
   def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
     task, options, devices = self.task, self.task.options, self.devices

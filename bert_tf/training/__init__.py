@@ -9,6 +9,8 @@
     prediction.py     passes over a whole set
     checkpoints.py    checkpoints of a run
     run_directory.py  what a run writes and must agree with
+    console_log.py    what the user saw, in a file
+    hparams.py        TensorBoard's page HParams
     reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard
     signals.py        SIGTERM and SIGINT
     throughput.py     speed of this machine

@@ -3,7 +3,9 @@
   ckpt-N.*  checkpoint  best/   see training/checkpoints.py
   bert_config.json  vocab.txt  tokenizer_config.json     what the weights need to be used
   task.json                     what a fine-tuned model is for: kind, labels, lengths
-  flags.json                    the effective configuration
+  flags.json                    the effective configuration, and when, where and by which command runs were started
+  console.log                   see training/console_log.py
+  README.md                     see tasks/model_card.py
   metrics.jsonl                 one line for each report of training or evaluation
   train/  eval/                 TensorBoard
 
@@ -11,14 +13,23 @@ Used by `bert_tf/training/reports.py` and the tasks.
 """
 
 import contextlib
+import datetime
+import functools
 import importlib.metadata
 import json
 import os
-from collections.abc import Mapping
+import platform
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 
+import bert_tf
 from bert_tf.common import files, json_files, locks
 from bert_tf.common.charts import METRICS_FILE
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, in_one_line
+from bert_tf.training import console_log
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -30,12 +41,74 @@ TRAIN, EVAL = "train", "eval"
 
 # Packages whose versions decide what a run computes.
 _PACKAGES = ("tensorflow", "keras", "numpy", "tf-models-official")
+# Starts that are kept, the last ones; how long git may take.
+_MOST_STARTS, _GIT_SECONDS = 100, 10.0
 
 
-def lock(directory: str) -> contextlib.AbstractContextManager[None]:
-  """Holds a local run directory for the only process that writes there; raises `UserError` if another has it."""
-  return locks.directory_lock(directory, f"--output_dir={directory}: another run is writing there: wait for it or stop "
-                              "it, or choose another directory")
+@contextlib.contextmanager
+def writing(directory: str, devices: str | None = None) -> Iterator[None]:
+  """Holds a run directory for the only process that writes there, and records in it how that is done.
+
+  Each start is noted in `flags.json`, and what the user sees goes to `console.log` as well, both from
+  `console_log.begin` on. What can't be recorded is a warning.
+
+  Args:
+    devices: what is computed on, if it is known yet.
+
+  Raises:
+    UserError: another process has the directory, if it is a local one.
+  """
+  busy = (f"--output_dir={directory}: another run is writing there: wait for it or stop it, or choose another "
+          "directory")
+  start = _start(devices)
+  with locks.directory_lock(directory, busy), console_log.recorded(
+      os.path.join(directory, console_log.CONSOLE_LOG), f"--- {start['time']} on {start['host']}: {start['command']}",
+      lambda: _note_start(directory, start)):
+    yield
+
+
+def _note_start(directory: str, start: Mapping[str, object]) -> None:
+  try:
+    _write_flags(directory, {"starts": [*read_starts(directory), start][-_MOST_STARTS:]})
+  except (OSError, UserError) as error:
+    print(f"warning: this start is not recorded: {in_one_line(error)}", file=sys.stderr, flush=True)
+
+
+def _start(devices: str | None) -> dict[str, object]:
+  """What one would like to know of a process when its results are looked at later."""
+  return {
+      "time": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "command": shlex.join(sys.orig_argv),
+      "working_directory": os.path.abspath("."), "host": socket.gethostname(), "cpus": os.cpu_count(),
+      "devices": devices, "versions": _versions(), "commit": _commit()}
+
+
+def read_starts(directory: str) -> list[dict]:
+  """The starts of runs in a directory, the oldest first; without those of earlier versions, which kept none."""
+  return json_files.read_object(os.path.join(directory, FLAGS_FILE), {"starts": list | None}).get("starts") or []
+
+
+def _versions() -> dict[str, str]:
+  versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
+  return {"bert-tf": bert_tf.__version__, "python": platform.python_version(), **versions}
+
+
+@functools.cache
+def _commit() -> dict[str, object] | None:
+  """The commit of the checkout that this code is in, and whether files differ from it; None where it is in none."""
+  root = os.path.dirname(os.path.dirname(os.path.abspath(bert_tf.__file__)))
+  if not os.path.exists(os.path.join(root, ".git")):
+    return None
+  # Without those of a hook that this runs in, which are of its repository.
+  environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+  def git(*arguments: str) -> str:
+    return subprocess.run(["git", "--no-optional-locks", "-C", root, *arguments], env=environment, check=True,
+                          capture_output=True, timeout=_GIT_SECONDS, text=True).stdout.strip()
+
+  try:
+    return {"id": git("rev-parse", "HEAD"), "modified": bool(git("status", "--porcelain", "--untracked-files=no"))}
+  except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+    return None
 
 
 def check_places(directory: str) -> None:
@@ -129,8 +202,13 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
   write_tokenizer_config(directory, do_lower_case, vocab_sha256)
   if task is not None:
     json_files.write(os.path.join(directory, TASK_FILE), dict(task))
-  versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
-  json_files.write(os.path.join(directory, FLAGS_FILE), {"script": script, "flags": dict(flags), "versions": versions})
+  _write_flags(directory, {"script": script, "flags": dict(flags), "versions": _versions()})
+
+
+def _write_flags(directory: str, changes: Mapping[str, object]) -> None:
+  """Changes some of what `flags.json` holds."""
+  path = os.path.join(directory, FLAGS_FILE)
+  json_files.write(path, {**json_files.read_object(path), **changes})
 
 
 class MetricsLog:

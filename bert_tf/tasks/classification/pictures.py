@@ -28,7 +28,8 @@ def show(names: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, te
   confidence = probabilities.max(axis=-1)
   matrix = confusion.confusion_matrix(predicted, labels, len(names))
   tf.summary.image("quality/confusion", confusion.confusion_picture(matrix, names)[None],
-                   description="Rows are true classes, columns predicted ones; dark is a large share of the row.")
+                   description="Rows are true classes, columns predicted ones; dark is a large share of the row. A "
+                               "click shows it in full size.")
   if not np.isfinite(confidence).all():
     return
   diagram = calibration.reliability_picture(calibration.reliability(confidence, predicted == labels))

@@ -21,21 +21,20 @@ EVAL_PREDICTIONS = "eval_predictions"
 
 def write_predicted_split(directory: str, data: ClassificationData, name: str, split: Split, values: np.ndarray
                           ) -> list[str]:
-  """All files of a test set.
+  """All files of a test set; returns their paths.
 
   Args:
     values: [E, C] probabilities; or [E] scores of a regression.
   """
-  suffix = name.removeprefix("test").removeprefix("_")
-  paths = [os.path.join(directory, f"test_results_{suffix}.tsv" if suffix else "test_results.tsv")]
+  rest = name.removeprefix("test").removeprefix("_")
+  suffix = f"_{rest}" if rest else ""
+  paths = [os.path.join(directory, file) for file in (f"test_results{suffix}.tsv", f"predictions{suffix}.jsonl")]
   write_test_results(paths[0], values)
-  if data.glue is None:
-    paths.append(os.path.join(directory, f"predictions_{suffix}.jsonl" if suffix else "predictions.jsonl"))
-    write_predictions(paths[1], split.source, data.labels, values, data.multi_label)
-  else:
+  write_predictions(paths[1], split.source, data.labels, values, data.multi_label)
+  if data.glue is not None:
     paths.append(os.path.join(directory, glue_submission.submission_name(data.glue.folder, name)))
     predictions = values if data.regression else [data.labels[number] for number in values.argmax(axis=-1)]
-    glue_submission.write_submission_file(paths[1], split.source.ids, predictions, data.regression)
+    glue_submission.write_submission_file(paths[-1], split.source.ids, predictions, data.regression)
   return paths
 
 

@@ -48,7 +48,7 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
     evaluated = json_files.read_object(os.path.join(directory, EVAL_RESULTS))
     return (scores, "degenerate" in evaluated) if expected <= set(scores) else None
 
-  with run_directory.lock(options.output_dir):
+  with run_directory.writing(options.output_dir):
     found = carry_out(options.output_dir, runs, measure, True, print, lambda one: expected <= set(one.metrics))
     path = os.path.join(options.output_dir, FOLDS_FILE)
     if found:

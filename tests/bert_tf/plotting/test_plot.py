@@ -1,5 +1,6 @@
 """What is found in a source, what is drawn of it, and what is refused."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -8,12 +9,13 @@ import xml.etree.ElementTree
 import numpy as np
 import pytest
 from matplotlib import image
+from matplotlib.text import Text
 
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.drawing import new_figure
 from bert_tf.plotting import models, predictions, records, runs
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import line_style, marker_style, names_of
+from bert_tf.plotting.picture import line_style, marker_style, names_of, shortened
 from bert_tf.plotting.plot import run
 from tests.tiny import TOKENS, write_tiny
 
@@ -53,8 +55,69 @@ def test_curves_of_several_runs(tmp_path):
   np.testing.assert_allclose(other.get_ydata(), [4, 3, 2, 1])
   # Told apart without colours: runs by their dashes, evaluations by markers.
   assert train.get_linestyle() != other.get_linestyle() and evaluation.get_marker() != train.get_marker()
+  (legend,) = figure_legends(picture)
+  assert legend == ["one", "two", "training", "evaluation"]
   (picture,) = runs.curves(options(sources[0], metrics=("learning_rate",)))
   assert [axes.get_title() for axes in drawn(picture)] == ["learning rate"]
+
+
+def figure_legends(picture) -> list[list[str]]:
+  with new_figure(*picture.size) as figure:
+    picture.draw(figure)
+    return [[text.get_text() for text in legend.get_texts()] for legend in figure.legends]
+
+
+def test_a_directory_of_runs_is_compared(tmp_path):
+  """Directly below, or below its selections; runs of other scripts are named in place of a picture."""
+  for number in range(20):
+    write_metrics(tmp_path / f"a_run_with_a_name_that_is_too_long_for_legends_lr_0.{number:03d}_seed_1")
+  (picture,) = runs.curves(options(tmp_path))
+  (legend,) = figure_legends(picture)
+  assert legend == [*(f"…lr_0.{number:03d}…" for number in range(20)), "training", "evaluation"]
+  assert len({str(line_style(number)) for number in range(42)}) == 42
+  (tmp_path / "other").mkdir()
+  write_metrics(tmp_path / "other" / "squad")
+  (tmp_path / "other" / "squad" / "flags.json").write_text('{"script": "run_squad.py"}')
+  with pytest.raises(UserError, match=f"{tmp_path} holds runs of several scripts, .*lr_0.000_seed_1 .*"
+                                      "other/squad .run_squad.py"):
+    run(options(tmp_path))
+  assert len(figure_legends(*runs.curves(options(tmp_path / "other")))[0]) == 2
+
+
+def test_names_of_runs_are_short_and_distinct():
+  assert shortened(["a"]) == ["a"] and shortened(["a", "b"]) == ["a", "b"]
+  long = "x" * 40
+  assert shortened([f"{long}_lr_{rate}_seed_{seed}" for rate in (1, 2) for seed in (1, 2)]) == [
+      "…lr_1_seed_1", "…lr_1_seed_2", "…lr_2_seed_1", "…lr_2_seed_2"]
+  names = [f"{side}{long}{letter}{long}" for side in "ab" for letter in "xy"]
+  assert len(set(shortened(names))) == 4
+
+
+def test_perplexity_is_drawn_on_a_logarithmic_axis(tmp_path):
+  lines = [{"step": step, "split": "eval", "masked_lm_perplexity": value} for step, value in (
+      (1, 2e4), (2, float("inf")), (3, 300.0))]
+  (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+  (axes,) = drawn(*runs.curves(options(tmp_path)))
+  assert axes.get_yscale() == "log" and axes.get_ylabel() == "masked LM perplexity (log)"
+  np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2e4, np.nan, 300])
+  assert "1,000" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_a_single_point_can_be_seen(tmp_path):
+  (tmp_path / "metrics.jsonl").write_text('{"step": 1, "split": "train", "loss": 2.5}\n')
+  (axes,) = drawn(*runs.curves(options(tmp_path)))
+  assert axes.lines[0].get_marker() == "o"
+
+
+def test_baselines_are_those_of_the_development_set(tmp_path):
+  write_metrics(tmp_path)
+  (tmp_path / "eval_results.json").write_text('{"masked_lm_baseline_most_frequent": 0.06}')
+  loss, accuracy = drawn(*runs.curves(options(tmp_path)))
+  assert accuracy.lines[-1].get_ydata() == [0.06, 0.06] and len(loss.lines) == 2
+  assert figure_legends(*runs.curves(options(tmp_path)))[0][-1] == "most frequent answer, or chance"
+  (tmp_path / "eval_predictions.jsonl").write_text("".join(
+      json.dumps({"true_label": label}) + "\n" for label in ("yes", "yes", "no")))
+  assert runs.baselines(str(tmp_path))["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_lines_and_markers_differ_without_colour():
@@ -84,7 +147,7 @@ def test_a_selection(tmp_path):
   np.testing.assert_allclose(points.get_ydata(), [0.7, 0.9, 0.5])
   np.testing.assert_allclose(degenerate.get_xydata(), [[1e-3, 0.5]])
   assert axes.get_xscale() == "log" and "learning rate" in axes.get_xlabel() and "accuracy" in axes.get_ylabel()
-  texts = [text.get_text() for text in axes.get_legend().get_texts()]
+  (texts,) = figure_legends(picture)
   assert texts == ["batch 16, epochs 3, dropout 0.1", "predicts one class only"]
 
 
@@ -134,7 +197,7 @@ def test_the_threshold_of_squad(tmp_path):
   (axes,) = drawn(picture)
   # Nothing answered: only the question without an answer is right.
   np.testing.assert_allclose(axes.lines[0].get_ydata(), [100 / 3, 200 / 3, 200 / 3, 100 / 3, 100 / 3])
-  texts = [text.get_text() for text in axes.get_legend().get_texts()]
+  (texts,) = figure_legends(picture)
   assert texts[0] == "best F1 66.67 %" and texts[-1] == "the run's threshold -0.5"
   assert axes.lines[1].get_xydata().tolist() == [[-2.0, pytest.approx(200 / 3)]]
   (tmp_path / "null_odds.json").write_text("{}")
@@ -202,6 +265,14 @@ def test_records(tmp_path):
     records.records(options(path))
 
 
+def test_records_without_masks_have_no_empty_panels():
+  none = np.array([], int)
+  with new_figure(9, 6) as figure:
+    records._draw(figure, np.array([5, 8]), np.array([0, 0]), none, {}, 8, 0.5, "a set")
+    (axes,) = figure.axes
+    assert sum(bar.get_height() for bar in axes.patches) == 2 and "without masks" in figure.get_supxlabel()
+
+
 def test_statistics_without_records(tmp_path):
   path = write_records(tmp_path)
   os.remove(path)
@@ -248,6 +319,20 @@ def test_embeddings_show_tokens(checkpoint):
   assert [text.get_text() for text in drawn(picture)[0].texts] == ["a", "##s", "[CLS]"]
   with pytest.raises(UserError, match="--tokens: 'nothing' is not in"):
     models.embeddings(options(checkpoint, tokens=("nothing",)))
+
+
+def test_labels_of_embeddings_do_not_collide():
+  vectors = np.random.default_rng(1).normal(size=(60, 2))
+  tokens = [f"token{number}" for number in range(60)]
+  with new_figure(6, 5) as figure:
+    models._draw_embeddings(figure, tokens, vectors, "a run")
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    assert axes.get_title() == "a run: word embeddings of 60 tokens"
+    texts = [text for text in axes.texts if text.get_visible()]
+    boxes = [Text.get_window_extent(text) for text in texts]
+  assert len(texts) >= 40
+  assert not [one for one, other in itertools.combinations(boxes, 2) if one.shrunk(0.9, 0.9).overlaps(other)]
 
 
 def test_tensorboard_finds_the_projector(checkpoint, tmp_path):

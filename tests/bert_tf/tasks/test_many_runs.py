@@ -5,14 +5,10 @@ import os
 
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
-from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
-from tensorboard.context import RequestContext
-from tensorboard.plugins.base_plugin import TBContext
-from tensorboard.plugins.hparams import api_pb2, get_experiment, list_session_groups
-from tensorboard.plugins.hparams.backend_context import Context
+from tensorboard.plugins.hparams import api_pb2
 
 from bert_tf.tasks.many_runs import RunResult, best_run, summary, write_hparams, write_json
+from tests.bert_tf.training.hparams_page import read_hparams_page
 
 # The ranges of the paper's appendix A.3.
 LEARNING_RATES = (5e-5, 3e-5, 2e-5)
@@ -74,7 +70,7 @@ def test_other_options_with_several_values_are_part_of_the_setting(tmp_path):
   assert [(one["weight_decay"], one["lr_schedule"], one["seeds"]) for one in settings] == [
       (0.01, "cosine", [0]), (0.1, "cosine", [1, 2])]
   write_hparams(str(tmp_path), runs, "accuracy")
-  experiment, groups = _plugin(tmp_path)
+  experiment, groups = read_hparams_page(tmp_path)
   assert {"weight_decay", "lr_schedule"} < {info.name for info in experiment.hparam_infos}
   assert sorted(group.hparams["weight_decay"].number_value for group in groups) == [0.01, 0.1, 0.1]
 
@@ -114,19 +110,6 @@ def test_json(tmp_path):
   assert last["best"] == max(accuracies)
 
 
-def _plugin(directory) -> tuple:
-  """What TensorBoard's HParams page gets: the experiment and its session groups."""
-  multiplexer = EventMultiplexer().AddRunsFromDirectory(str(directory))
-  multiplexer.Reload()
-  provider = MultiplexerDataProvider(multiplexer, str(directory))
-  context = Context(TBContext(logdir=str(directory), data_provider=provider))
-  experiment = get_experiment.Handler(RequestContext(), context, "", api_pb2.GetExperimentRequest()).run()
-  request = api_pb2.ListSessionGroupsRequest(
-    start_index=0, slice_size=1000,
-    allowed_statuses=[api_pb2.STATUS_SUCCESS, api_pb2.STATUS_RUNNING, api_pb2.STATUS_UNKNOWN])
-  return experiment, list_session_groups.Handler(RequestContext(), context, "", request).run().session_groups
-
-
 def test_tensorboard_shows_the_runs(tmp_path):
   runs = _paper()[:9]
   # What a run itself reports is not touched.
@@ -137,18 +120,21 @@ def test_tensorboard_shows_the_runs(tmp_path):
     write_hparams(str(tmp_path / "out"), runs, "accuracy")
   assert len(list(own.iterdir())) == 1
   assert sum(len(names) for _, _, names in os.walk(tmp_path / "out")) == 1 + len(runs) + 1
-  experiment, groups = _plugin(tmp_path / "out")
+  experiment, groups = read_hparams_page(tmp_path / "out")
   assert [metric.name.tag for metric in experiment.metric_infos] == ["selection/accuracy", "selection/loss"]
   assert [metric.display_name for metric in experiment.metric_infos] == ["accuracy", "loss"]
   domains = {info.name: list(info.domain_discrete.values) for info in experiment.hparam_infos}
-  assert {name: [value.number_value for value in values] for name, values in domains.items()} == {
-    "learning_rate": [5e-5], "train_batch_size": [16], "num_train_epochs": [2, 3, 4], "seed": [1, 2, 3]}
+  assert domains.pop("learning_rate")[0].number_value == 5e-5
+  # As texts: TensorBoard writes the number 4 as 4.0000.
+  assert {name: [value.string_value for value in values] for name, values in domains.items()} == {
+    "train_batch_size": ["16"], "num_train_epochs": ["2", "3", "4"], "seed": ["1", "2", "3"]}
   shown = {group.sessions[0].name: group for group in groups}
   assert len(groups) == len(shown) == len(runs)
   for run in runs:
     group = shown[run.directory]
     (session,) = group.sessions
-    assert {name: value.number_value for name, value in group.hparams.items()} == run.hyperparameters
+    assert {name: float(value.string_value or value.number_value) for name, value in group.hparams.items()
+            } == run.hyperparameters
     assert {value.name.tag: value.value for value in session.metric_values} == pytest.approx(
       {f"selection/{name}": value for name, value in run.metrics.items()})
     assert session.status == api_pb2.STATUS_SUCCESS

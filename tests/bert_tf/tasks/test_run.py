@@ -41,6 +41,7 @@ from tests.bert_tf.training.common import (
   train,
   write_records,
 )
+from tests.bert_tf.training.hparams_page import read_hparams_page
 
 
 def fine_tuning(folder, output_dir, **changes) -> ClassificationOptions:
@@ -173,6 +174,27 @@ def test_a_run_that_gets_no_better_ends_early_and_at_the_same_step_when_it_was_k
 def test_early_stopping_without_a_development_set(folder, tmp_path):
   with pytest.raises(UserError, match="--early_stopping_patience needs something with labels"):
     classification.run(fine_tuning(folder, tmp_path, dev_file=None, early_stopping_patience=2))
+
+
+def test_a_run_directory_is_a_record(folder, tmp_path, capsys):
+  options = fine_tuning(folder, tmp_path / "run", num_train_epochs=1)
+  for epochs in (1, 2):
+    classification.run(options.replace(num_train_epochs=epochs))
+  directory = tmp_path / "run"
+  printed = capsys.readouterr().out.splitlines()
+  kept = (directory / "console.log").read_text().splitlines()
+  assert [line for line in kept if line in printed] == printed and "changed since the last run" in "".join(kept)
+  assert len([line for line in kept if line.startswith("--- ")]) == 2
+  assert [start["devices"] for start in json_files.read(str(directory / "flags.json"))["starts"]] == [
+      "1 x CPU (no distribution), float32"] * 2
+  assert "starts" not in json_files.read(str(directory / "best" / "flags.json"))
+  card, size = (directory / "README.md").read_text(), os.path.getsize(f"{folder}/train.csv")
+  assert f"| `--train_file` | `{folder}/train.csv` | {size} |" in card
+  assert "| `--num_train_epochs` | `2` | `3.0` |" in card
+  # Of the directory above: TensorBoard finds no metrics of a row that is all there is.
+  _, (group,) = read_hparams_page(tmp_path)
+  assert group.hparams["seed"].string_value == "1" and group.hparams["learning_rate"].number_value == 0.003
+  assert "quality/accuracy" in [value.name.tag for value in group.sessions[0].metric_values]
 
 
 def test_a_second_run_in_one_directory_is_refused(folder, tmp_path):

@@ -1,5 +1,11 @@
+import datetime
 import json
 import os
+import platform
+import shlex
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -44,6 +50,49 @@ def test_the_description_of_a_run(tmp_path):
   # A run that goes on from its own vocabulary.
   run_directory.write_description(str(tmp_path), "run.py", flags, TINY, str(tmp_path / "vocab.txt"), None)
   assert (tmp_path / "vocab.txt").read_text() == vocabulary.read_text()
+
+
+def test_starts_are_noted(tmp_path, capsys):
+  for devices in (None, "1 x CPU"):
+    with run_directory.writing(str(tmp_path), devices):
+      run_directory.write_description(str(tmp_path), "run.py", {"seed": 1}, TINY, None, None)
+      print("trained")
+  written = json.loads((tmp_path / "flags.json").read_text())
+  assert written["flags"] == {"seed": 1} and written["script"] == "run.py"
+  first, second = written["starts"]
+  assert first["devices"] is None and second["devices"] == "1 x CPU"
+  assert shlex.split(second["command"]) == sys.orig_argv and second["working_directory"] == os.getcwd()
+  assert second["versions"]["python"] == platform.python_version() and second["host"] == socket.gethostname()
+  assert datetime.datetime.fromisoformat(second["time"]).tzinfo is not None
+  lines = (tmp_path / "console.log").read_text().splitlines()
+  assert lines[1::2] == ["trained", "trained"] and lines[2] == (
+      f"--- {second['time']} on {second['host']}: {second['command']}")
+  # Not a reason to stop.
+  (tmp_path / "flags.json").write_text('{"starts": 3}')
+  with run_directory.writing(str(tmp_path)):
+    pass
+  assert "warning: this start is not recorded: " in capsys.readouterr().err
+
+
+def test_the_commit_is_that_of_the_checkout(monkeypatch, tmp_path):
+  def git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a", *arguments],
+                          capture_output=True, text=True, check=True).stdout.strip()
+
+  (tmp_path / "bert_tf").mkdir()
+  (tmp_path / "bert_tf" / "__init__.py").touch()
+  monkeypatch.setattr(run_directory.bert_tf, "__file__", str(tmp_path / "bert_tf" / "__init__.py"))
+  commit = run_directory._commit.__wrapped__
+  assert commit() is None
+  git("init", "-q")
+  assert commit() is None
+  git("add", ".")
+  git("commit", "-qm", "a")
+  monkeypatch.setenv("GIT_DIR", "/nowhere")
+  expected = git("--git-dir", str(tmp_path / ".git"), "rev-parse", "HEAD")
+  assert commit() == {"id": expected, "modified": False}
+  (tmp_path / "bert_tf" / "__init__.py").write_text("changed = True")
+  assert commit() == {"id": expected, "modified": True}
 
 
 def test_a_file_in_the_place_of_a_directory_is_found_at_once(tmp_path):

@@ -188,6 +188,12 @@ def test_pairs_are_scored_by_f1_and_written_for_the_server(folder, tmp_path):
   run(glue_task("MRPC", folder, tmp_path, do_train=True, do_eval=True, num_train_epochs=2))
   again = json_files.read(str(tmp_path / "best" / "best.json"))["metrics"]
   assert again.get("f1_accuracy_mean", 2) >= best["metrics"]["f1_accuracy_mean"]
+  # The same with ids, texts and names of the classes.
+  predicted = [json.loads(line) for line in (tmp_path / "predictions.jsonl").read_text().splitlines()]
+  raw = [list(map(float, line.split("\t"))) for line in (tmp_path / "test_results.tsv").read_text().splitlines()]
+  assert [list(one["probabilities"].values()) for one in predicted] == raw
+  assert [one["id"] for one in predicted] == list(map(str, range(len(raw))))
+  assert all(one["text_b"] for one in predicted)
   lines = (tmp_path / "MRPC.tsv").read_text().splitlines()
   assert [line.split("\t")[0] for line in lines] == ["index", *map(str, range(40))]
 
@@ -266,6 +272,15 @@ def test_a_selection_that_was_killed_resumes(folder, selected, tmp_path, capsys)
   output = capsys.readouterr().out
   assert output.count("finished already\n") == 1 and output.count("resuming from") == 1
   assert (tmp_path / "out" / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
+
+
+def test_every_run_of_a_selection_is_recorded(selected):
+  for directory in (selected, selected / BETTER, selected / WORSE):
+    assert len(json_files.read(str(directory / "flags.json"))["starts"]) >= 1
+    assert (directory / "README.md").read_text().startswith("<!-- Written by bert-tf")
+  everything, own = ((directory / "console.log").read_text() for directory in (selected, selected / BETTER))
+  assert "trained to step" in own and f"run 1 of 2: {WORSE}" in everything and "run 1 of 2" not in own
+  assert own.splitlines()[1] in everything and "mean ± standard deviation" in (selected / "README.md").read_text()
 
 
 def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):

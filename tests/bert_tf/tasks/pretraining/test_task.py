@@ -79,9 +79,9 @@ def refused(options: PretrainingOptions, *parts: str, **changes) -> str:
 
 def test_the_files_of_a_run(trained, data):
   assert sorted(os.listdir(trained)) == [
-      "bert_config.json", "checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index", "ckpt-6.data-00000-of-00001",
-      "ckpt-6.index", "eval", "eval_results.json", "eval_results.txt", "flags.json", "metrics.jsonl",
-      "tokenizer_config.json", "train", "vocab.txt"]
+      "README.md", "bert_config.json", "checkpoint", "ckpt-4.data-00000-of-00001", "ckpt-4.index",
+      "ckpt-6.data-00000-of-00001", "ckpt-6.index", "console.log", "eval", "eval_results.json", "eval_results.txt",
+      "events.out.tfevents.hparams", "flags.json", "metrics.jsonl", "tokenizer_config.json", "train", "vocab.txt"]
   assert (trained / "vocab.txt").read_bytes() == (data / "vocab.txt").read_bytes()
   assert json.loads((trained / "flags.json").read_text())["flags"]["learning_rate"] == 0.01
   source = read_checkpoint(str(trained))

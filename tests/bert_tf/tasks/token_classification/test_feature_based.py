@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
+from bert_tf.common import json_files, locks
 from bert_tf.common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
@@ -173,7 +173,7 @@ def test_the_checkpoints_own_directory_is_refused(folder, tmp_path):
 
 
 def test_the_second_of_two_runs_is_refused(folder, tmp_path):
-  with run_directory.lock(str(tmp_path)), pytest.raises(UserError, match="another run is writing there"):
+  with locks.directory_lock(str(tmp_path), ""), pytest.raises(UserError, match="another run is writing there"):
     run(options(folder, tmp_path))
   assert not contents(tmp_path)
 
