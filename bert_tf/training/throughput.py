@@ -32,7 +32,9 @@ _DTYPES = ("mixed_float16", "mixed_bfloat16", "float32")
 def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
   """"tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
   peak = peak_rate(devices)
-  return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if peak else {})}
+  # A CPU's rate that was measured beside other programs may be exceeded: it was none then.
+  known = peak is not None and flops_per_second <= peak
+  return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if known else {})}
 
 
 def peak_rate(devices: Devices) -> float | None:

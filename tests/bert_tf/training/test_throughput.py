@@ -31,6 +31,8 @@ def test_the_peak_of_a_cpu_is_measured_once_in_the_dtype_of_the_run(dtype, multi
   monkeypatch.setattr(throughput, "matmul_rate", lambda seconds, dtype: measured.append((seconds, dtype)) or 2e12)
   devices = default_devices(dtype=dtype)
   assert utilisation(5e11, devices) == {"tflops_per_second": 0.5, "peak_share": 0.25}
+  # Measured while something else ran: no peak.
+  assert utilisation(3e12, devices) == {"tflops_per_second": 3.0}
   assert peak_rate(dataclasses.replace(devices, num_workers=2)) == 4e12
   assert len(measured) == 1 and measured[0][0] < 0.3 and measured[0][1] == multiplied
   throughput._cpu_rate.cache_clear()
