@@ -73,7 +73,7 @@ def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
 
 @pytest.mark.parametrize("changed, message", [
     ("--learning_rate=1e-3,fast", "--learning_rate=1e-3,fast: a number is expected, or several separated by commas"),
-    ("--task_name=mrcp", "--task_name=mrcp is not known: did you mean mrpc?")])
+    ("--task_name=mrcp", "--task_name=mrcp is unknown: did you mean mrpc?")])
 def test_what_is_a_user_error_is_one_line_and_status_2(arguments, tmp_path: pathlib.Path, changed, message):
   command = [*arguments, f"--output_dir={tmp_path}/run", changed]
   status, output, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
