@@ -47,6 +47,12 @@ def test_the_fraction_and_the_scale():
     assert shares.std() == pytest.approx(expected, rel=0.4)
 
 
+def test_the_fraction_is_exact_to_what_chance_leaves():
+  kept = dropped(tf.ones([64, 64, 1024]), rate=0.1).numpy() != 0
+  expected = round(0.1 * 65536) / 65536
+  assert 1 - kept.mean() == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / kept.size))
+
+
 def test_site_step_and_seed_each_change_what_is_dropped():
   x = tf.ones([4, 50])
   results = [dropped(x), dropped(x, site=4), dropped(x, step=8), dropped(x, seed=6)]
