@@ -14,7 +14,8 @@ from bert_tf.evaluation.significance import holm, paired_p
 from tests.conftest import PROJECT
 
 _TABLE = re.compile(r"<!-- (docs/results/\w+\.json) -->\n((?:\|.*\n)+)")
-_TABLES = [(str(page.relative_to(PROJECT)), *match.groups()) for page in (PROJECT / "README.md", *PROJECT.glob("docs/*.md"))
+_PAGES = (PROJECT / "README.md", *sorted(PROJECT.glob("docs/*.md")))
+_TABLES = [(str(page.relative_to(PROJECT)), *match.groups()) for page in _PAGES
            for match in _TABLE.finditer(page.read_text("utf-8"))]
 
 
