@@ -153,6 +153,8 @@ def test_several_classes_computed_by_hand():
   assert scores == pytest.approx({"micro_f1": 6 / 8, "macro_f1": (4 / 5 + 2 / 3) / 2, "subset_accuracy": 2 / 4,
                                   "micro_precision": 3 / 4, "micro_recall": 3 / 4})
   assert set(score_multi_label(np.zeros((2, 3)), np.zeros((2, 3))).values()) == {0.0, 1.0}
+  # The second class is predicted and never there: it counts, as 0.
+  assert score_multi_label(np.array([[1, 1], [1, 0]]), np.array([[1, 0], [1, 0]]))["macro_f1"] == 0.5
   assert is_degenerate(labels[:2]) and not is_degenerate(labels)
   with pytest.raises(ValueError, match="must both be"):
     score_multi_label(predictions, labels[:, :2])
