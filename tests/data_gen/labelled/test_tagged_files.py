@@ -195,6 +195,8 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
 
 @pytest.mark.parametrize(("columns", "message"), [
     ({"label_column": "7"}, ":1: no column 7"), ({"word_column": "x"}, "--word_column=x: a number is expected"),
+    ({"word_column": "9" * 5000}, ":1: no column 10{18} "),
+    ({"word_column": "-" + "9" * 5000}, ":1: no column -10{18} "),
 ])
 def test_columns_that_are_not_there(tmp_path, columns, message):
   with pytest.raises(UserError, match=message):
