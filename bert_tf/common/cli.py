@@ -164,10 +164,10 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
   parsed.check_inputs()
-  if isinstance(target, str):
-    module, _, function = target.partition(":")
-    target = getattr(_imported(module), function)
-  return target(parsed)
+  if not isinstance(target, str):
+    return target(parsed)
+  module, _, function = target.partition(":")
+  return getattr(_imported(module), function)(parsed)
 
 
 def _status(work: Callable[[], int | None]) -> int:

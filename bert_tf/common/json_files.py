@@ -120,7 +120,8 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
 
 def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent: str = "") -> None:
   for key, kind in fields.items():
-    name, inner = parent + key, value.get(key)
+    name = parent + key
+    inner: Any = value.get(key)
     if isinstance(kind, Mapping):
       _check_type(name, value, key, dict, where)
       _check_fields(inner, kind, where, f"{name}.")

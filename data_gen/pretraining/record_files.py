@@ -34,8 +34,8 @@ def find_records(patterns: str, flag: str) -> list[str]:
     flag: where they come from, for errors.
 
   Raises:
-    UserError: as `files.expand_patterns`; one is no regular file; there are only statistics, or shards of two sets of
-      one name, which an earlier run with another number of shards has left.
+    UserError: as `files.expand_patterns`; there are only statistics, or shards of two sets of one name, which an
+      earlier run with another number of shards has left.
   """
   found = files.expand_patterns(patterns, flag)
   paths = [path for path in found if not path.endswith(STATISTICS_SUFFIX)]
@@ -43,8 +43,6 @@ def find_records(patterns: str, flag: str) -> list[str]:
     raise UserError(f"--{flag}: {found[0]} holds statistics of records, none itself: name the record files")
   counts: dict[str, str] = {}
   for path in paths:
-    if files.is_special(path):
-      raise UserError(f"--{flag}: {path} is a pipe or a device: records are read several times, a file is expected")
     if shard := _SHARD.fullmatch(path):
       other = counts.setdefault(shard["name"], shard["count"])
       if other != shard["count"]:

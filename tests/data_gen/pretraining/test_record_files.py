@@ -1,7 +1,5 @@
 """Which files a pattern of records means: never their statistics, never two sets."""
 
-import os
-
 import pytest
 
 from bert_tf.common.errors import UserError
@@ -42,9 +40,3 @@ def test_sets_that_an_earlier_run_left(tmp_path):
   assert earlier_sets(new) == [f"{tmp_path}/t[1]-*-of-00004", f"{tmp_path}/t[1]"]
   assert earlier_sets([f"{tmp_path}/t1"]) == [f"{tmp_path}/t1-*-of-00007"]
   assert set_name("a/b-00001-of-00002") == "a/b" and set_name("a/b.tfrecord") == "a/b.tfrecord"
-
-
-def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
-  os.mkfifo(tmp_path / "t")
-  with pytest.raises(UserError, match="--input_file: .*/t is a pipe or a device: records are read several times"):
-    find_records(str(tmp_path / "t"), "input_file")
