@@ -196,12 +196,18 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     paths = [match for match in matches if not is_directory(match)]
     if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
-    for path in filter(is_special, paths):
-      raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
+    for path in paths:
+      check_read_again(path, flag)
     found.update(dict.fromkeys(paths))
   if not found:
     raise UserError(f"--{flag} names no file")
   return list(found)
+
+
+def check_read_again(path: str, flag: str) -> None:
+  """Raises `UserError` for what can be read once only, such as a pipe, where it is read several times."""
+  if is_special(path):
+    raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
 
 
 def check_readable(path: str, flag: str) -> str:
