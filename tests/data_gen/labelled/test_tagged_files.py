@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -191,6 +192,12 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
   path = write(tmp_path, text)
   with pytest.raises(UserError, match=re.escape(path) + " ?" + message):
     read_tagged_file(path, "train_file", file_format)
+
+
+def test_a_pipe_whose_format_would_be_looked_at_first(tmp_path):
+  os.mkfifo(tmp_path / "tags")
+  with pytest.raises(UserError, match="--train_file: .*/tags is a pipe or a device: it is read several times"):
+    read_tagged_file(str(tmp_path / "tags"), "train_file")
 
 
 @pytest.mark.parametrize(("columns", "message"), [
