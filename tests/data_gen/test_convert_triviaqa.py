@@ -154,7 +154,7 @@ def test_refused_by_the_command(source, tmp_path):
   for qa_file, evidence, message in (
       (broken, source[1], "broken.json:2: not JSON: Expecting value at column 1"),
       (listed, source[1], "list.json: no TriviaQA file: it holds a list"),
-      (source[0], tmp_path / "nowhere", "--evidence_dir: .*nowhere is no directory"),
+      (source[0], tmp_path / "nowhere", "--evidence_dir: .*nowhere does not exist"),
       (source[0], latin, "Ann_Lee.txt is not UTF-8 .* remove it and it is left out")):
     result = run(f"--qa_file={qa_file}", f"--evidence_dir={evidence}", f"--output_file={output}")
     assert result.returncode == 2 and result.stdout == ""
