@@ -31,7 +31,7 @@ _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squ
           "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
           f"out@{'9' * 5000}", "x/" * 2000, "\0")
 # Parts of file names.
-_NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 240, "@", ":", "%s{}", "\u2028",
+_NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 230, "@", ":", "%s{}", "\u2028",
                "-00000-of-00002")
 # Variables of the environment; none of the clusters can be joined.
 _VARIABLES = {
@@ -134,13 +134,13 @@ def _spoil_file(command: Command, rng: random.Random) -> Case:
   elif name.endswith(".tfrecord"):
     kinds = [_record, _record, _record, *kinds]
   elif name.endswith((".index", ".safetensors")):
-    kinds += [_not_finite] * 3
+    kinds += [not_finite] * 3
   change = rng.choice([*kinds, *_PLACES])
   seed = rng.random()
 
   def spoil(folder: pathlib.Path) -> None:
     path = folder / name
-    if change in (*_PLACES, _not_finite):
+    if change in (*_PLACES, not_finite):
       change(path, random.Random(seed))
     else:
       path.write_bytes(change(path.read_bytes(), random.Random(seed)))
@@ -183,7 +183,7 @@ def _link(path: pathlib.Path, rng: random.Random) -> None:
 _PLACES = (_missing, _directory, _pipe, _link)
 
 
-def _not_finite(path: pathlib.Path, rng: random.Random) -> None:
+def not_finite(path: pathlib.Path, rng: random.Random) -> None:
   """One weight is not a number, in a file that is right otherwise."""
   if path.suffix == ".index":
     import tensorflow as tf
