@@ -54,11 +54,12 @@ class Command:
   @property
   def entry(self) -> tuple[type[Options], str | Callable, str | None]:
     """What the script passes to `cli.run`: options, "module:function" or a function, field of the words."""
-    if self.script.startswith("experiments/"):
+    call = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
+                     (PROJECT / self.script).read_text("utf-8"))
+    if call is None:
       experiment = importlib.import_module(self.script.removesuffix(".py").replace("/", ".")).EXPERIMENT
       return ExperimentOptions, functools.partial(run, [experiment]), None
-    target, positional = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
-                                   (PROJECT / self.script).read_text("utf-8")).groups()
+    target, positional = call.groups()
     return options_class(self.script), target, positional
 
 
