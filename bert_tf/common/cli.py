@@ -236,6 +236,8 @@ def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
     # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
     if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
       raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+    if "\0" in word:
+      raise UserError(f"{word} holds a NUL character, which no name of a file may")
   try:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:

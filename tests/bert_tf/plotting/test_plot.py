@@ -318,6 +318,11 @@ def test_what_is_not_there_is_refused(tmp_path, changes, message):
   assert not list(tmp_path.iterdir())
 
 
+def test_a_source_on_an_unknown_file_system():
+  with pytest.raises(UserError, match="can't read gone://bucket/x: "):
+    run(options("gone://bucket/x"))
+
+
 def test_metrics_that_are_not_there(tmp_path):
   with pytest.raises(UserError, match="there is no f1 in metrics.jsonl; there are learning_rate, loss, masked_lm_acc"):
     runs.curves(options(write_metrics(tmp_path), metrics=("f1",)))
