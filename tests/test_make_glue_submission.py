@@ -1,3 +1,5 @@
+import os
+import stat
 import subprocess
 import sys
 import zipfile
@@ -9,9 +11,9 @@ from bert_tf.evaluation.glue_submission import write_submission_file
 
 @pytest.fixture
 def run(project):
-  def call(*arguments: str) -> subprocess.CompletedProcess:
+  def call(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
     command = [sys.executable, str(project / "make_glue_submission.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
   return call
 
 
@@ -39,3 +41,13 @@ def test_mistakes_are_one_line(run, tmp_path, arguments, message):
   result = run(*(argument.format(tmp=tmp_path) for argument in arguments))
   assert result.returncode == 2 and result.stderr.startswith("error: ") and message in result.stderr
   assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+def test_devices_and_names_of_any_bytes(run, tmp_path):
+  folder = tmp_path / "w\udcff"
+  folder.mkdir()
+  write_submission_file(str(folder / "RTE.tsv"), range(3000), ["entailment"] * 3000, regression=False)
+  for output in ("a.zip", "/dev/null"):
+    result = run("--input_dir=.", f"--output_file={output}", cwd=folder)
+    assert (result.returncode, result.stderr) == (0, "")
+  assert sorted(os.listdir(folder)) == ["RTE.tsv", "a.zip"] and stat.S_ISCHR(os.stat("/dev/null").st_mode)

@@ -11,6 +11,7 @@ Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user err
 save, 1 a bug (with its traceback).
 """
 
+import contextlib
 import gc
 import importlib
 import io
@@ -18,7 +19,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags, logging
@@ -28,8 +29,6 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
-# What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # What bytes that are not UTF-8 become in names of files.
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
@@ -104,9 +103,8 @@ def help_text(options: type[Options], given: Mapping[str, object]) -> str:
 
 
 def fail(error: UserError) -> int:
-  """Prints the error as the user sees it, on one line, and returns the exit status."""
-  line = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], " ".join(str(error).split("\n")))
-  print(f"error: {line}", file=sys.stderr, flush=True)
+  """Prints the error as the user sees it and returns the exit status."""
+  print(f"error: {error}", file=sys.stderr, flush=True)
   return 2
 
 
@@ -166,32 +164,41 @@ def _checked(options: type[Options], values: flags.FlagValues, words: list[str],
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
   parsed.check_inputs()
-  if isinstance(target, str):
-    module, _, function = target.partition(":")
-    target = getattr(_imported(module), function)
-  return target(parsed)
+  if not isinstance(target, str):
+    return target(parsed)
+  module, _, function = target.partition(":")
+  return getattr(_imported(module), function)(parsed)
 
 
 def _status(work: Callable[[], int | None]) -> int:
   """The exit status of some work, whose output has been written when it is over."""
   try:
-    status = work() or 0
-    sys.stdout.flush()
+    with checked_names():
+      status = work() or 0
+      sys.stdout.flush()
     return status
   except UserError as error:
     return fail(error)
-  except UnicodeEncodeError as error:
-    # Of a file that a pattern matches, or of the working directory: Python reads such bytes as lone surrogates, which
-    # libraries refuse in many places.
-    name = str(error.object)
-    if name.isascii() or not _NO_UTF8.search(name):
-      raise
-    return fail(UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory"))
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
   except BrokenPipeError:
     return 0
+
+
+@contextlib.contextmanager
+def checked_names() -> Iterator[None]:
+  """A `UserError` for the name of a file that is not UTF-8, which libraries refuse in many places.
+
+  A pattern matches it, or it is in the working directory; Python reads such bytes as lone surrogates.
+  """
+  try:
+    yield
+  except UnicodeEncodeError as error:
+    name = str(error.object)
+    if not _NO_UTF8.search(name):
+      raise
+    raise UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory") from None
 
 
 def _imported(name: str):
@@ -229,6 +236,8 @@ def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
     # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
     if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
       raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+    if "\0" in word:
+      raise UserError(f"{word} holds a NUL character, which no name of a file may")
   try:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:

@@ -6,17 +6,20 @@ import re
 _LONGEST_WORD = 400
 _SHOWN_OF_LONGER = 60
 _LONGEST_MESSAGE = 1200
+# What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class UserError(Exception):
   """Something outside the program is wrong: a file, a line in it, a flag, a disk.
 
   The message is one line that says what is wrong, where and how to fix it. Scripts print it without a traceback and end
-  with exit status 2 (`bert_tf/common/cli.py`). Everything else that is raised is a bug of ours. Words of hundreds
-  of characters, and texts of many words, are shortened.
+  with exit status 2 (`bert_tf/common/cli.py`). Everything else that is raised is a bug of ours. Control
+  characters are escaped; words of hundreds of characters, and texts of many words, are shortened.
   """
 
   def __init__(self, message: str):
+    message = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], message.replace("\n", " "))
     message = re.sub(rf"\S{{{_LONGEST_WORD},}}", _shortened, message)
     super().__init__(message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
 

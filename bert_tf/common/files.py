@@ -184,7 +184,8 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
   """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted, each file once.
 
   A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises `UserError` with the name
-  of the flag where there is no pattern, one matches nothing or a directory, or its file system can't be read.
+  of the flag where there is no pattern, one matches nothing, a directory, a pipe or a device, or its file system can't
+  be read.
   """
   found: dict[str, None] = {}
   for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
@@ -195,10 +196,18 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     paths = [match for match in matches if not is_directory(match)]
     if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
+    for path in paths:
+      check_read_again(path, flag)
     found.update(dict.fromkeys(paths))
   if not found:
     raise UserError(f"--{flag} names no file")
   return list(found)
+
+
+def check_read_again(path: str, flag: str) -> None:
+  """Raises `UserError` for what can be read once only, such as a pipe, where it is read several times."""
+  if is_special(path):
+    raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
 
 
 def check_readable(path: str, flag: str) -> str:

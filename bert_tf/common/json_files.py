@@ -120,7 +120,8 @@ def check_object(value: object, fields: Mapping[str, object], where: str) -> Non
 
 def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent: str = "") -> None:
   for key, kind in fields.items():
-    name, inner = parent + key, value.get(key)
+    name = parent + key
+    inner: Any = value.get(key)
     if isinstance(kind, Mapping):
       _check_type(name, value, key, dict, where)
       _check_fields(inner, kind, where, f"{name}.")
@@ -135,6 +136,8 @@ def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent:
 def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> None:
   if not _is_of_type(parent.get(key), kind):
     there = f"{name!r} is {json.dumps(parent[key])[:60]}" if key in parent else f"there is no {name!r}"
+    if isinstance(parent.get(key), int) and not _fits(parent[key]):
+      there += ", more than 64 bits"
     raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
 
 
@@ -161,8 +164,13 @@ def _is_of_type(value: Any, kind: Any) -> bool:
     inner = value.values() if isinstance(value, dict) else value
     return isinstance(value, origin) and all(_is_of_type(one, parts[-1]) for one in inner)
   if kind in (int, float):
-    return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return isinstance(value, (int, kind)) and not isinstance(value, bool) and _fits(value)
   return isinstance(value, kind)
+
+
+def _fits(value: float) -> bool:
+  """Whether arrays and other numbers can be computed with it: integers of Python may be of any size."""
+  return isinstance(value, float) or -2**63 <= value < 2**63
 
 
 def _name(kind: Any) -> str:

@@ -148,11 +148,12 @@ class DeclaredOption:
   def _bounds(self) -> list[tuple[str, float, Callable[[float, float], bool], str]]:
     """(words, bound, what must hold of value and bound, words for a bound of 0) of those that are declared."""
     declared = self.declaration
-    bounds = [("at least", declared.minimum, operator.ge, "not be negative"),
-              ("above", declared.above, operator.gt, "be positive"),
-              ("at most", declared.maximum, operator.le, "be at most 0"),
-              ("below", declared.below, operator.lt, "be below 0")]
-    return [bound for bound in bounds if bound[1] is not None]
+    bounds: list[tuple[str, float | None, Callable[[float, float], bool], str]] = [
+        ("at least", declared.minimum, operator.ge, "not be negative"),
+        ("above", declared.above, operator.gt, "be positive"),
+        ("at most", declared.maximum, operator.le, "be at most 0"),
+        ("below", declared.below, operator.lt, "be below 0")]
+    return [(words, bound, holds, of_0) for words, bound, holds, of_0 in bounds if bound is not None]
 
   def _range_problem(self, value: float) -> str | None:
     if isinstance(value, int) and abs(value) > LARGEST_INT64:

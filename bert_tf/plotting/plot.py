@@ -26,7 +26,9 @@ _PROJECTOR = "projector"
 def run(options: PlotOptions) -> None:
   """Draws, and prints the paths of the pictures; raises `UserError` where there is nothing to draw."""
   for path in options.sources:
-    if not files.exists(path) and not files.exists(f"{path}.index"):
+    with files.user_error(f"can't read {path}"):
+      is_there = files.exists(path) or files.exists(f"{path}.index")
+    if not is_there:
       raise UserError(f"{path} does not exist: a run directory, a checkpoint or record files are expected")
   first = options.sources[0]
   beside = first if files.is_directory(first) else os.path.dirname(first) or "."

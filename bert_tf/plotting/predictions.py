@@ -12,8 +12,9 @@ from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import LONGEST_NAME, Picture, line_style, named
+from bert_tf.plotting.records import read_flag
 
-TASK_FILE, FLAGS_FILE = "task.json", "flags.json"
+TASK_FILE = "task.json"
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"
 
 
@@ -23,13 +24,13 @@ def threshold(options: PlotOptions) -> list[Picture]:
   for path, name, suffix in named(options.sources):
     if not files.exists(os.path.join(path, NULL_ODDS)):
       continue
-    flags = json_files.read_object(os.path.join(path, FLAGS_FILE)).get("flags", {})
-    gold = options.predict_file or flags.get("predict_file")
+    gold = options.predict_file or read_flag(path, "predict_file")
     if not gold or not files.exists(gold):
       raise UserError(f"{path}: give --predict_file, the SQuAD file with the right answers"
                       f"{f' ({gold} does not exist)' if gold else ''}")
     values, f1 = _f1_by_threshold(path, gold)
-    chosen = json_files.read_object(os.path.join(path, TASK_FILE)).get("null_score_diff_threshold")
+    threshold_name = "null_score_diff_threshold"
+    chosen = json_files.read_object(os.path.join(path, TASK_FILE), {threshold_name: float | None}).get(threshold_name)
     found.append(Picture(f"threshold{suffix}", functools.partial(
         _draw_threshold, values=values, f1=f1, chosen=chosen, name=shorten(name, LONGEST_NAME)), (7, 5.2)))
   return found
@@ -39,13 +40,15 @@ def _f1_by_threshold(directory: str, gold: str) -> tuple[np.ndarray, np.ndarray]
   from bert_tf.evaluation.squad_scores import f1_by_threshold
   from data_gen.labelled.squad import read_squad
 
-  odds = json_files.read_object(os.path.join(directory, NULL_ODDS))
-  nbest = json_files.read_object(os.path.join(directory, NBEST_PREDICTIONS))
+  paths = [os.path.join(directory, name) for name in (NULL_ODDS, NBEST_PREDICTIONS)]
+  odds, nbest = map(json_files.read_object, paths)
   data = read_squad(gold, "predict_file")
   missing = [question.id for question in data.questions if question.id not in odds or question.id not in nbest]
   if missing:
     raise UserError(f"{directory} has no prediction for question {missing[0]} of {gold}: give the --predict_file that "
                     "was predicted")
+  for found, kind, path in zip((odds, nbest), (float, [{"text": str}]), paths, strict=True):
+    json_files.check_object(found, {question.id: kind for question in data.questions}, path)
   spans = {question.id: next((one["text"] for one in nbest[question.id] if one["text"]), "")
            for question in data.questions}
   return f1_by_threshold(data, spans, {question.id: odds[question.id] for question in data.questions})
@@ -79,6 +82,8 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
           continue
       fields = {"label": str, "probabilities": dict[str, float], "true_label": str}
       lines = json_files.read_objects(file, fields)
+      for number, line in enumerate(lines, 1):
+        json_files.check_object(line, {"probabilities": {line["label"]: float}}, f"{file}:{number}")
       confidence = np.array([line["probabilities"][line["label"]] for line in lines])
       correct = np.array([line["label"] == line["true_label"] for line in lines])
       suffix = os.path.basename(file).removeprefix("eval_predictions").removesuffix(".jsonl") + ending

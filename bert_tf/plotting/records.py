@@ -33,9 +33,8 @@ def records(options: PlotOptions) -> list[Picture]:
   """Picture of the records that are named, or that the first run was trained on."""
   paths = [path for path in options.sources if not files.is_directory(path) and not files.exists(f"{path}.index")]
   for directory in filter(files.is_directory, options.sources) if not paths else ():
-    flags = json_files.read_object(os.path.join(directory, "flags.json"))
-    if flags.get("script") == "run_pretraining.py":
-      paths = _there(flags.get("flags", {}).get("input_file") or "")
+    if patterns := read_flag(directory, "input_file", "run_pretraining.py"):
+      paths = _there(patterns)
       break
   statistics = [path for path in paths if path.endswith(STATISTICS_SUFFIX)]
   readable = [path for path in paths if path not in statistics]
@@ -48,6 +47,15 @@ def records(options: PlotOptions) -> list[Picture]:
   return [Picture("records", functools.partial(
       _draw_means, content=json_files.read_object(path, _STATISTICS_FIELDS), name=_set_name(path)), (9, 3.2))
           for path in statistics[:1]]
+
+
+def read_flag(directory: str, name: str, script: str | None = None) -> str | None:
+  """A path among the flags of the run in a directory; None where it was not given, or to another script."""
+  path = os.path.join(directory, "flags.json")
+  found = json_files.read_object(path, {"flags": dict | None})
+  flags = found.get("flags") or {}
+  json_files.check_object(flags, {name: str | None}, path)
+  return flags.get(name) if script in (None, found.get("script")) else None
 
 
 def _there(patterns: str) -> list[str]:

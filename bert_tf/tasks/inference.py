@@ -210,9 +210,6 @@ class TaskInference(abc.ABC):
     if length is None:
       default = min(self.default_length, loaded.config.max_position_embeddings)
       length = (loaded.task or {}).get("max_seq_length", default)
-      if type(length) is not int:
-        raise UserError(f"{loaded.source.description}: max_seq_length in task.json is {length!r}, a whole number is "
-                        "expected")
     if length < SPECIAL_TOKENS:
       raise UserError(f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: [CLS], a token, [SEP]")
     loaded.config.check_sequence_length(length, "--max_seq_length")

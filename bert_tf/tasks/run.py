@@ -151,6 +151,9 @@ class Run:
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
     self._note = (lambda line: None) if task.prints_only else log
     if options.output_dir:
+      # All that can be wrong with what is there, before anything of it is replaced.
+      run_directory.check_places(options.output_dir)
+      run_directory.read_metrics(options.output_dir)
       run_directory.check_same_model(options.output_dir, task.config)
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
@@ -172,6 +175,10 @@ class Run:
         self._note("no --init_checkpoint: all weights are random")
     if not options.do_train:
       self._state.step.assign(task.start_step)
+    if options.do_train and task.main_metric is not None:
+      self._best = checkpoints.BestCheckpoint(
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
+          self._lora)
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
       model_card.write(options.output_dir, type(options))
@@ -206,10 +213,6 @@ class Run:
     """
     task, options = self.task, self.task.options
     loop_options = task.loop_options()
-    if task.main_metric is not None:
-      self._best = checkpoints.BestCheckpoint(
-          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
-          self._lora)
     schedule = task.schedule()
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))

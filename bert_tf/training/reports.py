@@ -14,7 +14,7 @@ import tensorflow as tf
 from bert_tf.common import charts, markdown
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
-from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, check_places, read_metrics, rounded
+from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
 
 
 class Reports:
@@ -31,7 +31,6 @@ class Reports:
     self.directory = directory
     self._is_chief = is_chief
     self._log = log
-    check_places(directory)
     self._metrics = MetricsLog(directory, step) if is_chief else None
     self._evaluated: dict[int, Mapping[str, float]] = {
         line["step"]: line for line in read_metrics(directory) if line["split"] == EVAL} if is_chief else {}

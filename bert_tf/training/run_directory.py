@@ -114,7 +114,8 @@ def _commit() -> dict[str, object] | None:
 def check_places(directory: str) -> None:
   """Finds out before training what would keep a report or a checkpoint from being written hours later.
 
-  Raises `UserError` where a file is in the place of a directory, or `best/` is a link to other weights.
+  Raises `UserError` where a file is in the place of a directory, a pipe or a device in that of a file, which would be
+  waited for, or `best/` is a link to other weights.
   """
   best = os.path.join(directory, BEST_DIRECTORY)
   if os.path.islink(best):
@@ -124,6 +125,10 @@ def check_places(directory: str) -> None:
     path = os.path.join(directory, name)
     if files.exists(path) and not files.is_directory(path):
       raise UserError(f"--output_dir={directory}: {path} is a file, a directory must be there: move it away")
+  for folder in filter(files.is_directory, (directory, best)):
+    for path in (os.path.join(folder, name) for name in files.list_directory(folder)):
+      if files.is_special(path):
+        raise UserError(f"--output_dir={directory}: {path} is a pipe or a device: move it away")
 
 
 def check_same_model(directory: str, config: BertConfig) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import unknown_choice, whole_number
 from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
@@ -165,6 +166,7 @@ def _find_format(path: str, flag: str) -> str:
     return "jsonl"
   if name.endswith(".conllu"):
     return "conllu"
+  files.check_read_again(path, flag)
   _, first = next(numbered_lines(path, flag), (0, ""))
   return "ontonotes" if first.startswith("#begin document") else "conll"
 

@@ -196,8 +196,9 @@ def _read_start(path: str, max_tokens: int) -> str | None:
   try:
     with files.open_file(path) as file:
       text = ""
-      # A token is known to be whole when the next one has begun.
-      while part := file.read(max_tokens * _CHARACTERS_PER_TOKEN):
+      # A token is known to be whole when the next one has begun. Each read doubles the text, or endless tokens would be
+      # split again and again.
+      while part := file.read(max(max_tokens * _CHARACTERS_PER_TOKEN, len(text))):
         text += part
         if len(text.split(maxsplit=max_tokens)) > max_tokens:
           break

@@ -68,7 +68,7 @@ def write_facts(path: str, facts: dict) -> None:
 
 # What is kept of a run.
 _RUN_FIELDS = {**dict.fromkeys(("rows_bytes", "rows_crc32c", "instances", "text_bytes", "peak_bytes"), int),
-               "counts": dict}
+               "counts": dict[str, int]}
 
 
 def read_facts(path: str, fields: Mapping[str, object]) -> dict | None:

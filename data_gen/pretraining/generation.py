@@ -197,7 +197,7 @@ def _modified(path: str) -> int:
 
 
 # What the report of a finished run needs of the statistics file.
-_FINISHED_FIELDS = {"counts": dict, "warnings": list[str], "run": {
+_FINISHED_FIELDS = {"counts": statistics.COUNT_FIELDS, "warnings": list[str], "run": {
     "text_bytes": int, "seconds": float, "num_workers": int, "peak_mib_per_worker": int}}
 
 

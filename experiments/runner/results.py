@@ -1,10 +1,12 @@
 """From the files of complete jobs to the numbers of a table."""
 
 import dataclasses
+import os
 from collections import Counter
 from collections.abc import Mapping
 
 from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
 from bert_tf.evaluation.significance import Order, compare_orders
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.columns import Column
@@ -109,7 +111,18 @@ def _read(row: Row, column: Column, path: str) -> tuple[float, bool]:
     key, chosen = column.metric.removeprefix("eval_"), TABLE_7[row.layers]
     others = {"layers": ",".join(chosen.layers), "combine": chosen.combine}
     fields = {"others": dict, "metrics": {key: float}, "degenerate": bool}
-    (run,) = (run for run in json_files.read_object(path, {"runs": [fields]})["runs"] if run["others"] == others)
+    runs = [run for run in _read_result(path, {"runs": [fields]})["runs"] if run["others"] == others]
+    if len(runs) != 1:
+      raise UserError(f"{path}: one of 'runs' has {others}, {len(runs)} are found: restore the file, or move "
+                      f"{os.path.dirname(path)} away")
+    run = runs[0]
     return column.factor * run["metrics"][key], run["degenerate"]
-  found = json_files.read_object(path, {column.metric: float})
+  found = _read_result(path, {column.metric: float})
   return column.factor * found[column.metric], "degenerate" in found
+
+
+def _read_result(path: str, fields: Mapping[str, object]) -> dict:
+  if not os.path.exists(path):
+    raise UserError(f"{path} is missing, although its job is complete: restore it, or move {os.path.dirname(path)} "
+                    "away")
+  return json_files.read_object(path, fields)

@@ -40,8 +40,9 @@ BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
 _BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
-TASK_FIELDS = {"kind": str | None, "task_name": str | None, "labels": list | None, "pair": bool | None,
-               "max_seq_length": int | None}
+TASK_FIELDS = {**dict.fromkeys(("kind", "task_name", "words", "label_scheme", "truncate"), str | None),
+               **dict.fromkeys(("max_seq_length", "min_context"), int | None),
+               "labels": list[str] | None, "pair": bool | None}
 # Names of tasks in command lines and in `task.json` of earlier versions → those of today.
 FORMER_TASK_NAMES = {"classifier": "classification", "squad": "question_answering", "ner": "token_classification",
                      "ner_features": "token_classification_from_features"}
@@ -110,12 +111,12 @@ def read_best_record(directory: str) -> dict:
 
 
 def read_task_file(path: str) -> dict:
-  """`task.json`, the kind of task under the name of today; empty where there is none.
+  """What `task.json` has a value of, the kind of task under the name of today; empty where there is none.
 
   Raises:
     UserError: it can't be read, is no JSON object, or has a value of another type.
   """
-  task = json_files.read_object(path, TASK_FIELDS)
+  task = {name: value for name, value in json_files.read_object(path, TASK_FIELDS).items() if value is not None}
   return {**task, "kind": FORMER_TASK_NAMES.get(task["kind"], task["kind"])} if "kind" in task else task
 
 

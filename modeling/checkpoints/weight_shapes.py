@@ -95,15 +95,20 @@ def check_fits(config: BertConfig, tensors: Mapping[str, tuple[int, ...]], descr
                     "Use the configuration that belongs to the checkpoint")
 
 
-def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str]) -> BertConfig | None:
+def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[str, str], source: str
+                       ) -> BertConfig | None:
   """The configuration that follows from shapes: all sizes; activation and rates are the defaults.
 
   Args:
     shapes: original name → shape as it is in a file.
     letters: original name → letters of that shape.
+    source: named in errors, usually the file.
 
   Returns:
     None where they do not determine all of it.
+
+  Raises:
+    UserError: they are those of no model, e.g. of too many layers.
   """
   sizes = {letter: size for name, shape in shapes.items() for letter, size in zip(letters[name], shape, strict=True)}
   known: dict[str, Any] = {SIZES[letter]: size for letter, size in sizes.items() if letter in SIZES}
@@ -111,7 +116,7 @@ def config_from_shapes(shapes: Mapping[str, tuple[int, ...]], letters: Mapping[s
   layers = {match[1] for name in shapes if (match := re.match(rf"{_LAYER_PREFIX}(\d+)/", name))}
   if head_size is None or len(known) < len(SIZES) - 1:
     return None
-  return BertConfig(num_hidden_layers=len(layers), **known)
+  return BertConfig.from_dict({"num_hidden_layers": len(layers), **known}, source)
 
 
 def show_shape(shape) -> str:

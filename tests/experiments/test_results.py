@@ -1,6 +1,9 @@
 """Numbers of a table from the files of its jobs."""
 
+import pytest
+
 from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
 from bert_tf.common.run_results import SELECTION_FILE
 from experiments.runner.columns import COLUMNS
 from experiments.runner.experiment import Experiment, Model, Row
@@ -9,16 +12,32 @@ from experiments.runner.recipes import Measurement
 from experiments.runner.results import Planned, measure
 
 
-def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
-  plan, row = Plan(str(tmp_path)), Row("last", Model(), (94.9,), layers="last")
+def _planned(folder) -> tuple[Row, Planned, Plan]:
+  """A row of one column, whose job is a selection."""
+  plan, row = Plan(str(folder)), Row("last", Model(), (94.9,), layers="last")
   plan.add(Job("features", "run_ner.py", {}, SELECTION_FILE))
+  experiment = Experiment(name="x", title="x", about="x", rows=(row,), columns=("ner_features",))
+  planned = Planned(experiment, (row,), {"ner_features": (COLUMNS["ner_features"], None)},
+                    {("last", "ner_features"): (Measurement("features", 1),)}, {}, ())
+  return row, planned, plan
+
+
+def test_a_row_of_fixed_activations_is_found_in_the_selection(tmp_path):
+  row, planned, plan = _planned(tmp_path)
   (tmp_path / "jobs" / "features").mkdir(parents=True)
   json_files.write(plan.result_file("features"), {"runs": [
       {"others": {"layers": layers, "combine": "concat"}, "metrics": {"f1": f1}, "degenerate": layers == "-1"}
       for layers, f1 in (("-2", 0.5), ("-1", 0.25))]})
-  experiment = Experiment(name="x", title="x", about="x", rows=(row,), columns=("ner_features",))
-  planned = Planned(experiment, (row,), {"ner_features": (COLUMNS["ner_features"], None)},
-                    {("last", "ner_features"): (Measurement("features", 1),)}, {}, ())
   measured = measure(planned, plan, frozenset({"features"}))
   assert measured.values == {"last": {"ner_features": {1: 25.0}}}
   assert measured.degenerate == {("last", "ner_features"): 1} and measured.paper(row, "ner_features") == 94.9
+
+
+def test_a_result_that_was_edited_or_removed(tmp_path):
+  _, planned, plan = _planned(tmp_path)
+  with pytest.raises(UserError, match="selection.json is missing, although its job is complete"):
+    measure(planned, plan, frozenset({"features"}))
+  (tmp_path / "jobs" / "features").mkdir(parents=True)
+  json_files.write(plan.result_file("features"), {"runs": []})
+  with pytest.raises(UserError, match="selection.json: one of 'runs' has {'layers': '-1', .*, 0 are found: restore"):
+    measure(planned, plan, frozenset({"features"}))

@@ -10,6 +10,7 @@ is killed and replaced when one of them takes too long or too much memory.
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 if __name__ == "__main__":
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -34,6 +35,8 @@ from tests.fuzz.workspace import COMMANDS, PROJECT, Command, make_workspace
 
 # How a run may end; the others are findings.
 ACCEPTED, REFUSED, TRACEBACK, NOISE, HANG, MEMORY = "accepted", "refused", "traceback", "noise", "hang", "memory"
+# A refused run has changed files that were there.
+DAMAGE = "damage"
 GOOD = (ACCEPTED, REFUSED)
 # Lines of the libraries' own logs and of Python's warnings, beside an error that is told in one line.
 _NOISE = ("Traceback", "Exception in thread", "Exception ignored", "UserWarning", "RuntimeWarning")
@@ -74,34 +77,62 @@ class Ending:
 
 def run_case(case: Case, workspace: pathlib.Path) -> Ending:
   """Runs a case in this process, in a copy of the workspace that is the working directory meanwhile."""
-  command, before = case.command, os.getcwd()
-  options, target, positional = command.entry
+  before, environment = os.getcwd(), dict(os.environ)
   with tempfile.TemporaryDirectory() as directory:
-    folder = pathlib.Path(directory) / "work"
+    folder = pathlib.Path(directory) / case.folder
     shutil.copytree(workspace, folder)
     case.spoil(folder)
-    # Tokenizers of a process are kept by the path of their vocabulary.
-    arguments = {name: str(folder / value) if value in command.inputs else value
-                 for name, value in command.arguments.items()}
-    command = dataclasses.replace(command, arguments=arguments)
+    contents = _contents(folder)
     os.chdir(folder)
+    os.environ.update(case.environment)
     try:
       with _captured(pathlib.Path(directory) / "log") as log:
-        ending = _ending(command, options, target, positional)
-      noise = [line for line in log.read_text("utf-8", errors="replace").splitlines()
-               if any(part in line for part in _NOISE)]
-      if len(ending.text) > _LONGEST_MESSAGE and ending.kind == REFUSED:
-        return Ending(NOISE, ending.text)
-      return Ending(NOISE, "\n".join([ending.text, *noise])) if ending.kind in GOOD and noise else ending
+        ending = _ending(case.command, _arguments(case, folder))
     finally:
+      os.environ.clear()
+      os.environ.update(environment)
       os.chdir(before)
+    damaged = [name for name, content in contents.items() if _content(folder / name) != content]
+    if ending.kind == REFUSED and damaged:
+      return Ending(DAMAGE, f"{ending.text}\nchanged: {', '.join(sorted(damaged))}")
+    return _with_noise(ending, log.read_text("utf-8", errors="replace").splitlines())
 
 
-def _ending(command: Command, options: type[Options], target: str | Callable, positional: str | None) -> Ending:
-  arguments = [command.script, *(f"--{name}={value}" for name, value in command.arguments.items()), *command.words]
+def _arguments(case: Case, folder: pathlib.Path) -> list[str]:
+  # Tokenizers of a process are kept by the path of their vocabulary. Names that are not UTF-8 can't be given.
+  absolute = case.command.inputs if case.folder.isprintable() else ()
+  arguments = {name: str(folder / value) if value in absolute else value
+               for name, value in case.command.arguments.items()}
+  return [case.command.script, *(f"--{name}={value}" for name, value in arguments.items()), *case.command.words]
+
+
+def _contents(folder: pathlib.Path) -> dict[str, object]:
+  """Path of every file below a directory → what must stay as it is."""
+  return {str(path.relative_to(folder)): _content(path) for path in folder.rglob("*")}
+
+
+def _content(path: pathlib.Path) -> object:
+  if path.is_symlink() or not path.is_file():
+    return path.is_symlink(), path.is_dir(), path.is_fifo()
+  return hashlib.sha256(path.read_bytes()).digest()
+
+
+def _with_noise(ending: Ending, log: list[str]) -> Ending:
+  """Noise where a good ending's message is long or of several lines, or has traces of errors beside it."""
+  noise = [line for line in log if any(part in line for part in _NOISE)]
+  is_plain = len(ending.text) <= _LONGEST_MESSAGE and len(ending.text.splitlines()) <= 1
+  if ending.kind not in GOOD or (is_plain and not noise):
+    return ending
+  return Ending(NOISE, "\n".join([ending.text, *noise]))
+
+
+def _ending(command: Command, arguments: list[str]) -> Ending:
+  options, target, positional = command.entry
   try:
-    parsed = cli.parse(options, arguments, positional)
-    (target if callable(target) else pkgutil.resolve_name(target))(parsed)
+    with cli.checked_names():
+      parsed = cli.parse(options, arguments, positional)
+      parsed.check_inputs()
+      (target if callable(target) else pkgutil.resolve_name(target))(parsed)
     return Ending(ACCEPTED, "")
   except UserError as error:
     return Ending(REFUSED, str(error))

@@ -1,12 +1,20 @@
-"""Ways of spoiling one thing of a right command: a flag, a word, or an input file. All follow from a seed."""
+"""Ways of spoiling one thing of a right command: a flag, a word, an input file, its name, or the environment.
 
+All follow from a seed.
+"""
+
+import contextlib
 import copy
 import dataclasses
 import gzip
 import json
+import os
 import pathlib
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from bert_tf.common.options import DeclaredOption, declared_options
 from data_gen.pretraining import tfrecord
@@ -19,7 +27,18 @@ _NUMBERS = ("nan", "inf", "-inf", "-1", "0", "1e400", "1e-400", "9" * 5000, "1" 
 _LARGE_NUMBERS = (str(2**31 - 1), "1000000", "1e6")
 _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squad.json", "table.csv", "vocab.txt",
           "train.tfrecord", "classification/task.json", "a\nb", "a\x1b[31mb", "[", "*", "run[1]", "a,a", "x" * 300, "ü",
-          "\udcff", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "gone://bucket/x", "-", "true", "1")
+          "\udcff", "\ud800", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "/dev/full", "gone://bucket/x", "-",
+          "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
+          f"out@{'9' * 5000}", "x/" * 2000, "\0")
+# Parts of file names.
+_NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 230, "@", ":", "%s{}", "\u2028",
+               "-00000-of-00002")
+# Variables of the environment; none of the clusters can be joined.
+_VARIABLES = {
+    "TF_CONFIG": ("{", "[]", "9" * 5000, "x", '{"cluster": 5}', '{"cluster": {"worker": []}}', '{"cluster": {"worker": '
+                  '["a"]}, "task": {"type": "worker", "index": 7}}', '{"task": {"index": "' + "9" * 5000 + '"}}',
+                  '{"cluster": {"worker": ["\\ud800:1"]}, "task": {"type": "worker", "index": 0}}'),
+    "TMPDIR": ("missing", "corpus.txt", ""), "HOME": ("", "missing"), "COLUMNS": ("x", "0", "9" * 5000, "-1")}
 # Parts of JSON in the place of any other.
 _JSON_VALUES = (None, True, [], {}, "", "x", "\ud800", "ü" * 10, -1, 0, 10**30, 1.5, [[]], {"a": None}, ["x", 1],
                 float("nan"), float("inf"), "\x00")
@@ -34,11 +53,15 @@ class Case:
     command: with the flags as they are given.
     change: what was done, in words.
     spoil: what is to be done to the files of a workspace.
+    folder: name of the working directory.
+    environment: variables of the process.
   """
 
   command: Command
   change: str
-  spoil: Callable[[pathlib.Path], None]
+  spoil: Callable[[pathlib.Path], None] = lambda folder: None
+  folder: str = "work"
+  environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
@@ -51,14 +74,43 @@ def make_case(commands: tuple[Command, ...], seed: int, number: int) -> Case:
     return _spoil_flag(command, rng.choice(options), rng)
   if kind < 0.5 and command.words:
     word = rng.choice(_TEXTS)
-    return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}", lambda folder: None)
+    return Case(dataclasses.replace(command, words=(word,)), f"word {ascii(word)[:80]}")
+  if kind < 0.55:
+    return _spoil_surroundings(command, rng)
+  if kind < 0.65:
+    return _spoil_name(command, rng)
   return _spoil_file(command, rng)
+
+
+def _spoil_surroundings(command: Command, rng: random.Random) -> Case:
+  """The working directory has another name, or a variable of the environment another value."""
+  if rng.random() < 0.3:
+    part = rng.choice(_NAME_PARTS)
+    return Case(command, f"working directory {ascii(part)[:40]}", folder=f"w{part}")
+  name = rng.choice(sorted(_VARIABLES))
+  value = rng.choice(_VARIABLES[name])
+  return Case(command, f"{name}={ascii(value)[:80]}", environment={name: value})
+
+
+def _spoil_name(command: Command, rng: random.Random) -> Case:
+  """A file or directory that a flag names has another name, given as it is or as a pattern."""
+  paths = [name for name, value in command.arguments.items()
+           if any(value == one or one.startswith(f"{value}/") for one in command.inputs)]
+  if not paths:
+    return _spoil_file(command, rng)
+  flag, part = rng.choice(paths), rng.choice(_NAME_PARTS)
+  old = command.arguments[flag]
+  new = f"{pathlib.Path(old).stem}{part}{pathlib.Path(old).suffix}"
+  given = rng.choice((new, f"{pathlib.Path(old).stem}*{pathlib.Path(old).suffix}"))
+  return Case(dataclasses.replace(command, arguments={**command.arguments, flag: given}),
+              f"--{flag}={ascii(given)[:80]} for {ascii(new)[:80]}",
+              lambda folder: (folder / old).rename(folder / new) and None)
 
 
 def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) -> Case:
   if option.name in command.arguments and rng.random() < 0.1:
     arguments = {name: value for name, value in command.arguments.items() if name != option.name}
-    return Case(dataclasses.replace(command, arguments=arguments), f"no --{option.name}", lambda folder: None)
+    return Case(dataclasses.replace(command, arguments=arguments), f"no --{option.name}")
   values = _TEXTS
   if option.kind in (int, float):
     values = _NUMBERS + (() if option.name in _LONG else _LARGE_NUMBERS)
@@ -71,7 +123,7 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
   if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):
     value = "none" if option.kind is str else "false"
   return Case(dataclasses.replace(command, arguments={**command.arguments, option.name: value}),
-              f"--{option.name}={ascii(value)[1:-1][:80]}", lambda folder: None)
+              f"--{option.name}={ascii(value)[1:-1][:80]}")
 
 
 def _spoil_file(command: Command, rng: random.Random) -> Case:
@@ -81,14 +133,81 @@ def _spoil_file(command: Command, rng: random.Random) -> Case:
     kinds = [_json, _json, _json, _raw_json, *kinds]
   elif name.endswith(".tfrecord"):
     kinds = [_record, _record, _record, *kinds]
-  change = rng.choice(kinds)
+  elif name.endswith((".index", ".safetensors")):
+    kinds += [not_finite] * 3
+  change = rng.choice([*kinds, *_PLACES])
   seed = rng.random()
 
   def spoil(folder: pathlib.Path) -> None:
     path = folder / name
-    path.write_bytes(change(path.read_bytes(), random.Random(seed)))
+    if change in (*_PLACES, not_finite):
+      change(path, random.Random(seed))
+    else:
+      path.write_bytes(change(path.read_bytes(), random.Random(seed)))
 
   return Case(command, f"{name}: {change.__name__.strip('_')}", spoil)
+
+
+def _missing(path: pathlib.Path, rng: random.Random) -> None:
+  path.unlink()
+
+
+def _directory(path: pathlib.Path, rng: random.Random) -> None:
+  """A directory in the file's place, perhaps with the file in it."""
+  content = path.read_bytes()
+  path.unlink()
+  path.mkdir()
+  if rng.random() < 0.5:
+    (path / path.name).write_bytes(content)
+
+
+def _pipe(path: pathlib.Path, rng: random.Random) -> None:
+  """A pipe that gives the file's content once."""
+  content = path.read_bytes()
+  path.unlink()
+  os.mkfifo(path)
+
+  def write() -> None:
+    with contextlib.suppress(OSError):
+      path.write_bytes(content)
+
+  threading.Thread(target=write, daemon=True).start()
+
+
+def _link(path: pathlib.Path, rng: random.Random) -> None:
+  """A symbolic link: to nothing, to itself, or to a device."""
+  path.unlink()
+  path.symlink_to(rng.choice(("missing", path.name, "/dev/null", "/dev/zero", "/proc/self/mem")))
+
+
+_PLACES = (_missing, _directory, _pipe, _link)
+
+
+def not_finite(path: pathlib.Path, rng: random.Random) -> None:
+  """One weight is not a number, in a file that is right otherwise."""
+  if path.suffix == ".index":
+    import tensorflow as tf
+
+    prefix = str(path.with_suffix(""))
+    reader = tf.train.load_checkpoint(prefix)
+    tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+    _spoil_weight(tensors, rng)
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * len(tensors),
+                      tensors=list(tensors.values()))
+  else:
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(path)
+    _spoil_weight(tensors, rng)
+    save_file(tensors, path)
+
+
+def _spoil_weight(tensors: dict, rng: random.Random) -> None:
+  name = rng.choice(sorted(name for name, value in tensors.items() if getattr(value, "dtype", None) == np.float32))
+  tensors[name] = np.array(tensors[name])
+  tensors[name].flat[rng.randrange(tensors[name].size)] = rng.choice((np.nan, np.inf, -np.inf))
+
+
 
 
 def _cut(data: bytes, rng: random.Random) -> bytes:

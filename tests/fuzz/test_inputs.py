@@ -1,11 +1,15 @@
 """A few of the runs with wrong input, in this process; `inputs.py` says how to run many."""
 
+import dataclasses
 import pathlib
+import random
+import re
 
 import pytest
 
-from tests.fuzz.inputs import ACCEPTED, GOOD, TRACEBACK, run_case
-from tests.fuzz.mutations import Case, make_case
+from bert_tf.common.errors import UserError
+from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, TRACEBACK, run_case
+from tests.fuzz.mutations import Case, make_case, not_finite
 from tests.fuzz.workspace import COMMANDS, make_workspace
 
 # Those that need no graph.
@@ -21,7 +25,7 @@ def workspace(tmp_path_factory) -> pathlib.Path:
 
 def test_the_commands_are_right_as_they_are(workspace):
   for command in _QUICK:
-    assert run_case(Case(command, "", lambda folder: None), workspace).kind == ACCEPTED, command.script
+    assert run_case(Case(command, ""), workspace).kind == ACCEPTED, command.script
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -39,5 +43,24 @@ def test_a_case_follows_from_its_number():
 
 def test_a_traceback_is_a_finding(workspace, monkeypatch):
   monkeypatch.setattr("data_gen.text.corpus_preparation.run", lambda options: 1 / 0)
-  ending = run_case(Case(_QUICK[0], "", lambda folder: None), workspace)
+  ending = run_case(Case(_QUICK[0], ""), workspace)
   assert ending.kind == TRACEBACK and "ZeroDivisionError" in ending.text
+
+
+def test_a_refused_run_that_changes_a_file_is_a_finding(workspace, monkeypatch):
+  def refuse(options):
+    pathlib.Path(options.output_file).write_text("changed")
+    raise UserError("no")
+
+  monkeypatch.setattr("data_gen.text.corpus_preparation.run", refuse)
+  assert run_case(Case(_QUICK[0], ""), workspace).kind == REFUSED
+  command = dataclasses.replace(_QUICK[0], arguments={**_QUICK[0].arguments, "output_file": "table.csv"})
+  ending = run_case(Case(command, ""), workspace)
+  assert ending.kind == DAMAGE and ending.text == "no\nchanged: table.csv"
+
+
+@pytest.mark.parametrize("name", ["encoder/ckpt-0.index", "huggingface/model.safetensors"])
+def test_weights_that_are_not_finite_are_refused_by_their_name(workspace, name):
+  (command,) = (one for one in _QUICK if name in one.inputs)
+  ending = run_case(Case(command, "", lambda folder: not_finite(folder / name, random.Random(1))), workspace)
+  assert ending.kind == REFUSED and re.search("(nan|inf|finite)", ending.text)

@@ -7,12 +7,15 @@ import importlib
 import json
 import pathlib
 import re
+import shutil
 from collections.abc import Callable
 
 import numpy as np
 
 from bert_tf.common import json_files
 from bert_tf.common.options import Options
+from bert_tf.tasks.question_answering.ensemble import open_ensemble
+from bert_tf.tasks.question_answering.settings import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.masking import Masked
@@ -51,11 +54,12 @@ class Command:
   @property
   def entry(self) -> tuple[type[Options], str | Callable, str | None]:
     """What the script passes to `cli.run`: options, "module:function" or a function, field of the words."""
-    module = importlib.import_module(self.script.removesuffix(".py").replace("/", "."))
-    if hasattr(module, "EXPERIMENT"):
-      return ExperimentOptions, functools.partial(run, [module.EXPERIMENT]), None
-    target, positional = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
-                                   (PROJECT / self.script).read_text("utf-8")).groups()
+    call = re.search(r'cli\.run\(\w+, "([\w.:]+)"(?:, positional="(\w+)")?\)',
+                     (PROJECT / self.script).read_text("utf-8"))
+    if call is None:
+      experiment = importlib.import_module(self.script.removesuffix(".py").replace("/", ".")).EXPERIMENT
+      return ExperimentOptions, functools.partial(run, [experiment]), None
+    target, positional = call.groups()
     return options_class(self.script), target, positional
 
 
@@ -69,6 +73,16 @@ _SWAG_JOB = "results/jobs/swag-L1-H16-A2-seed1-run1"
 _EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", "swag_dir": "swag"}
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
+
+_RUN_STATE = tuple(f"tuning/run/{name}" for name in (
+    "flags.json", "metrics.jsonl", "task.json", "checkpoint", "eval_results.json", "bert_config.json",
+    "tokenizer_config.json", "best/best.json", "best/task.json", "best/checkpoint", "best/bert_config.json"))
+_RESUMED = {
+    "output_dir": "tuning/run", "do_train": "true", "do_eval": "true", "task_name": "custom",
+    "train_file": "tuning/train.csv", "dev_file": "tuning/dev.csv", "text_a_column": "review",
+    "label_column": "verdict", "bert_config_file": "tuning/bert_config.json", "vocab_file": "tuning/vocab.txt",
+    "max_seq_length": "12", "train_batch_size": "8", "eval_batch_size": "8", "learning_rate": "3e-2",
+    "num_train_epochs": "2", "save_checkpoints_steps": "4", "keep_checkpoint_max": "1", "seed": "7"}
 
 
 def _files_of(directory: str, *more: str) -> tuple[str, ...]:
@@ -106,14 +120,23 @@ COMMANDS = (
     Command("run_squad.py", {**_TUNING, **_SQUAD_LENGTHS, "train_file": "squad.json"},
             ("squad.json", *_files_of("encoder"))),
     Command("run_squad.py", {
-        **_SQUAD_LENGTHS, "output_dir": "out", "init_checkpoint": "question_answering", "do_predict": "true",
-        "predict_file": "squad.json"}, ("squad.json", *_files_of("question_answering"))),
+        "output_dir": "out", "init_checkpoint": "question_answering", "do_predict": "true",
+        "predict_file": "squad.json"}, ("squad.json", *_files_of("question_answering", "task.json"))),
+    Command("run_squad.py", {
+        "output_dir": "averaged", "ensemble": "answering/run,answering/run/best", "do_predict": "true",
+        "predict_file": "squad.json"},
+            ("averaged/ensemble.json", "answering/run/task.json", "answering/run/best/task.json",
+             "answering/run/best/best.json")),
+    Command("run_classifier.py", {
+        **_TUNING, "init_checkpoint": "classification", "task_name": "custom", "train_file": "table.csv",
+        "text_a_column": "text", "label_column": "label"},
+            ("table.csv", *_files_of("classification", "task.json"))),
     Command("run_swag.py", {**_TUNING, "train_file": "swag.csv", "max_seq_length": "24"},
             ("swag.csv", *_files_of("encoder"))),
     Command("run_swag.py", {
         "output_dir": "out", "init_checkpoint": "choices", "do_predict": "true", "task_name": "custom",
         "test_file": "choices.jsonl", "question_column": "question", "choices_columns": "choices",
-        "max_seq_length": "24"}, ("choices.jsonl", *_files_of("choices"))),
+        "max_seq_length": "24"}, ("choices.jsonl", *_files_of("choices", "task.json"))),
     Command("run_ner.py", {**_TUNING, "train_file": "tags.conll"}, ("tags.conll", *_files_of("encoder"))),
     Command("run_ner.py", {
         **_TUNING, "train_file": "tags.conll", "dev_file": "tags.conll", "feature_based": "true", "layers": "-1",
@@ -138,11 +161,28 @@ COMMANDS = (
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("records.stats.json",), ("records.stats.json",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
+    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "threshold", "predict_file": "squad.json"},
+            ("answered/null_odds.json", "answered/nbest_predictions.json", "answered/flags.json", "answered/task.json",
+             "squad.json"), ("answered",)),
+    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "reliability"},
+            ("evaluated/eval_predictions.jsonl", "evaluated/flags.json"), ("evaluated",)),
+    Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
+                                            "tuning/vocab.txt", *_RUN_STATE)),
+    Command("predict.py", {"init_checkpoint": "tuning/run", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            _RUN_STATE),
+    Command("data_gen/create_pretraining_data.py", {
+        **_CORPUS, "output_file": "records", "vocab_file": "vocab.txt", "max_seq_length": str(LENGTH),
+        "max_predictions_per_seq": str(PREDICTIONS), "dupe_factor": "1"}, ("records.stats.json", "records")),
+    Command("run_pretraining.py", {**_PRETRAINING, "input_file": "records", "vocab_file": "vocab.txt",
+                                   "max_predictions_per_seq": str(PREDICTIONS)},
+            ("records.stats.json", "records", "vocab.txt")),
     Command("predict.py", {"init_checkpoint": "classification", "input_file": "lines.txt", "output_file": "out.jsonl"},
             ("lines.txt", *_files_of("classification", "task.json"))),
     Command("predict.py", {"init_checkpoint": "question_answering", "input_file": "questions.jsonl",
                            "output_file": "out.jsonl",
                            "max_seq_length": "20"}, ("questions.jsonl", *_files_of("question_answering"))),
+    Command("predict.py", {"init_checkpoint": "feature_tagger", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            ("lines.txt", *(f"feature_tagger/{name}" for name in (*_MODEL, "task.json", "best.json")))),
     Command("extract_features.py", {"init_checkpoint": "encoder", "input_file": "lines.txt", "output_file": "out.jsonl",
                                     "max_seq_length": "16", "layers": "-1"}, ("lines.txt", *_files_of("encoder"))),
     Command("fill_mask.py", {"init_checkpoint": "masked"}, _files_of("masked"), ("the [MASK] is .",)),
@@ -153,14 +193,17 @@ COMMANDS = (
 
 def make_workspace(folder: pathlib.Path) -> None:
   """Writes all files that `COMMANDS` read into an existing, empty directory."""
-  for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), None),
+  answers = SquadSettings(max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True).to_task()
+  for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), answers),
                             ("masked", ("masked_lm", "next_sentence"), None),
-                            ("choices", ("multiple_choice",), None),
+                            ("choices", ("multiple_choice",), {
+                                "kind": "multiple_choice", "task_name": "custom", "max_seq_length": 24,
+                                "truncate": "end"}),
                             ("classification", ("classification",), {
                                 "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16}),
                             ("tagger", ("token_classification",), {
                                 "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
-                                "max_seq_length": 16})):
+                                "max_seq_length": 16, "min_context": 2, "label_scheme": "iob2", "words": "basic"})):
     (folder / name).mkdir()
     write_tiny(folder / name, *heads, task=task)
   (folder / "huggingface").mkdir()
@@ -215,7 +258,31 @@ def make_workspace(folder: pathlib.Path) -> None:
            "directory": "x", "metrics": {"accuracy": 1 - seed * rate}, "degenerate": False}
           for rate in (0.1, 0.2) for seed in (1, 2)]
   (folder / "chosen/selection.json").write_text(json.dumps({"main_metric": "accuracy", "best": runs[1], "runs": runs}))
+  # Runs of earlier versions.
+  earlier = PROJECT / "tests/fixtures/run_directories"
+  shutil.copytree(earlier / "classification", folder / "tuning")
+  shutil.copytree(earlier / "question_answering", folder / "answering")
+  shutil.copytree(earlier / "tagging_features/run/best", folder / "feature_tagger")
+  _write_evaluations(folder)
   _write_experiment(folder)
+
+
+def _write_evaluations(folder: pathlib.Path) -> None:
+  """What `plot.py` reads of evaluations of question answering and of a classifier."""
+  for name in ("answered", "evaluated"):
+    (folder / name).mkdir()
+    json_files.write(str(folder / name / "flags.json"), {"script": "run_squad.py", "flags": {
+        "predict_file": str(folder / "squad.json")}})
+  (folder / "averaged").mkdir()
+  members = open_ensemble([str(folder / "answering/run"), str(folder / "answering/run/best")], {}, None)
+  json_files.write(str(folder / "averaged/ensemble.json"), {
+      "ensemble": members.fingerprints, **members.settings.with_threshold(0.25, "tuned on x").to_task()})
+  json_files.write(str(folder / "answered/task.json"), {"kind": "question_answering", "null_score_diff_threshold": 0.5})
+  json_files.write(str(folder / "answered/null_odds.json"), {"0": 1.5, "1": -0.5})
+  json_files.write(str(folder / "answered/nbest_predictions.json"), {str(number): [
+      {"text": text, "probability": 0.5} for text in ("", "list")] for number in range(2)})
+  (folder / "evaluated/eval_predictions.jsonl").write_text("".join(
+      json.dumps({"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label}) + "\n" for label in "xyx"))
 
 
 def _write_records(path: pathlib.Path) -> None:

@@ -112,8 +112,9 @@ def check_head(opened: Checkpoint, data: ClassificationData, do_train: bool) -> 
   classes = 1 if data.regression else len(data.labels)
   if shape[0] != classes:
     return f"that of the checkpoint has {shape[0]} classes, this task has {classes}"
-  there, here = opened.task, data.description
-  if there is None or there.get("kind") not in (CLASSES, SCORES, SEVERAL_CLASSES):
+  here = data.description
+  there = {**here, **(opened.task or {})}
+  if there["kind"] not in (CLASSES, SCORES, SEVERAL_CLASSES):
     return None
   if list(there["labels"]) != here["labels"] or there["kind"] != here["kind"]:
     several = ", of which several may apply" if there["kind"] == SEVERAL_CLASSES else ""

@@ -151,9 +151,10 @@ def problem_kind(opened: Checkpoint) -> str | None:
 
 def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None) -> list[str]:
   if options.do_train:
+    path = files.check_readable(options.train_file, "train_file")
+    files.check_read_again(path, "train_file")
     return _order_of_checkpoint(labelled_files.labels_of_file(
-        files.check_readable(options.train_file, "train_file"), "train_file", options.label_column,
-        options.file_format, separator), opened)
+        path, "train_file", options.label_column, options.file_format, separator), opened)
   names = opened.task.get("labels") if opened.task else _names_in_config(opened)
   if not names:
     raise UserError(f"{opened.source.description} does not tell the names of its classes: it is not a classifier "

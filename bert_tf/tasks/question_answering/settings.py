@@ -6,7 +6,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from bert_tf.common.errors import UserError
+from bert_tf.common import json_files
 from bert_tf.common.options import declared_options
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from data_gen.labelled.squad_features import WindowOptions
@@ -77,17 +77,10 @@ def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | No
   kept: dict[str, object] = {}
   if task is not None and task.get("kind") == KIND:
     defaults = SquadSettings().to_task()
-    kept = {name: _checked(name, type(defaults[name]), task[name]) for name in SETTINGS
+    kept = {name: task[name] for name in SETTINGS
             if name in task and (not threshold_only or name.startswith(THRESHOLD))}
+    json_files.check_object(kept, {name: type(defaults[name]) for name in kept}, "task.json")
   settings = SquadSettings(**{**kept, **given})
   if THRESHOLD in given:
     return settings.with_threshold(settings.null_score_diff_threshold, GIVEN)
   return settings
-
-
-def _checked(name: str, kind: type, value: object) -> object:
-  if kind is float and type(value) is int:
-    return float(value)
-  if type(value) is not kind:
-    raise UserError(f"task.json: {name} is {value!r}, which is no {kind.__name__}: fix the file, or give --{name}")
-  return value

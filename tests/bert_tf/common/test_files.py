@@ -189,8 +189,10 @@ def test_patterns_keep_their_order_and_name_each_file_once(tmp_path):
 
 
 @pytest.mark.parametrize("pattern, message", [
-    ("{}/*.nothing", "--input_file: no file matches"), ("{}", "is a directory"), ("", "names no file")])
+    ("{}/*.nothing", "--input_file: no file matches"), ("{}", "is a directory"), ("", "names no file"),
+    ("{}/*", "pipe is a pipe or a device"), ("/dev/fd/0", "fd/0 is a pipe or a device")])
 def test_patterns_that_name_no_file_are_refused(tmp_path, pattern, message):
+  os.mkfifo(tmp_path / "pipe")
   with pytest.raises(UserError, match=message):
     files.expand_patterns(pattern.format(tmp_path), "input_file")
 

@@ -10,16 +10,17 @@ from bert_tf.plotting import records as record_plots
 from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training import run_directory
 from data_gen.pretraining import external_shuffle, generation
+from data_gen.pretraining.statistics import COUNT_FIELDS
 from modeling.checkpoints.companion_files import read_best_record, read_task_file
 
-_STATS = {"counts": {}, "warnings": [], "shards": [{"file": "t"}], "run": {
+_STATS = {"counts": dict.fromkeys(COUNT_FIELDS, 1), "warnings": [], "shards": [{"file": "t"}], "run": {
     "text_bytes": 1, "seconds": 0.5, "num_workers": 1, "peak_mib_per_worker": 9}}
 _SOURCES = {"a": 1}
 
 
 # Name → what stands in the file, and who reads it in a directory.
 _FILES = {
-    "task.json": ({"kind": "classification", "labels": ["a", "b"], "max_seq_length": 16},
+    "task.json": ({"kind": "classification", "labels": ["a", "b"], "max_seq_length": 16, "pair": True},
                   lambda folder: read_task_file(f"{folder}/task.json")),
     "flags.json": ({"flags": {"seed": 1}}, lambda folder: run_directory.read_flags(folder)),
     "best.json": ({"step": 1, "metric": "f1", "metrics": {"f1": 0.5}}, read_best_record),
@@ -27,19 +28,27 @@ _FILES = {
                          "details": {}, "metrics": {"f1": 0.5}, "seconds": 1.5}, run_results.read_result),
     "t.stats.json": (_STATS, lambda folder: (generation._read_finished([], f"{folder}/t.stats.json", {}),
                                              record_plots._shards(f"{folder}/t.stats.json")))}
+_OTHERS = (None, True, [[]], 1.5, 10**30, "\ud800", {"a": None})
+# The others that are of the right type, or stand for a key that may be missing.
+_ACCEPTED = {
+    ("task.json", "kind"): (None, "\ud800"), ("task.json", "labels"): (None,), ("task.json", "max_seq_length"): (None,),
+    ("task.json", "pair"): (None, True), ("flags.json", "flags"): (None, {"a": None}),
+    ("run_result.json", "details"): ({"a": None},), ("run_result.json", "metrics"): (None,),
+    ("run_result.json", "seconds"): (None, 1.5)}
 
 
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name, (content, _) in _FILES.items() for key in content])
-@pytest.mark.parametrize("value", [None, True, [[]], 1.5, "\ud800", {"a": None}], ids=str)
+@pytest.mark.parametrize("value", _OTHERS, ids=ascii)
 def test_a_field_of_another_type(tmp_path, name, key, value):
   content, read = _FILES[name]
   read_it = lambda changed: (tmp_path / name).write_text(json.dumps(changed)) and read(str(tmp_path))  # noqa: E731
   assert read_it(content)
-  # A value of the right type, or one that may be missing, is no error.
-  try:
+  if value in _ACCEPTED.get((name, key), ()):
     read_it({**content, key: value})
-  except UserError as error:
-    assert str(tmp_path / name) in str(error) and key in str(error) and "\n" not in str(error)
+    return
+  with pytest.raises(UserError) as error:
+    read_it({**content, key: value})
+  assert str(tmp_path / name) in str(error.value) and key in str(error.value)
 
 
 def test_a_wrong_line_of_the_metrics(tmp_path):

@@ -105,7 +105,7 @@ def test_answers_are_those_of_the_model(write):
 
 def test_long_contexts_and_none_at_all(write):
   predictor = Predictor.from_checkpoint(write("question_answering", task=SQUAD), batch_size=4)
-  inputs = [("who ? " * 9, "the array is returned . " * 30), ("a", ""), ("", "the"), ("who", "a list " * 20)]
+  inputs = [("who ? " * 9, "the array is returned . " * 30), ("a", ""), ("who", "a list " * 20)]
   results = predictor(inputs)
   assert predictor.inference.truncated == 1
   for (_, context), result, alone in zip(inputs, results, [predictor([value])[0] for value in inputs], strict=True):
@@ -190,6 +190,12 @@ def test_bad_inputs_from_python(classifier, inputs, message):
   assert classifier([]) == []
 
 
+def test_an_empty_question(write):
+  predictor = Predictor.from_checkpoint(write("question_answering"), max_seq_length=20)
+  with pytest.raises(UserError, match="input 0: the question is empty"):
+    predictor([(" ", "the array")])
+
+
 @pytest.mark.parametrize("pair, value, message", [
     (True, "a", "was trained on pairs"), (False, ("a", "b"), "was trained on single texts")])
 def test_pairs_where_pairs_are_expected(write, pair, value, message):
@@ -229,6 +235,7 @@ def test_one_of_two_heads(write):
     ({**CLASSES, "labels": ["no", "yes"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "labels": ["no", "yes", "no"]}, "task.json must name 3 different classes"),
     ({**CLASSES, "kind": "regression"}, "is for a score, but its head has 3 outputs"),
+    ({**CLASSES, "labels": [0, 1, 2]}, r"task.json: 'labels' is \[0, 1, 2\], a list, each of them a text, is expected"),
     ({**CLASSES, "max_seq_length": "9"}, "task.json: 'max_seq_length' is \"9\", a whole number is expected"),
     (["no", "yes"], "task.json: a JSON object is expected")])
 def test_descriptions_that_contradict_the_weights(write, task, message):
@@ -263,13 +270,13 @@ class Pieces(io.RawIOBase):
 
 def test_lines_are_answered_as_they_come(classifier):
   written = []
-  source = Pieces(b"\xef\xbb\xbfth", b"e\r\nar", b"ray", b"\n\n{\n\xff\nlist", b"\na")
+  source = Pieces(b"\xef\xbb\xbfth", b"e\r\nar", b"ray", b"\nis\n{\n\xff\nlist", b"\na")
   done = serve(classifier, source, written.append)
   assert (done.lines, done.errors, done.first_error) == (7, 1, "line 5: not UTF-8 at byte 1 (0xff)")
   assert [piece.count(b"\n") for piece in written] == [1, 4, 1, 1]
   results = [json.loads(line) for line in b"".join(written).splitlines()]
   assert results.pop(4)["line"] == 5
-  for result, expected in zip(results, classifier(["the", "array", "", "{", "list", "a"]), strict=True):
+  for result, expected in zip(results, classifier(["the", "array", "is", "{", "list", "a"]), strict=True):
     assert result["label"] == expected["label"] and result["probabilities"] == pytest.approx(expected["probabilities"])
 
 
@@ -328,7 +335,7 @@ def test_settings_of_answers_win_over_the_fine_tuned_run(write):
 
 def test_another_file_system(write, capsys):
   with tf.io.gfile.GFile("ram://predictions/lines.txt", "w") as file:
-    file.write("the array\n\nlists\n")
+    file.write("the array\nis\nlists\n")
   checkpoint = write("classification")
   options = PredictOptions(init_checkpoint=checkpoint, input_file="ram://predictions/lines.txt",
                            output_file="ram://predictions/out.jsonl")
@@ -336,7 +343,7 @@ def test_another_file_system(write, capsys):
   run(options)
   with tf.io.gfile.GFile("ram://predictions/out.jsonl") as file:
     results = [json.loads(line) for line in file.read().splitlines()]
-  assert results == Predictor.from_checkpoint(checkpoint)(["the array", "", "lists"])
+  assert results == Predictor.from_checkpoint(checkpoint)(["the array", "is", "lists"])
   assert capsys.readouterr().err.splitlines()[-1] == "ready: classification"
   with pytest.raises(UserError, match="ram://predictions/none does not exist"):
     options.replace(input_file="ram://predictions/none").check()

@@ -200,6 +200,19 @@ def test_the_threshold_of_squad(tmp_path):
   (texts,) = figure_legends(picture)
   assert texts[0] == "best F1 66.67 %" and texts[-1] == "the run's threshold -0.5"
   assert axes.lines[1].get_xydata().tolist() == [[-2.0, pytest.approx(200 / 3)]]
+  for name, key, value in (("null_odds", "b", "1"), ("null_odds", "b", None), ("nbest_predictions", "b", [{"text": 1}]),
+                           ("nbest_predictions", "b", {}), ("task", "null_score_diff_threshold", []),
+                           ("flags", "flags", {"predict_file": 3})):
+    path = tmp_path / f"{name}.json"
+    content = path.read_text()
+    path.write_text(json.dumps({**json.loads(content), key: value}))
+    with pytest.raises(UserError, match=f"{name}.json: '({key}|predict_file)\\S* is .* is expected"):
+      predictions.threshold(options(tmp_path))
+    path.write_text(content)
+  (tmp_path / "flags.json").write_text('{"flags": null}')
+  with pytest.raises(UserError, match="give --predict_file"):
+    predictions.threshold(options(tmp_path))
+  write_squad(tmp_path)
   (tmp_path / "null_odds.json").write_text("{}")
   with pytest.raises(UserError, match="has no prediction for question a of .*dev.json"):
     predictions.threshold(options(tmp_path))
@@ -216,9 +229,11 @@ def test_reliability(tmp_path):
   upper, lower = drawn(picture)
   assert "2 examples" in upper.get_title() and "calibration error 0.400" in upper.get_title()
   assert [bar.get_height() for bar in lower.patches][-1] == 2
-  (tmp_path / "eval_predictions.jsonl").write_text('{"label": "yes", "probabilities": {}}\n')
-  with pytest.raises(UserError, match=r"eval_predictions.jsonl:1: .*true_label"):
-    predictions.reliability_diagrams(options(tmp_path))
+  for line, missing in (('{"label": "yes", "probabilities": {}}', "true_label"),
+                        ('{"label": "yes", "probabilities": {"no": 1}, "true_label": "no"}', "probabilities.yes")):
+    (tmp_path / "eval_predictions.jsonl").write_text(f"{line}\n")
+    with pytest.raises(UserError, match=f"eval_predictions.jsonl:1: there is no '{missing}'"):
+      predictions.reliability_diagrams(options(tmp_path))
 
 
 def write_records(folder) -> str:
@@ -386,6 +401,11 @@ def test_what_is_not_there_is_refused(tmp_path, changes, message):
     run(options(tmp_path, **{name: value for name, value in changes.items() if name != "sources"})
         if "sources" not in changes else options(*changes["sources"]))
   assert not list(tmp_path.iterdir())
+
+
+def test_a_source_on_an_unknown_file_system():
+  with pytest.raises(UserError, match="can't read gone://bucket/x: "):
+    run(options("gone://bucket/x"))
 
 
 def test_metrics_that_are_not_there(tmp_path):

@@ -245,6 +245,22 @@ def test_a_run_of_an_earlier_version_resumes(project, tmp_path):
       np.testing.assert_allclose(resumed.read(name), expected[name], rtol=0, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("metrics.jsonl", "[]\n", "metrics.jsonl:1: a JSON object is expected"),
+    ("best/best.json", "{}", "best/best.json: there is no 'step'"), ("eval", "", "eval is a file")])
+def test_a_run_that_is_refused_changes_nothing(project, tmp_path, name, content, message):
+  run = shutil.copytree(project / "tests/fixtures/run_directories/classification", tmp_path / "all") / "run"
+  (run / name).write_text(content)
+  contents = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+  with pytest.raises(UserError, match=message):
+    classification.run(ClassificationOptions(
+        task_name="custom", train_file=f"{run.parent}/train.csv", dev_file=f"{run.parent}/dev.csv",
+        text_a_column="review", label_column="verdict", bert_config_file=f"{run.parent}/bert_config.json",
+        vocab_file=f"{run.parent}/vocab.txt", output_dir=str(run), do_train=True, do_eval=True, max_seq_length=12,
+        num_train_epochs=4, train_batch_size=8))
+  assert {path: path.read_bytes() for path in contents} == contents
+
+
 def test_finished_runs_of_an_earlier_version_predict_as_they_did(project, tmp_path):
   fixture = project / "tests/fixtures/run_directories/question_answering"
   run = shutil.copytree(fixture / "run", tmp_path / "run")

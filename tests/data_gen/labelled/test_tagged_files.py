@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -193,8 +194,16 @@ def test_what_is_wrong_is_named_by_file_and_line(tmp_path, name):
     read_tagged_file(path, "train_file", file_format)
 
 
+def test_a_pipe_whose_format_would_be_looked_at_first(tmp_path):
+  os.mkfifo(tmp_path / "tags")
+  with pytest.raises(UserError, match="--train_file: .*/tags is a pipe or a device: it is read several times"):
+    read_tagged_file(str(tmp_path / "tags"), "train_file")
+
+
 @pytest.mark.parametrize(("columns", "message"), [
     ({"label_column": "7"}, ":1: no column 7"), ({"word_column": "x"}, "--word_column=x: a number is expected"),
+    ({"word_column": "9" * 5000}, ":1: no column 10{18} "),
+    ({"word_column": "-" + "9" * 5000}, ":1: no column -10{18} "),
 ])
 def test_columns_that_are_not_there(tmp_path, columns, message):
   with pytest.raises(UserError, match=message):

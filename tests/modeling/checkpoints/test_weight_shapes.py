@@ -5,7 +5,15 @@ import dataclasses
 import pytest
 
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.weight_shapes import check_fits, encoder_shapes, head_shapes, heads_of, may_lack_pooler
+from modeling.checkpoints.weight_shapes import (
+  SIZES,
+  check_fits,
+  config_from_shapes,
+  encoder_shapes,
+  head_shapes,
+  heads_of,
+  may_lack_pooler,
+)
 from tests.modeling.checkpoints.common import HEADS as ANNOUNCED
 from tests.modeling.checkpoints.common import random_weights
 from tests.modeling.common import SMALL
@@ -38,3 +46,10 @@ def test_what_a_model_does_not_take_over_need_not_fit():
   for wrong in (dataclasses.replace(SMALL, hidden_size=24), dataclasses.replace(SMALL, num_hidden_layers=9_999)):
     with pytest.raises(UserError, match="contradicts the tensors"):
       check_fits(wrong, tensors, "a file", encoder_only=True)
+
+
+def test_sizes_of_no_model_name_the_file():
+  row = {letter: 2 for letter in SIZES}
+  shapes = {f"bert/encoder/layer_{number}/x": tuple(row.values()) for number in range(10_001)}
+  with pytest.raises(UserError, match="^a file: num_hidden_layers is 10001, it must be at most 10000$"):
+    config_from_shapes(shapes, dict.fromkeys(shapes, "".join(row)), "a file")

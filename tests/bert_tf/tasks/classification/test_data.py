@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from bert_tf.common.errors import UserError
-from bert_tf.tasks.classification.data import ClassificationData, read_data
+from bert_tf.tasks.classification.data import ClassificationData, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from modeling.checkpoints.load import open_checkpoint
 from tests.bert_tf.tasks.classification.toy_task import write_glue, write_model
 from tests.data_gen.labelled.test_xnli import write as write_xnli
+from tests.tiny import write_tiny
 
 ROWS = [("good film", "new,long"), ("bad " * 12, "long"), ("the book is fine", ""), ("dull", "old,new")]
 
@@ -82,3 +83,12 @@ def test_xnli(folder):
   assert data.labels == ("contradiction", "entailment", "neutral") and data.description["long_texts"] == "head_tail"
   assert list(read(folder, **changes, eval_languages=("all",)).dev) == ["dev_en", "dev_zh"]
   assert "eval_languages" in str(pytest.raises(UserError, read, folder, **changes, eval_files=("a:b.tsv",)).value)
+
+
+@pytest.mark.parametrize(("task", "reason"), [
+    ({}, None), ({"task_name": None, "labels": None}, None),
+    ({"labels": ["2", "1", "0"]}, "that of the checkpoint is for the labels 2, 1, 0"),
+    ({"task_name": "other"}, "that of the checkpoint was trained for other"), ({"kind": "question_answering"}, None)])
+def test_a_head_whose_description_lacks_something(folder, tmp_path, task, reason):
+  checkpoint = open_checkpoint(write_tiny(tmp_path, "classification", task={"kind": "classification", **task}))
+  assert check_head(checkpoint, read(folder), True) == reason

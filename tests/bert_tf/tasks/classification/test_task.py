@@ -425,6 +425,7 @@ def test_a_bad_training_file_is_refused(folder, tmp_path, content, parts):
     (dict(dev_file="{folder}/none.csv", do_train=True), ["--dev_file", "none.csv does not exist"]),
     (dict(train_file=None, do_train=True), ["--task_name=custom: --do_train needs --train_file"]),
     (dict(text_b_column="answer", do_train=True), ["train.csv:1", "answer"]),
+    (dict(train_file="/dev/null", do_train=True), ["--train_file: /dev/null is a pipe or a device"]),
     (dict(do_predict=True), ["holds no trained model", "--do_train"]),
     (dict(do_train=True, max_seq_length=33), ["33", "32"]),
     (dict(do_train=True, max_seq_length=2), ["--max_seq_length is 2"]),

@@ -377,5 +377,5 @@ def test_flags_that_make_no_sense(folder, tmp_path, changes, message):
 def test_a_damaged_description_is_refused(version_1, folder, tmp_path):
   directory = copy_of(version_1, tmp_path / "run")
   write_json(directory / "best/task.json", {**read(directory, "task.json"), "doc_stride": "8"})
-  with pytest.raises(UserError, match="task.json: doc_stride is '8', which is no int"):
+  with pytest.raises(UserError, match="task.json: 'doc_stride' is .8., a whole number is expected"):
     run(asking(directory, folder / "dev1.json"))
