@@ -91,6 +91,12 @@ def test_threshold_beyond_all_odds():
   assert tune_threshold(data, [result("0", "right", -2.0), result("1", "right", 3.0)]) == 4.0
 
 
+def test_of_equally_good_thresholds_the_lowest_is_taken():
+  # Answering nothing is as good as answering both: one is right then either way.
+  data = squad_data((), ("right",))
+  assert tune_threshold(data, [result("0", "right", -2.0), result("1", "right", 3.0)]) == -3.0
+
+
 def test_odds_above_one_do_not_undo_answers():
   """The official script would take an answer with odds of 3 for "no answer" if it were given the odds."""
   data = squad_data(("right",), ())

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.plugins.hparams import api_pb2
 
-from bert_tf.tasks.many_runs import RunResult, best_run, summary, write_hparams, write_json
+from bert_tf.tasks.many_runs import RunResult, best_run, carry_out, summary, write_hparams, write_json
 from tests.bert_tf.training.hparams_page import read_hparams_page
 
 # The ranges of the paper's appendix A.3.
@@ -139,3 +139,19 @@ def test_tensorboard_shows_the_runs(tmp_path):
       {f"selection/{name}": value for name, value in run.metrics.items()})
     assert session.status == api_pb2.STATUS_SUCCESS
     assert session.end_time_secs - session.start_time_secs == pytest.approx(run.seconds, abs=0.01)
+
+
+def test_a_complete_run_is_carried_out_again_where_it_lacks_what_is_asked_for(tmp_path):
+  measured = []
+
+  def measure(name):
+    measured.append(name)
+    return {"accuracy": 0.5} if len(measured) == 1 else {"accuracy": 0.5, "test_accuracy": 0.25}, False
+
+  def again(is_enough) -> dict:
+    return carry_out(str(tmp_path), {"one": {"seed": 1}}, measure, True, lambda line: None, is_enough)
+
+  again(lambda result: True)
+  assert again(lambda result: "accuracy" in result.metrics)["one"].metrics == {"accuracy": 0.5} and len(measured) == 1
+  assert "test_accuracy" in again(lambda result: "test_accuracy" in result.metrics)["one"].metrics
+  assert measured == ["one", "one"]
