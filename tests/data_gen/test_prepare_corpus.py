@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import pathlib
 import resource
 import subprocess
@@ -168,10 +167,10 @@ class TestCommand:
     assert "sentences: 100%" in done.stderr
 
   def test_killed_it_leaves_nothing_under_the_final_name(self, tmp_path):
-    # A pipe that nobody writes to holds the command up while its outputs are open.
-    os.mkfifo(tmp_path / "pipe")
+    # Enough for some seconds of work while the outputs are open.
+    (tmp_path / "text.txt").write_text("It was so. It is so.\n" * 2_000_000)
     command = subprocess.Popen(
-        [sys.executable, _SCRIPT, f"--input_file={tmp_path}/pipe", f"--output_file={tmp_path}/out.txt"],
+        [sys.executable, _SCRIPT, f"--input_file={tmp_path}/text.txt", f"--output_file={tmp_path}/out.txt"],
         stderr=subprocess.DEVNULL)
     try:
       deadline = time.monotonic() + 120

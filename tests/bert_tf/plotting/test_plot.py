@@ -75,13 +75,15 @@ def test_a_directory_of_runs_is_compared(tmp_path):
   (legend,) = figure_legends(picture)
   assert legend == [*(f"…lr_0.{number:03d}…" for number in range(20)), "training", "evaluation"]
   assert len({str(line_style(number)) for number in range(42)}) == 42
-  (tmp_path / "other").mkdir()
-  write_metrics(tmp_path / "other" / "squad")
-  (tmp_path / "other" / "squad" / "flags.json").write_text('{"script": "run_squad.py"}')
-  with pytest.raises(UserError, match=f"{tmp_path} holds runs of several scripts, .*lr_0.000_seed_1 .*"
-                                      "other/squad .run_squad.py"):
-    run(options(tmp_path))
-  assert len(figure_legends(*runs.curves(options(tmp_path / "other")))[0]) == 2
+  two = tmp_path / "two"
+  two.mkdir()
+  write_metrics(two / "reviews")
+  (two / "other").mkdir()
+  write_metrics(two / "other" / "squad")
+  (two / "other" / "squad" / "flags.json").write_text('{"script": "run_squad.py"}')
+  with pytest.raises(UserError, match=f"{two} holds runs of several scripts, .*reviews .*other/squad .run_squad.py"):
+    run(options(two))
+  assert len(figure_legends(*runs.curves(options(two / "other")))[0]) == 2
 
 
 def test_names_of_runs_are_short_and_distinct():

@@ -212,5 +212,5 @@ def test_a_run_is_resumed_as_it_was_begun(folder, trained, changes, message):
 def test_flags_that_do_nothing_without_a_rank(folder, tmp_path):
   with pytest.raises(UserError, match="--lora_alpha is given without --lora_rank"):
     classifier(folder, tmp_path, lora_rank=0, given=frozenset({"lora_alpha"})).check()
-  with pytest.raises(UserError, match="--lora_layers=keys is unknown: use one of query, key"):
+  with pytest.raises(UserError, match="--lora_layers=keys is unknown: did you mean key.* Use one of query, key"):
     classifier(folder, tmp_path, lora_layers=("keys",)).check()

@@ -376,7 +376,7 @@ def test_another_configuration_than_that_of_the_directory_or_the_checkpoint(opti
   assert "bert_config.json that belongs to the checkpoint" in message
   wider = dataclasses.replace(ONE_LAYER, intermediate_size=32)
   wider.to_file(str(path))
-  refused(options, "[16, 24] there and [16, 32] here", bert_config_file=str(path), init_checkpoint=str(trained))
+  refused(options, "is [16, 24] and would be [16, 32]", bert_config_file=str(path), init_checkpoint=str(trained))
 
 
 def test_a_vocabulary_of_another_size(options, tmp_path):
