@@ -38,6 +38,9 @@ def test_steps_of_a_run_here_and_in_the_original():
   assert (ours.steps_per_epoch(3668), ours.num_train_steps(3668)) == (115, 345)
   assert (original.steps_per_epoch(3668), original.num_train_steps(3668)) == (114, 343)
   assert (original.steps_per_epoch(5), original.num_train_steps(5)) == (1, 1)
+  # Half an epoch of 115 steps is rounded up; the original rounds down.
+  half = {"num_train_epochs": 0.5}
+  assert (ours.replace(**half).num_train_steps(3668), original.replace(**half).num_train_steps(3668)) == (58, 57)
 
 
 LABELS = ["no", "maybe", "yes"]

@@ -1,6 +1,11 @@
+import dataclasses
+
+import numpy as np
 import pytest
 
-from bert_tf.training.loop import LoopLength, LoopOptions
+from bert_tf.common.errors import UserError
+from bert_tf.training.loop import Agreement, LoopLength, LoopOptions
+from tests.bert_tf.training.common import default_devices
 
 
 def ends(length: LoopLength, last: int) -> list[int]:
@@ -27,3 +32,15 @@ def test_a_loop_takes_a_few_seconds_where_its_length_is_not_given(seconds_per_st
   assert length(0) == expected
   # They end at round numbers, whatever they began at.
   assert (1003 + length(1003)) % expected == 0
+
+
+@pytest.mark.parametrize(("steps", "agree"), [((7, 7), True), ((1_000_000, 1_000_000), True), ((4, 6), False),
+                                              ((999_999, 1_000_000), False)])
+def test_processes_that_have_restored_different_checkpoints_do_not_begin(monkeypatch, steps, agree):
+  agreement = Agreement(dataclasses.replace(default_devices(), num_workers=2))
+  monkeypatch.setattr(agreement, "_means", lambda values: [np.mean(steps), np.mean(np.square(steps))])
+  if agree:
+    agreement.check_same_step(steps[0], "out")
+  else:
+    with pytest.raises(UserError, match="must be the same directory on all machines"):
+      agreement.check_same_step(steps[0], "out")
