@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ sys.path.insert(0, str(PROJECT))
 from tests.fuzz.kill_jobs import JOBS, Job  # noqa: E402
 
 _MOST_KILLS_IN_A_ROUND = 3
+_CHECKPOINT = re.compile(r"ckpt-(\d+)")
 # A command that takes this long without being killed hangs; so does one that was asked to end.
 _SECONDS_TO_WAIT, _SECONDS_TO_END = 1200, 120
 
@@ -136,9 +138,19 @@ def run_round(job: Job, directory: pathlib.Path, seconds: float, rng: random.Ran
 
 
 def names(directory: pathlib.Path) -> list[str]:
-  """Everything below a directory; event files without the time in their names, each kind once."""
+  """Everything below a directory; event files without the time in their names, each kind once.
+
+  SIGTERM saves between two checkpoints of the schedule: the steps of those before a directory's last one do not count.
+  """
   found = {str(path.relative_to(directory)) for path in directory.rglob("*")}
-  return sorted({name.partition(".tfevents.")[0] for name in found})
+  steps = {}
+  for name in found:
+    if match := _CHECKPOINT.search(name):
+      steps[name[:match.start()]] = max(int(match[1]), steps.get(name[:match.start()], 0))
+  def shown(match: re.Match) -> str:
+    return match[0] if int(match[1]) == steps[match.string[:match.start()]] else "earlier"
+
+  return sorted({_CHECKPOINT.sub(shown, name).partition(".tfevents.")[0] for name in found})
 
 
 def compare(expected: dict[str, object], found: dict[str, object]) -> None:

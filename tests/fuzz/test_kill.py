@@ -34,6 +34,14 @@ def test_the_command_of_a_job_is_understood(name, tmp_path, monkeypatch):
   parse_command(job.command[0], job.command[1:], monkeypatch)
 
 
+def test_checkpoints_before_the_last_may_be_of_any_step(tmp_path):
+  for name in ("a/ckpt-2.index", "a/ckpt-9.index", "b/ckpt-3.index", "b/ckpt-9.index", "b/best/ckpt-2.index"):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).touch()
+  assert kill.names(tmp_path / "a") == ["ckpt-9.index", "earlier.index"]
+  assert kill.names(tmp_path / "b") == ["best", "best/ckpt-2.index", "ckpt-9.index", "earlier.index"]
+
+
 def test_what_goes_wrong_is_found(tmp_path):
   with pytest.raises(kill.Failure, match="a differs: 1 unbroken, None here"):
     kill.compare({"a": 1}, {})
