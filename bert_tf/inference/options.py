@@ -183,7 +183,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
       "auto", "Devices to compute on. auto: a TPU where one is named, all GPUs.",
       choices=("auto", "none", "mirrored", "tpu"))
   precision: str = option(
-      "float32", "Of the matrix products.", choices=("auto", "float32", "bfloat16", "float16"))
+      "float32", "Of the matrix products.", choices=("auto", "float32", "tf32", "bfloat16", "float16"))
   use_one_hot_embeddings: bool = option(False, "Accepted for old command lines: the result is the same.")
 
 

@@ -47,8 +47,9 @@ class DeviceOptions(Options):
       "GPUs.",
       choices=("auto", "none", "mirrored", "multi_worker_mirrored", "tpu"))
   precision: str = option(
-      "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32.",
-      choices=("auto", "float32", "bfloat16", "float16"))
+      "auto", "Of the matrix products. auto: bfloat16 on TPUs and new GPUs, float16 on older ones, else float32. tf32: "
+      "float32 whose products GPUs round to 10 bits.",
+      choices=("auto", "float32", "tf32", "bfloat16", "float16"))
   jit_compile: str = option(
       "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
       choices=("auto", "true", "false"))

@@ -37,6 +37,7 @@ class Devices:
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
+    tf32: GPUs may round the factors of float32 products to 10 bits.
   """
 
   strategy: tf.distribute.Strategy
@@ -44,8 +45,14 @@ class Devices:
   description: str
   dtype: str
   jit_compile: bool
+  tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
+
+  @property
+  def precision(self) -> str:
+    """For the report: the policy, or "tf32"."""
+    return "tf32" if self.tf32 else self.dtype
 
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
@@ -56,7 +63,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG is set, mirrored on
       several GPUs, else none.
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
-      float32. On a CPU bfloat16 is worth asking for where it has AMX units.
+      float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
+      round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
     jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
 
@@ -86,6 +94,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
   else:
     strategy = tf.distribute.get_strategy()
+  tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
   # Not before there is a strategy: that of several machines must find TensorFlow untouched.
   _let_xla_introduce_itself()
   device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
@@ -96,7 +105,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   return Devices(
       strategy=strategy, kind=device_kind,
       description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
-      dtype=_dtype(precision, device_kind),
+      dtype=_dtype(precision, device_kind), tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       is_chief=is_chief, num_workers=num_workers)
@@ -123,7 +132,7 @@ def _dtype(precision: str, device_kind: str) -> str:
       details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
       capability = min(detail.get("compute_capability", (0, 0)) for detail in details)
       precision = "bfloat16" if capability >= (8, 0) else "float16" if capability >= (7, 0) else "float32"
-  return {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
+  return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
 def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:

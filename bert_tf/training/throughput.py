@@ -8,25 +8,25 @@ import tensorflow as tf
 
 from bert_tf.training.devices import Devices
 
-# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16 and bfloat16 (None where the
-# tensor cores have none), and float32, which TensorFlow multiplies as TF32 where it can.
+# Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16 and TF32 (None
+# where the tensor cores have none), and float32, which they do not have.
 _GPUS = {
-    "NVIDIA H200": (989.0, 989.0, 495.0),
-    "NVIDIA H100 PCIe": (756.0, 756.0, 378.0),
-    "NVIDIA H100 NVL": (835.0, 835.0, 418.0),
-    "NVIDIA H100": (989.0, 989.0, 495.0),
-    "NVIDIA A100": (312.0, 312.0, 156.0),
-    "NVIDIA L40S": (362.0, 362.0, 183.0),
-    "NVIDIA L4": (121.0, 121.0, 60.0),
-    "NVIDIA A10": (125.0, 125.0, 62.5),
-    "NVIDIA GeForce RTX 4090": (165.0, 165.0, 82.6),
-    "NVIDIA GeForce RTX 3090": (71.0, 71.0, 35.6),
-    "Tesla V100": (125.0, None, 15.7),
-    "Tesla T4": (65.0, None, 8.1),
+    "NVIDIA H200": (989.0, 989.0, 495.0, 67.0),
+    "NVIDIA H100 PCIe": (756.0, 756.0, 378.0, 51.0),
+    "NVIDIA H100 NVL": (835.0, 835.0, 418.0, 60.0),
+    "NVIDIA H100": (989.0, 989.0, 495.0, 67.0),
+    "NVIDIA A100": (312.0, 312.0, 156.0, 19.5),
+    "NVIDIA L40S": (362.0, 362.0, 183.0, 91.6),
+    "NVIDIA L4": (121.0, 121.0, 60.0, 30.3),
+    "NVIDIA A10": (125.0, 125.0, 62.5, 31.2),
+    "NVIDIA GeForce RTX 4090": (165.0, 165.0, 82.6, 82.6),
+    "NVIDIA GeForce RTX 3090": (71.0, 71.0, 35.6, 35.6),
+    "Tesla V100": (125.0, None, None, 15.7),
+    "Tesla T4": (65.0, None, None, 8.1),
 }
 # Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU counts, e.g. "v3-8".
 _TPUS = {"v2": (45.0, 2), "v3": (123.0, 2), "v4": (275.0, 2), "v5litepod": (197.0, 1)}
-_DTYPES = ("mixed_float16", "mixed_bfloat16", "float32")
+_DTYPES = ("mixed_float16", "mixed_bfloat16", "tf32", "float32")
 
 
 def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
@@ -45,12 +45,12 @@ def peak_rate(devices: Devices) -> float | None:
   if devices.kind == "TPU":
     return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))
   gpu = tf.config.list_physical_devices("GPU")[0]
-  peak = gpu_peak(tf.config.experimental.get_device_details(gpu).get("device_name", ""), devices.dtype)
+  peak = gpu_peak(tf.config.experimental.get_device_details(gpu).get("device_name", ""), devices.precision)
   return peak and peak * devices.strategy.num_replicas_in_sync
 
 
 def gpu_peak(name: str, dtype: str) -> float | None:
-  """Of a GPU by its name and the Keras policy; None for an unknown one."""
+  """Of a GPU by its name and the Keras policy, or "tf32"; None for an unknown one."""
   peaks = next((peaks for beginning, peaks in _GPUS.items() if f"{name} ".startswith((f"{beginning} ", f"{beginning}-"))
                 ), None)
   peak = peaks[_DTYPES.index(dtype)] if peaks else None

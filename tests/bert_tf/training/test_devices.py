@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.training.devices import TpuOptions, set_up
@@ -62,12 +63,15 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [
-    ("auto", "float32"), ("float32", "float32"), ("bfloat16", "mixed_bfloat16"), ("float16", "mixed_float16")])
+    ("auto", "float32"), ("float32", "float32"), ("tf32", "float32"), ("bfloat16", "mixed_bfloat16"),
+    ("float16", "mixed_float16")])
 def test_precision_and_compilation_on_a_cpu(precision, dtype):
   devices = set_up("none", precision, "auto")
   assert (devices.dtype, devices.kind, devices.is_chief, devices.num_workers) == (dtype, "CPU", True, 1)
   assert [set_up("none", precision, jit).jit_compile for jit in ("auto", "true", "false")] == [False, True, False]
   assert devices.description == "1 x CPU (no distribution)"
+  # TensorFlow's own default is that float32 is TF32.
+  assert tf.config.experimental.tensor_float_32_execution_enabled() is devices.tf32 is (precision == "tf32")
 
 
 def test_the_strategy_of_its_own_accord_is_none_on_one_cpu(monkeypatch):

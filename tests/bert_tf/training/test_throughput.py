@@ -9,7 +9,8 @@ from tests.bert_tf.training.common import default_devices
 
 @pytest.mark.parametrize(("name", "dtype", "tflops"), [
     ("NVIDIA H100 80GB HBM3", "mixed_bfloat16", 989), ("NVIDIA H100 PCIe", "mixed_bfloat16", 756),
-    ("NVIDIA A100-SXM4-40GB", "mixed_bfloat16", 312), ("NVIDIA A100-SXM4-40GB", "float32", 156),
+    ("NVIDIA A100-SXM4-40GB", "mixed_bfloat16", 312), ("NVIDIA A100-SXM4-40GB", "tf32", 156),
+    ("NVIDIA A100-SXM4-40GB", "float32", 19.5), ("Tesla V100-SXM2-16GB", "tf32", None),
     ("NVIDIA A10", "mixed_float16", 125), ("NVIDIA L4", "mixed_bfloat16", 121), ("NVIDIA L40S", "mixed_float16", 362),
     ("Tesla V100-SXM2-16GB", "mixed_float16", 125), ("Tesla V100-SXM2-16GB", "mixed_bfloat16", None),
     ("Tesla T4", "mixed_float16", 65), ("NVIDIA GeForce RTX 4090", "mixed_bfloat16", 165),

@@ -202,7 +202,8 @@ def test_a_pipe_whose_format_would_be_looked_at_first(tmp_path):
 
 @pytest.mark.parametrize(("columns", "message"), [
     ({"label_column": "7"}, ":1: no column 7"), ({"label_column": "-3"}, ":1: no column -3"),
-    ({"label_column": "2"}, ":1: no column 2 .*there are 2, counted from 0"), ({"word_column": "x"}, "--word_column=x: a number is expected"),
+    ({"label_column": "2"}, ":1: no column 2 .*there are 2, counted from 0"),
+    ({"word_column": "x"}, "--word_column=x: a number is expected"),
     ({"word_column": "9" * 5000}, ":1: no column 10{18} "),
     ({"word_column": "-" + "9" * 5000}, ":1: no column -10{18} "),
 ])
