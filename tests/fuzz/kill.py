@@ -32,7 +32,7 @@ sys.path.insert(0, str(PROJECT))
 from tests.fuzz.kill_jobs import JOBS, Job  # noqa: E402
 
 _MOST_KILLS_IN_A_ROUND = 3
-_CHECKPOINT = re.compile(r"ckpt-(\d+)")
+_CHECKPOINT = re.compile(r"(.*?)ckpt-(\d+)\.")
 # A command that takes this long without being killed hangs; so does one that was asked to end.
 _SECONDS_TO_WAIT, _SECONDS_TO_END = 1200, 120
 
@@ -90,8 +90,10 @@ class Group:
     for process in chosen:
       process.send_signal(number)
     if number == signal.SIGTERM:
+      # A worker that was not asked may wait for the other one to be started again.
+      everybody, self._processes = self._processes, chosen
       self._end(_SECONDS_TO_END)
-      return
+      self._processes = everybody
     # What a scheduler does with the rest, sooner or later.
     self.ends_within(rng.uniform(0.0, 2.0) if len(self._processes) > 1 else 0.0)
     for process in self._processes:
@@ -140,17 +142,14 @@ def run_round(job: Job, directory: pathlib.Path, seconds: float, rng: random.Ran
 def names(directory: pathlib.Path) -> list[str]:
   """Everything below a directory; event files without the time in their names, each kind once.
 
-  SIGTERM saves between two checkpoints of the schedule: the steps of those before a directory's last one do not count.
+  Of a directory's checkpoints only the last counts: SIGTERM saves others than the schedule.
   """
   found = {str(path.relative_to(directory)) for path in directory.rglob("*")}
-  steps = {}
-  for name in found:
-    if match := _CHECKPOINT.search(name):
-      steps[name[:match.start()]] = max(int(match[1]), steps.get(name[:match.start()], 0))
-  def shown(match: re.Match) -> str:
-    return match[0] if int(match[1]) == steps[match.string[:match.start()]] else "earlier"
-
-  return sorted({_CHECKPOINT.sub(shown, name).partition(".tfevents.")[0] for name in found})
+  steps: dict[str, int] = {}
+  for match in filter(None, map(_CHECKPOINT.match, found)):
+    steps[match[1]] = max(int(match[2]), steps.get(match[1], 0))
+  return sorted({name.partition(".tfevents.")[0] for name in found
+                 if not (match := _CHECKPOINT.match(name)) or int(match[2]) == steps[match[1]]})
 
 
 def compare(expected: dict[str, object], found: dict[str, object]) -> None:

@@ -58,8 +58,13 @@ def _of_run(directory: pathlib.Path, name: str = "out") -> dict[str, object]:
 
 
 def _of_export(directory: pathlib.Path) -> dict[str, object]:
-  # The graph's file numbers its functions as they come.
-  return {name: content for name, content in _contents(directory).items() if "variables" in name or "assets" in name}
+  """Assets and weights; the graph's file numbers its functions as they come, and weights lie in any order."""
+  import tensorflow as tf
+
+  reader = tf.train.load_checkpoint(str(directory / "out/variables/variables"))
+  weights = [reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+  assets = {name: content for name, content in _contents(directory).items() if "assets" in name}
+  return assets | {"weights": sorted(value.tobytes() for value in weights)}
 
 
 def _write_words(folder: pathlib.Path) -> None:
@@ -224,7 +229,7 @@ JOBS = {
     "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_checkpoint, _of_export),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
-         "--max_seq_length=16"), _write_checkpoint, _contents),
+         "--layers=-1", "--max_seq_length=16"), _write_checkpoint, _contents),
     "vocab": Job(
         ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
          "--num_workers=2"), _write_words, _contents),
