@@ -13,6 +13,11 @@ def _run(project, code: str) -> subprocess.CompletedProcess:
   return subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=300)
 
 
+def test_a_portion_ends_with_the_item_that_makes_it_large_enough():
+  assert list(parallel.portions([2, 2, 3, 9, 1], lambda item: item, 4)) == [[2, 2], [3, 9], [1]]
+  assert list(parallel.portions([], len, 4)) == []
+
+
 def test_order_is_kept(project):
   done = _run(project, """
 import random, time

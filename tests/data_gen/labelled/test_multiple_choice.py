@@ -162,6 +162,12 @@ def test_bad_objects(write, value, expected):
   assert message.startswith(f"{path}:1: ") and expected in message
 
 
+def test_as_many_choices_as_there_may_be(write):
+  path = write(json_lines({"q": "Who?", "options": [f"x{number}" for number in range(26)], "y": "Z"}), "train.jsonl")
+  found = read_own(path, "train_file", choices_columns=("options",), question_column="q", label_column="y")
+  assert len(found.choices[0]) == 26 and list(found.labels) == [25]
+
+
 def test_the_real_files(real_data):
   swag = read_swag(str(real_data / "swag/swag_val_first91.csv"), "dev_file")
   assert len(swag) == 91 and swag.labels.max() == 3

@@ -151,6 +151,13 @@ def test_several_candidates(tmp_path):
   assert_refused(tmp_path, "holds 2 checkpoints (first.ckpt, second.ckpt)", str(tmp_path / "second.ckpt"))
 
 
+def test_two_h5_files(tmp_path):
+  for name in ("a.h5", "b.h5"):
+    (tmp_path / name).touch()
+  with pytest.raises(UserError, match="holds several .h5 files: name the one that is meant, e.g. .*a.h5"):
+    read_checkpoint(str(tmp_path))
+
+
 def test_the_one_that_is_meant_is_missing(tmp_path):
   save(tmp_path, "first.ckpt")
   (tmp_path / "checkpoint").write_text('model_checkpoint_path: "second.ckpt"\n')
