@@ -4,8 +4,6 @@ import csv
 import dataclasses
 import json
 import os
-import pathlib
-import shutil
 
 import numpy as np
 import pytest
@@ -14,45 +12,17 @@ import tensorflow as tf
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.predictor import Predictor
-from bert_tf.tasks import run as driver
-from bert_tf.tasks.classification.options import ClassificationOptions
-from bert_tf.tasks.classification.task import ClassificationTask, run
+from bert_tf.tasks.classification.task import run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.encoder import BertEncoder
-from tests.bert_tf.tasks.classification.toy_task import MODEL, write_csv, write_glue, write_model
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> pathlib.Path:
-  folder = tmp_path_factory.mktemp("data")
-  write_model(folder)
-  for name, count, seed in (("train", 203, 1), ("dev", 45, 2), ("test", 21, 3)):
-    write_csv(folder / f"{name}.csv", count, seed)
-  write_glue(folder)
-  return folder
-
-
-def own_task(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
-  return ClassificationOptions(**{**dict(
-      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv",
-      test_file=f"{folder}/test.csv", text_a_column="review", label_column="verdict", output_dir=str(output_dir),
-      bert_config_file=f"{folder}/bert_config.json", max_seq_length=16, train_batch_size=8, learning_rate=0.003,
-      num_train_epochs=3, seed=1), **changes})
-
-
-def glue_task(name: str, folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
-  return ClassificationOptions(**{**dict(
-      task_name=name, data_dir=str(folder), output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
-      max_seq_length=24, train_batch_size=8, learning_rate=1e-3, num_train_epochs=1), **changes})
-
-
-@pytest.fixture(scope="module")
-def trained(folder, tmp_path_factory) -> pathlib.Path:
-  """The directory of a finished run of the toy task."""
-  directory = tmp_path_factory.mktemp("trained") / "run"
-  assert run(own_task(folder, directory, do_train=True, do_eval=True, do_predict=True)) == 0
-  return directory
+from tests.bert_tf.tasks.classification.toy_task import (
+  MODEL,
+  glue_task,
+  own_task,
+  refused,
+  write_csv,
+)
 
 
 def test_it_learns_and_keeps_its_best_weights(trained):
@@ -212,178 +182,6 @@ def test_scores_are_regressed(folder, tmp_path):
   assert read_checkpoint(str(tmp_path)).tensors["output_weights"] == (1, 16)
 
 
-@pytest.fixture(scope="module")
-def selected(folder, tmp_path_factory) -> pathlib.Path:
-  """The directory of a finished selection."""
-  directory = tmp_path_factory.mktemp("selected") / "out"
-  run(selection(folder, directory, do_eval=True, do_predict=True))
-  return directory
-
-
-def selection(folder: pathlib.Path, output_dir, **changes) -> ClassificationOptions:
-  return own_task(folder, output_dir, **{**dict(do_train=True, num_train_epochs=2,
-                                                sweep={"learning_rate": (1e-6, 0.003)}), **changes})
-
-
-WORSE, BETTER = (f"lr{rate}_bs8_ep2_seed1" for rate in ("1e-06", "0.003"))
-
-
-def test_a_selection_predicts_with_the_best(selected):
-  found = json_files.read(str(selected / "selection.json"))
-  assert [one["directory"] for one in found["runs"]] == [WORSE, BETTER]
-  best = found["best"]
-  assert best["learning_rate"] == 0.003 and best["directory"] == BETTER
-  assert json_files.read(str(selected / WORSE / "flags.json"))["flags"]["learning_rate"] == 1e-6
-  assert json_files.read(str(selected / "eval_results.json"))["eval_accuracy"] == best["metrics"]["accuracy"]
-  np.testing.assert_array_equal(read_checkpoint(str(selected)).read("output_weights"),
-                                read_checkpoint(str(selected / BETTER)).read("output_weights"))
-  kept = json_files.read(str(selected / BETTER / "run_result.json"))
-  assert kept["metrics"] == best["metrics"] and kept["seconds"] > 0 and not kept["degenerate"]
-  assert kept["sources"]["learning_rate"] == 0.003 and kept["sources"]["train data"].startswith("sha256:")
-
-
-def test_a_run_that_is_missing_is_carried_out(folder, selected, tmp_path, capsys):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  shutil.rmtree(copy / WORSE)
-  run(selection(folder, copy, do_predict=True))
-  output = capsys.readouterr().out
-  assert output.count("finished already\n") == 1 and output.count("trained to step") == 1
-  assert (copy / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
-
-
-class Killed(ClassificationTask):
-  """Is killed in the second run of a selection."""
-
-  def evaluate(self, run):
-    if self.options.learning_rate == 0.003:
-      raise KeyboardInterrupt
-    return super().evaluate(run)
-
-
-def test_a_selection_that_was_killed_resumes(folder, selected, tmp_path, capsys):
-  options = selection(folder, tmp_path / "out", do_predict=True, save_checkpoints_steps=20)
-  with pytest.raises(KeyboardInterrupt):
-    driver.run(Killed, options)
-  assert "seconds" in (tmp_path / "out" / BETTER / "run_result.json").read_text()
-  # What was begun with other options is not resumed with these.
-  refused(options.replace(weight_decay=0.5), f"the run in {tmp_path / 'out' / WORSE}", "weight_decay: 0.01 → 0.5")
-  capsys.readouterr()
-  assert run(options) == 0
-  output = capsys.readouterr().out
-  assert output.count("finished already\n") == 1 and output.count("resuming from") == 1
-  assert (tmp_path / "out" / "predictions.jsonl").read_bytes() == (selected / "predictions.jsonl").read_bytes()
-
-
-def test_every_run_of_a_selection_is_recorded(selected):
-  for directory in (selected, selected / BETTER, selected / WORSE):
-    assert len(json_files.read(str(directory / "flags.json"))["starts"]) >= 1
-    assert (directory / "README.md").read_text().startswith("<!-- Written by bert-tf")
-  everything, own = ((directory / "console.log").read_text() for directory in (selected, selected / BETTER))
-  assert "trained to step" in own and f"run 1 of 2: {WORSE}" in everything and "run 1 of 2" not in own
-  assert own.splitlines()[1] in everything and "mean ± standard deviation" in (selected / "README.md").read_text()
-
-
-def test_a_selection_may_be_copied_moved_and_spelled_otherwise(folder, selected, tmp_path, monkeypatch, capsys):
-  shutil.copytree(selected, tmp_path / "copy")
-  os.rename(tmp_path / "copy", tmp_path / "moved")
-  for name in ("train", "dev"):
-    shutil.copy(folder / f"{name}.csv", tmp_path / f"the_same_{name}.csv")
-  monkeypatch.chdir(tmp_path)
-  before = (tmp_path / "moved" / "selection.json").read_bytes()
-  for output_dir in ("./moved", "moved/", str(tmp_path / "moved"), "../" + tmp_path.name + "/moved"):
-    run(selection(folder, output_dir, train_file="the_same_train.csv", dev_file="the_same_dev.csv"))
-    assert capsys.readouterr().out.count("finished already\n") == 2
-  assert (tmp_path / "moved" / "selection.json").read_bytes() == before
-  assert str(tmp_path).encode() not in before and str(selected).encode() not in before
-
-
-@pytest.mark.parametrize("changes, message", [
-    ({"warmup_proportion": 0.2}, "warmup_proportion: 0.1 → 0.2"),
-    ({"train_file": "{folder}/dev.csv"}, "train data has other contents"),
-    ({"dev_file": "{folder}/train.csv"}, "dev data has other contents"),
-    ({"init_checkpoint": "{trained}", "bert_config_file": None}, "--init_checkpoint: now given")])
-def test_results_of_other_options_and_data_are_not_believed(folder, trained, selected, tmp_path, changes, message):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  changes = {name: value and str(value).format(folder=folder, trained=trained) if name != "warmup_proportion" else value
-             for name, value in changes.items()}
-  refused(selection(folder, copy, **changes), f"the run in {copy / WORSE} is made from something else", message)
-  assert digests(copy) == digests(selected)
-
-
-def test_where_and_how_a_selection_is_computed_may_change(folder, selected, tmp_path, capsys):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  run(selection(folder, copy, save_checkpoints_steps=7, predict_batch_size=5, test_file=None))
-  assert capsys.readouterr().out.count("finished already\n") == 2
-
-
-@pytest.mark.parametrize("content, message", [
-    ("{", "not JSON"), ("", "is empty"), ("[]", "a JSON object is expected"), ("{}", "there is no 'version'"),
-    ({"version": 1}, "version 1 of the format, 2 is expected"), ({"metrics": [0.5]}, "'metrics' is [0.5]"),
-    ({"seconds": "long"}, "'seconds' is \"long\""), ({"sources": {}}, "'digest' is not that of 'sources'"),
-    ({"details": 3}, "'details' is 3")])
-def test_a_damaged_result_is_named(folder, selected, tmp_path, content, message):
-  copy = shutil.copytree(selected, tmp_path / "out")
-  path = copy / BETTER / "run_result.json"
-  if isinstance(content, dict):
-    content = json.dumps({**json.loads(path.read_text()), **content})
-  path.write_text(content)
-  before = digests(copy)
-  refused(selection(folder, copy), str(path), message)
-  assert digests(copy) == before
-
-
-def test_a_result_of_an_earlier_version_is_not_believed(folder, selected, tmp_path, capsys):
-  """It had no sources. The weights are evaluated again."""
-  copy = shutil.copytree(selected, tmp_path / "out")
-  (copy / "best" / "copied.json").unlink()
-  found = json_files.read(str(copy / "selection.json"))
-  for one in found["runs"]:
-    (copy / one["directory"] / "run_result.json").unlink()
-    (copy / one["directory"] / "result.json").write_text(json.dumps({**one, "metrics": {"accuracy": 2.0, "loss": 0}}))
-  run(selection(folder, copy))
-  output = capsys.readouterr().out
-  assert output.count("result.json is of an earlier version, which did not keep what it was made from") == 2
-  assert output.count("training is finished") == 2
-  again = json_files.read(str(copy / "selection.json"))
-  assert [one["metrics"] for one in again["runs"]] == [one["metrics"] for one in found["runs"]]
-  (copy / WORSE / "run_result.json").unlink()
-  refused(selection(folder, copy, warmup_proportion=0.2), "warmup_proportion: 0.1 → 0.2")
-
-
-def digests(directory: pathlib.Path) -> dict[str, bytes]:
-  """Everything below a directory."""
-  return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-
-
-def test_a_selection_does_not_replace_what_is_not_its_own(folder, selected, trained, tmp_path):
-  def kept(directory: pathlib.Path, message: str) -> None:
-    before = digests(directory)
-    refused(selection(folder, directory), message)
-    assert digests(directory) == before
-
-  shutil.copytree(trained, tmp_path / "single")
-  kept(tmp_path / "single", "holds a single run: choose another directory for a selection")
-  for path in (tmp_path / "single").glob("ckpt-*"):
-    path.unlink()
-  kept(tmp_path / "single", "is of no selection, whose best weights go there: move")
-  (tmp_path / "notes" / "best").mkdir(parents=True)
-  (tmp_path / "notes" / "best" / "thesis.txt").write_text("mine")
-  kept(tmp_path / "notes", "best/thesis.txt is of no selection")
-  copy = shutil.copytree(selected, tmp_path / "copy")
-  (copy / "best" / "thesis.txt").write_text("mine")
-  kept(copy, "best/thesis.txt is of no selection")
-
-
-def test_best_weights_behind_a_link_are_not_touched(folder, trained, tmp_path):
-  other = shutil.copytree(trained, tmp_path / "other")
-  before = digests(other)
-  for name, make in (("selection", selection), ("single", own_task)):
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "best").symlink_to(other / "best")
-    refused(make(folder, tmp_path / name, do_train=True), "best is a symbolic link")
-    assert (tmp_path / name / "best").is_symlink() and digests(other) == before
-
-
 def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_path):
   """A head whose classes are numbered otherwise, as those of other people's models are."""
   opened = open_checkpoint(str(trained))
@@ -395,16 +193,6 @@ def test_the_order_of_the_labels_is_that_of_the_checkpoint(folder, trained, tmp_
   run(own_task(folder, tmp_path / "out", init_checkpoint=str(tmp_path), bert_config_file=None, do_eval=True))
   accuracy = json_files.read(str(tmp_path / "out" / "eval_results.json"))["eval_accuracy"]
   assert accuracy == pytest.approx(1 - json_files.read(str(trained / "eval_results.json"))["eval_accuracy"])
-
-
-def refused(options: ClassificationOptions, *parts: str) -> None:
-  """Asserts that the run ends with one line that contains the parts, and leaves nothing."""
-  with pytest.raises(UserError) as error:
-    run(options)
-  message = str(error.value)
-  assert "\n" not in message
-  for part in parts:
-    assert part in message
 
 
 @pytest.mark.parametrize("content, parts", [

@@ -4,7 +4,11 @@ import csv
 import pathlib
 
 import numpy as np
+import pytest
 
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.task import run
 from modeling.config import BertConfig
 
 GOOD, BAD = ("good", "great", "fine", "lovely"), ("bad", "awful", "poor", "dull")
@@ -69,3 +73,27 @@ def write_glue(folder: pathlib.Path) -> str:
 _STS_B = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
 _MNLI = ("index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
          "sentence2_parse\tsentence1\tsentence2")
+
+
+def own_task(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv",
+      test_file=f"{folder}/test.csv", text_a_column="review", label_column="verdict", output_dir=str(output_dir),
+      bert_config_file=f"{folder}/bert_config.json", max_seq_length=16, train_batch_size=8, learning_rate=0.003,
+      num_train_epochs=3, seed=1), **changes})
+
+
+def glue_task(name: str, folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> ClassificationOptions:
+  return ClassificationOptions(**{**dict(
+      task_name=name, data_dir=str(folder), output_dir=str(output_dir), bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=24, train_batch_size=8, learning_rate=1e-3, num_train_epochs=1), **changes})
+
+
+def refused(options: ClassificationOptions, *parts: str) -> None:
+  """Asserts that the run ends with one line that contains the parts, and leaves nothing."""
+  with pytest.raises(UserError) as error:
+    run(options)
+  message = str(error.value)
+  assert "\n" not in message
+  for part in parts:
+    assert part in message
