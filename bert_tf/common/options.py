@@ -119,18 +119,6 @@ class DeclaredOption:
       if self.declaration.path:
         _check_lengths(self.name, one)
 
-  def check_there(self, value: typing.Any) -> None:
-    """Raises `UserError` if what is to be read is missing; what only TensorFlow can reach is not looked at."""
-    for path in value if self.is_list else (value,):
-      if files.is_remote(path):
-        continue
-      if self.declaration.path == FILES:
-        files.expand_patterns(path, self.name)
-      elif self.declaration.path == FILE and path != "-":
-        files.check_readable(path, self.name)
-      elif self.declaration.path == DIRECTORY and not files.is_directory(path):
-        raise UserError(f"--{self.name}: {path} {'is not a directory' if files.exists(path) else 'does not exist'}")
-
   def range_text(self) -> str:
     """The range as help shows it, e.g. "at least 1"; "" without one."""
     return ", ".join(f"{words} {_shown(bound)}" for words, bound, *_ in self._bounds() if bound != LARGEST_INT64)
@@ -201,7 +189,8 @@ class Options:
     """
     for one in declared_options(type(self)):
       if one.declaration.path and (value := getattr(self, one.name)):
-        one.check_there(value)
+        for path in value if one.is_list else (value,):
+          check_there(one.name, one.declaration.path, path)
 
   def required(self) -> list[str]:
     """Names of the options that must be given."""
@@ -246,6 +235,23 @@ def _declared_options(cls: type[Options]) -> tuple[DeclaredOption, ...]:
     found[field.name] = (cls.__mro__.index(owner), DeclaredOption(
         field.name, kind, is_list, field.default, field.metadata[_KEY], group))
   return tuple(declared for _, declared in sorted(found.values(), key=lambda pair: pair[0]))
+
+
+def check_there(name: str, kind: bool | str, path: str) -> None:
+  """Raises `UserError` if what an option names to be read is missing; what only TensorFlow reaches is not looked at.
+
+  Args:
+    name: of the option.
+    kind: `FILE`, `FILES` or `DIRECTORY`; True is not read.
+  """
+  if files.is_remote(path):
+    return
+  if kind == FILES:
+    files.expand_patterns(path, name)
+  elif kind == FILE and path != "-":
+    files.check_readable(path, name)
+  elif kind == DIRECTORY and not files.is_directory(path):
+    raise UserError(f"--{name}: {path} {'is not a directory' if files.exists(path) else 'does not exist'}")
 
 
 def whole_number(text: str) -> int:

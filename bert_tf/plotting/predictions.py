@@ -13,8 +13,9 @@ from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import LONGEST_NAME, Picture, line_style, named
 from bert_tf.plotting.records import read_flag
+from bert_tf.tasks.question_answering.settings import THRESHOLD
+from modeling.checkpoints.companion_files import TASK_FILE
 
-TASK_FILE = "task.json"
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"
 
 
@@ -29,8 +30,7 @@ def threshold(options: PlotOptions) -> list[Picture]:
       raise UserError(f"{path}: give --predict_file, the SQuAD file with the right answers"
                       f"{f' ({gold} does not exist)' if gold else ''}")
     values, f1 = _f1_by_threshold(path, gold)
-    threshold_name = "null_score_diff_threshold"
-    chosen = json_files.read_object(os.path.join(path, TASK_FILE), {threshold_name: float | None}).get(threshold_name)
+    chosen = json_files.read_object(os.path.join(path, TASK_FILE), {THRESHOLD: float | None}).get(THRESHOLD)
     found.append(Picture(f"threshold{suffix}", functools.partial(
         _draw_threshold, values=values, f1=f1, chosen=chosen, name=shorten(name, LONGEST_NAME)), (7, 5.2)))
   return found

@@ -19,6 +19,7 @@ from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX
 from data_gen.pretraining.records import read_sequences
+from modeling.checkpoints.companion_files import FLAGS_FILE
 
 # Of masked tokens, in the order of --masking; how they are drawn in grey.
 _KINDS = {"[MASK]": {"facecolor": "0.3"}, "random": {"facecolor": "0.7", "hatch": "//"}, "same": {"facecolor": "0.95"}}
@@ -51,7 +52,7 @@ def records(options: PlotOptions) -> list[Picture]:
 
 def read_flag(directory: str, name: str, script: str | None = None) -> str | None:
   """A path among the flags of the run in a directory; None where it was not given, or to another script."""
-  path = os.path.join(directory, "flags.json")
+  path = os.path.join(directory, FLAGS_FILE)
   found = json_files.read_object(path, {"flags": dict | None})
   flags = found.get("flags") or {}
   json_files.check_object(flags, {name: str | None}, path)

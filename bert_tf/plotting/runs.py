@@ -14,6 +14,8 @@ from bert_tf.common.tables import mean_and_deviation
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, named, shortened
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from modeling.checkpoints.companion_files import FLAGS_FILE
 
 # What is read of a run in selection.json, beside its main metric.
 _RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epochs": float, "seed": int,
@@ -21,7 +23,6 @@ _RUN_FIELDS = {"learning_rate": float, "train_batch_size": int, "num_train_epoch
 _MOST_PANELS = 8
 # More runs than this are named beside the panels, not below them.
 _MOST_BELOW = 6
-_EVAL_RESULTS, _FLAGS_FILE = "eval_results.json", "flags.json"
 # Metric → where pre-training keeps what guessing would have.
 _BASELINES = {"masked_lm_accuracy": "masked_lm_baseline_most_frequent",
               "masked_lm_accuracy_at_mask": "masked_lm_baseline_at_mask"}
@@ -71,7 +72,7 @@ def _with_runs_below(source: str) -> list[str]:
   pattern = files.escape_pattern(source)
   below = [os.path.dirname(path) for depth in ("*", os.path.join("*", "*"))
            for path in files.glob_files(os.path.join(pattern, depth, charts.METRICS_FILE))]
-  scripts = {path: str(json_files.read_object(os.path.join(path, _FLAGS_FILE)).get("script")) for path in below}
+  scripts = {path: str(json_files.read_object(os.path.join(path, FLAGS_FILE)).get("script")) for path in below}
   if len(set(scripts.values())) > 1:
     runs = ", ".join(f"{path} ({script})" for path, script in scripts.items())
     raise UserError(f"{source} holds runs of several scripts, which are not compared: name those to draw: {runs}")
@@ -81,7 +82,7 @@ def _with_runs_below(source: str) -> list[str]:
 def baselines(path: str) -> dict[str, float]:
   """Metric → its value without a model, as far as a run's directory shows it: the most frequent answer, or chance."""
   found = dict(_CHANCE)
-  results = json_files.read_object(os.path.join(path, _EVAL_RESULTS))
+  results = json_files.read_object(os.path.join(path, EVAL_RESULTS))
   found |= {metric: results[name] for metric, name in _BASELINES.items() if isinstance(results.get(name), float)}
   labels = Counter(line.get("true_label") for line in json_files.read_objects(
       os.path.join(path, "eval_predictions.jsonl")))

@@ -193,7 +193,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
 
   def measure(name: str) -> tuple[Mapping[str, float], bool]:
     one = combinations[name].with_options(combinations[name].options.replace(**changes))
-    with (run_directory.writing(one.options.output_dir, f"{devices.description}, {devices.precision}")
+    with (run_directory.writing(one.options.output_dir, str(devices))
           if devices.is_chief else contextlib.nullcontext()):
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None

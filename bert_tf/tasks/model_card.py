@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from bert_tf.common import files, json_files, run_results
 from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.common.options import declared_options
+from bert_tf.common.tables import with_deviation
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory
 from bert_tf.training.console_log import CONSOLE_LOG
-from bert_tf.training.run_directory import FLAGS_FILE
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, read_best_record
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, read_best_record
 from modeling.config import BertConfig
 
 CARD_FILE = "README.md"
@@ -134,13 +134,9 @@ def _selection(directory: str) -> list[str]:
     setting = {name: value for name, value in one.items()
                if name not in ("seeds", "num_degenerate", "metrics", "best")}
     rows.append((", ".join(f"{name} {value}" for name, value in setting.items()),
-                 _with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
+                 with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
   return [f"The best of several runs, see `{run_results.SELECTION_FILE}`; mean ± standard deviation over seeds:\n\n"
           f"{_table(('setting', metric, 'runs'), rows)}"]
-
-
-def _with_deviation(mean: float | None, deviation: float | None) -> str:
-  return "-" if mean is None else f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"
 
 
 def _shown(values: Mapping[str, object]) -> list[tuple[str, object]]:

@@ -10,10 +10,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, LARGEST_INT64, Options, declared_options, option
-from modeling.checkpoints.releases import check_there
+from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
+from modeling.checkpoints.releases import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
@@ -35,7 +34,7 @@ class CheckpointOptions(Options):
   def check_inputs(self) -> None:
     super().check_inputs()
     if self.init_checkpoint:
-      check_there(self.init_checkpoint)
+      check_checkpoint_there(self.init_checkpoint)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -299,8 +298,7 @@ class DevelopmentSetOptions(Options):
   def check_inputs(self) -> None:
     super().check_inputs()
     for path in self.named_eval_files.values():
-      if not files.is_remote(path):
-        files.check_readable(path, "eval_files")
+      check_there("eval_files", FILE, path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

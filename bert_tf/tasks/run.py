@@ -72,7 +72,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     one.check_devices(devices)
   log = printer(devices.is_chief)
   # The chief writes for all processes of a cluster.
-  held = (run_directory.writing(options.output_dir, f"{devices.description}, {devices.precision}")
+  held = (run_directory.writing(options.output_dir, str(devices))
           if devices.is_chief and not task.prints_only else contextlib.nullcontext())
   with held:
     for note in task.notes:

@@ -330,7 +330,7 @@ class FineTuningTask(Task):
     similar = "batches, each" if options.original_batches else "batches of similar length,"
     padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
-        f"devices      {devices.description}, {devices.precision}{', XLA' if devices.jit_compile else ''}",
+        f"devices      {devices}{', XLA' if devices.jit_compile else ''}",
         f"model        {run.describe_model()}",
         f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "

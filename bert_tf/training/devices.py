@@ -51,8 +51,12 @@ class Devices:
 
   @property
   def precision(self) -> str:
-    """For the report: the policy, or "tf32"."""
+    """The policy, or "tf32"."""
     return "tf32" if self.tf32 else self.dtype
+
+  def __str__(self) -> str:
+    """For reports: what is computed on, and how exactly."""
+    return f"{self.description}, {self.precision}"
 
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",

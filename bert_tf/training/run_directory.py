@@ -31,11 +31,10 @@ from bert_tf.common.charts import METRICS_FILE
 from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.training import console_log
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, TASK_FILE, VOCAB_FILE
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, VOCAB_FILE
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
-FLAGS_FILE = "flags.json"
 # TensorBoard's directories.
 TRAIN, EVAL = "train", "eval"
 

@@ -21,7 +21,7 @@ _RELEASES = {
 _NAME_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]*bert[\w.-]*", re.IGNORECASE)
 
 
-def check_there(checkpoint: str) -> None:
+def check_checkpoint_there(checkpoint: str) -> None:
   """Raises `UserError` where nothing on a local disk is called so, or begins so, as the files of a prefix do."""
   if not (files.is_remote(checkpoint) or files.exists(checkpoint)
           or files.glob_files(f"{files.escape_pattern(checkpoint)}.*")):

@@ -3,9 +3,8 @@
 import dataclasses
 import re
 
-from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILES, LARGEST_INT, declared_options, option, whole_number
+from bert_tf.common.options import FILES, LARGEST_INT, check_there, declared_options, option, whole_number
 from bert_tf.tasks.options import TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
@@ -101,8 +100,7 @@ class PretrainingOptions(MaskingOptions, TrainingOptions):
   def check_inputs(self) -> None:
     super().check_inputs()
     for phase, _, _ in self.phase_options() if self.phases else ():
-      if not files.is_remote(phase.input_file):
-        files.expand_patterns(phase.input_file, "phases")
+      check_there("phases", FILES, phase.input_file)
 
 
 def _is_number(text: str) -> bool:
