@@ -2,6 +2,7 @@
 
     options.py       options, each declared once
     cli.py           the start and the end of every script
+    config_files.py  values of flags in YAML and JSON files
     streams.py       standard streams that are closed or full
     errors.py        `UserError`
     files.py         files on any file system, written whole or not at all

@@ -12,6 +12,7 @@ save, 1 a bug (with its traceback).
 """
 
 import contextlib
+import copy
 import gc
 import importlib
 import io
@@ -24,11 +25,17 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from bert_tf.common import streams
+from bert_tf.common import config_files, streams
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
+# Options from which on `--help` shows the common ones only.
+_MANY_OPTIONS = 30
+_ALL_HELP = "--help=all"
+_HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
+# The flag that names configuration files.
+_CONFIG = "config"
 # What bytes that are not UTF-8 become in names of files.
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
@@ -54,10 +61,9 @@ def run(options: type[Options], target: str | Callable, positional: str | None =
     # Texts and names that the terminal's encoding has no characters for.
     sys.stdout.reconfigure(errors="backslashreplace")
   streams.guard()
-  for one in declared_options(options):
-    _define(one, flags.FLAGS)
-  if any(word in ("--help", "-help", "--helpshort", "-h", "-?") for word in sys.argv[1:]):
-    raise SystemExit(_status(lambda: print(help_text(options, _given_flags()))))
+  _define_all(options, flags.FLAGS)
+  if any(word in _HELP for word in sys.argv[1:]):
+    raise SystemExit(_status(lambda: print(help_text(options, _given_flags(), _ALL_HELP in sys.argv))))
   app.run(lambda words: _status(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
 
 
@@ -67,8 +73,7 @@ def parse(options: type[Options], arguments: Sequence[str], positional: str | No
   The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
   """
   values = flags.FlagValues()
-  for one in declared_options(options):
-    _define(one, values)
+  _define_all(options, values)
   return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
 
 
@@ -81,14 +86,21 @@ def _given_flags() -> dict[str, object]:
   return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
 
 
-def help_text(options: type[Options], given: Mapping[str, object]) -> str:
-  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them."""
+def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
+  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them.
+
+  Args:
+    given: values of the other flags.
+    all_options: of a script with many options also those that few people need.
+  """
   script = sys.modules["__main__"]
   # Where the script runs as a command of another name.
   translate = getattr(script, "translate_help", str)
   lines = [translate((script.__doc__ or "").strip())]
-  group = None
-  for one in options.options_in_help(given):
+  group, listed = None, options.options_in_help(given)
+  shown = listed if all_options or len(listed) < _MANY_OPTIONS else [
+      one for one in listed if one.declaration.common or one.declaration.required]
+  for one in shown:
     if one.group != group:
       group = one.group
       lines += ["", group]
@@ -105,7 +117,11 @@ def help_text(options: type[Options], given: Mapping[str, object]) -> str:
     text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
     lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
                                    break_long_words=False, break_on_hyphens=False)]
-  return "\n".join([*lines, "", "--helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file."])
+  more = len(listed) - len(shown)
+  return "\n".join([
+      *lines, "", *([f"{more} more flags: {_ALL_HELP} lists them."] if more else []),
+      "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;",
+      "--helpfull lists the libraries' flags."])
 
 
 def fail(error: UserError) -> int:
@@ -135,6 +151,13 @@ class _ChoiceParser(flags.ArgumentParser):
     return self._former.get(argument, argument)
 
 
+def _define_all(options: type[Options], values: flags.FlagValues) -> None:
+  """The flags of a script, and --config, which names files and is no option of a run itself."""
+  for one in declared_options(options):
+    _define(one, values)
+  flags.DEFINE_multi_string(_CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values)
+
+
 def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
   """The flag of an option, as one of the running script's own."""
   is_text = one.is_list or one.declaration.sweep
@@ -154,22 +177,59 @@ def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
 
 
 def _checked(options: type[Options], values: flags.FlagValues, words: list[str], positional: str | None,
-             script: str) -> Options:
-  """The options of flags that are parsed."""
+             script: str, reads_inputs: bool = False) -> Options:
+  """The options of flags that are parsed; `reads_inputs` checks their files, too."""
   if words and positional is None:
     raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
   names = [one.name for one in declared_options(options)]
+  places = _set_from_files(options, values)
   fields = {} if positional is None else {positional: tuple(words)}
-  parsed = from_texts(
-      options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
-      script=os.path.basename(script), **fields)
-  parsed.check()
+  with _place_named(places):
+    parsed = from_texts(
+        options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
+        script=os.path.basename(script), **fields)
+    parsed.check()
+    if reads_inputs:
+      parsed.check_inputs()
   return parsed
 
 
+def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[str, str]:
+  """Sets what the files of --config set, later files winning, and the command line does not.
+
+  Returns:
+    flag → file and line that its value is from.
+  """
+  on_command_line = {one.name for one in declared_options(options) if values[one.name].present}
+  places = {}
+  for path in values[_CONFIG].value or ():
+    for setting in config_files.read_settings(path, options):
+      is_overridden = setting.name in on_command_line
+      flag = copy.deepcopy(values[setting.name]) if is_overridden else values[setting.name]
+      try:
+        _check_characters(setting.text)
+        flag.parse(setting.text)
+      except (flags.Error, UserError) as error:
+        raise UserError(f"{setting.where}: {error}") from None
+      if not is_overridden:
+        places[setting.name] = setting.where
+  return places
+
+
+@contextlib.contextmanager
+def _place_named(places: Mapping[str, str]) -> Iterator[None]:
+  """Adds the file and line to the error for a flag that a file has set; flag → file and line."""
+  try:
+    yield
+  except UserError as error:
+    named = re.match(r"--(\w+)", str(error))
+    if named is None or named[1] not in places:
+      raise
+    raise UserError(f"{places[named[1]]}: {error}") from None
+
+
 def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
-  parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0])
-  parsed.check_inputs()
+  parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
   if not isinstance(target, str):
     return target(parsed)
   choose_xla_options(os.path.exists(_NVIDIA_DRIVER), os.environ)
@@ -248,13 +308,18 @@ def _parse_flags(argv: list[str]) -> list[str]:
 def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
   """Sets the flags; returns the words that are none. Raises `UserError` for a wrong flag or value."""
   for word in argv:
-    # Python lets such bytes through as lone surrogates, which neither TensorFlow nor a JSON file takes.
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
-      raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
-    if "\0" in word:
-      raise UserError(f"{word} holds a NUL character, which no name of a file may")
+    _check_characters(word)
   try:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
     raise UserError(f"{' '.join(str(error).split())} (--help lists the flags)") from None
+
+
+def _check_characters(word: str) -> None:
+  """Raises `UserError` for a word that is no text that TensorFlow and files take."""
+  # Python lets bytes that are not UTF-8 through as lone surrogates.
+  if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
+    raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+  if "\0" in word:
+    raise UserError(f"{word} holds a NUL character, which no name of a file may")

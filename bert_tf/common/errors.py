@@ -1,6 +1,8 @@
 """User errors."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 # Of a word in a message: a name of a file is hardly longer, and a damaged value may be a million characters.
 _LONGEST_WORD = 400
@@ -31,3 +33,14 @@ def _shortened(word: re.Match) -> str:
 def in_one_line(error: Exception, longest: int = 300) -> str:
   """The message of a library's exception, as a part of one of ours."""
   return " ".join(str(getattr(error, "message", None) or error).split())[:longest]
+
+
+def did_you_mean(word: str, known: Iterable[str], closest: float = 0.6) -> str:
+  """": did you mean X?" with the known word that is most like a misspelt one; "" where none is.
+
+  Args:
+    closest: how similar a word must be to be suggested, from 0 to 1; case does not count.
+  """
+  folded = {one.lower(): one for one in known}
+  near = difflib.get_close_matches(word.lower(), folded, 1, closest)
+  return f": did you mean {folded[near[0]]}?" if near else ""

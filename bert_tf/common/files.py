@@ -8,6 +8,7 @@ import contextlib
 import errno
 import glob
 import io
+import itertools
 import os
 import re
 import shutil
@@ -18,10 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from bert_tf.common import locks
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, did_you_mean
 from bert_tf.common.remote_files import RemoteFile, gfile_of
 
 _COPY_BYTES = 1 << 20
+# How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
+_MOST_NAMES, _SIMILAR = 5000, 0.8
 # Names of the files that this process has open already.
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
 
@@ -192,7 +195,7 @@ def expand_patterns(patterns: str, flag: str) -> list[str]:
     with user_error(f"--{flag}: can't read {pattern}"):
       matches = [pattern] if exists(pattern) else glob_files(pattern)
     if not matches:
-      raise UserError(f"--{flag}: no file matches {pattern!r}")
+      raise UserError(f"--{flag}: no file matches {pattern!r}{_similar(pattern)}")
     paths = [match for match in matches if not is_directory(match)]
     if not paths:
       raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
@@ -210,12 +213,32 @@ def check_read_again(path: str, flag: str) -> None:
     raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
 
 
+def no_such_file(path: str) -> str:
+  """The message for a path that nothing is at: with one that may be meant, if there is one."""
+  return f"{path} does not exist{_similar(path)}"
+
+
+def _similar(path: str) -> str:
+  """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
+  parent, name = os.path.split(path.rstrip("/"))
+  if is_remote(path) or not name:
+    return ""
+  if parent and not os.path.isdir(parent):
+    return _similar(parent)
+  try:
+    with os.scandir(parent or os.curdir) as entries:
+      names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]
+  except (OSError, ValueError):
+    return ""
+  return did_you_mean(name, names, _SIMILAR)
+
+
 def check_readable(path: str, flag: str) -> str:
   """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
   with user_error(f"--{flag}: can't read {path}"):
     is_there = exists(path)
   if not is_there:
-    raise UserError(f"--{flag}: {path} does not exist")
+    raise UserError(f"--{flag}: {no_such_file(path)}")
   if is_directory(path):
     raise UserError(f"--{flag}: {path} is a directory, a file is expected")
   if not is_remote(path) and not os.access(path, os.R_OK):

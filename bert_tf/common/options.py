@@ -16,7 +16,6 @@ command line.
 """
 
 import dataclasses
-import difflib
 import functools
 import math
 import operator
@@ -25,7 +24,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, did_you_mean
 from bert_tf.common.markdown import table
 
 _KEY = "option"
@@ -55,6 +54,7 @@ class Declaration:
     former_choices: names that choices had in earlier versions → today's.
     default_text: what `--help` shows as default where that is found out by the program.
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
+    common: `--help` shows it also where the script has many options.
     path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when the program starts.
   """
 
@@ -70,6 +70,7 @@ class Declaration:
   sweep: bool = False
   aliases: tuple[str, ...] = ()
   path: bool | str = False
+  common: bool = False
 
 
 def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:
@@ -125,8 +126,10 @@ class DeclaredOption:
 
   def default_text(self) -> str:
     """The default as help shows it; "" where there is none."""
-    if self.declaration.default_text is not None:
-      return self.declaration.default_text
+    return self.text_of_default() if self.declaration.default_text is None else self.declaration.default_text
+
+  def text_of_default(self) -> str:
+    """The default as on a command line; "" where there is none."""
     if self.default is None:
       return ""
     if isinstance(self.default, tuple):
@@ -251,7 +254,7 @@ def check_there(name: str, kind: bool | str, path: str) -> None:
   elif kind == FILE and path != "-":
     files.check_readable(path, name)
   elif kind == DIRECTORY and not files.is_directory(path):
-    raise UserError(f"--{name}: {path} {'is not a directory' if files.exists(path) else 'does not exist'}")
+    raise UserError(f"--{name}: {f'{path} is not a directory' if files.exists(path) else files.no_such_file(path)}")
 
 
 def whole_number(text: str) -> int:
@@ -267,9 +270,9 @@ def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float
   Args:
     closest: how similar a choice must be to be suggested, from 0 to 1.
   """
-  near = difflib.get_close_matches(value.lower(), choices, 1, closest)
-  suggestion = f"did you mean {near[0]}? Use" if near else "use"
-  return UserError(f"--{name}={_brief(value)} is unknown: {suggestion} one of {', '.join(choices)}")
+  suggestion = did_you_mean(value, choices, closest)
+  return UserError(f"--{name}={_brief(value)} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
+                   f"{', '.join(choices)}")
 
 
 def flags_table(values: Mapping[str, object]) -> str:

@@ -40,7 +40,7 @@ class AnswerOptions(Options):
       20, "How many answers of a question are kept, and how many starts and ends of each window are considered.",
       minimum=1)
   max_answer_length: int = option(30, "Most tokens of an answer.", minimum=1)
-  version_2_with_negative: bool = option(False, "There may be no answer, as in SQuAD v2.0.")
+  version_2_with_negative: bool = option(False, "There may be no answer, as in SQuAD v2.0.", common=True)
   null_score_diff_threshold: float = option(
       0.0, "There is no answer if its score minus that of the best answer is above this. Where it is not given, it is "
       "tuned on a --predict_file with answers, and kept.")

@@ -23,9 +23,10 @@ class CheckpointOptions(Options):
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
       "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.",
-      path=True)
+      path=True, common=True)
   bert_config_file: str | None = option(
-      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE)
+      None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE,
+      common=True)
   vocab_file: str | None = option(
       None, "The vocabulary, vocab.txt.", default_text="found beside --init_checkpoint", path=FILE)
   do_lower_case: bool | None = option(
@@ -74,10 +75,13 @@ class DeviceOptions(Options):
 class TrainingOptions(CheckpointOptions, DeviceOptions):
   """Training."""
 
-  output_dir: str = option(None, "Directory of the run: checkpoints, results, TensorBoard.", required=True, path=True)
-  do_train: bool = option(False, "Train.")
-  train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True)
-  learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True)
+  output_dir: str = option(
+      None, "Directory of the run: checkpoints, results, TensorBoard.", required=True, path=True, common=True)
+  do_train: bool = option(False, "Train.", common=True)
+  dry_run: bool = option(
+      False, "Check everything, show what would be done, and write nothing.", common=True)
+  train_batch_size: int = option(32, "Examples of a step, on all devices together.", minimum=1, sweep=True, common=True)
+  learning_rate: float = option(5e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   lr_schedule: str = option(
       "linear", "How the learning rate falls after the warm-up: linear as in the original, cosine, or constant.",
       choices=DECAYS, sweep=True)
@@ -196,8 +200,8 @@ class LoraOptions(Options):
 class FineTuningOptions(LoraOptions, TrainingOptions):
   """Fine-tuning."""
 
-  do_predict: bool = option(False, "Predict.")
-  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True)
+  do_predict: bool = option(False, "Predict.", common=True)
+  num_train_epochs: float = option(3.0, "Passes over the training data.", above=0, maximum=1e6, sweep=True, common=True)
   warmup_proportion: float = option(
       0.1, "Share of the training over which the learning rate rises.", minimum=0, maximum=1)
   layerwise_lr_decay: float = option(
@@ -259,7 +263,7 @@ class DevelopmentSetOptions(Options):
   For tasks that have one of their own.
   """
 
-  do_eval: bool = option(False, "Evaluate on the development set at the end.")
+  do_eval: bool = option(False, "Evaluate on the development set at the end.", common=True)
   max_eval_examples: int | None = option(
       None, "Evaluate on the first so many examples of a file only.", minimum=1)
   eval_files: tuple[str, ...] = option(

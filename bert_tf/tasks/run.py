@@ -387,4 +387,4 @@ class Run:
     task = self.task
     run_directory.write_description(
         directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
-        self.description, task.vocab_sha256)
+        self.description, task.vocab_sha256, task.options.given)

@@ -23,7 +23,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import bert_tf
 from bert_tf.common import files, json_files, locks
@@ -192,11 +192,12 @@ def _plain(value: object) -> object:
 
 def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,
                       vocab_file: str | None, do_lower_case: bool | None,
-                      task: Mapping[str, object] | None = None, vocab_sha256: str | None = None) -> None:
+                      task: Mapping[str, object] | None = None, vocab_sha256: str | None = None,
+                      given: Iterable[str] = ()) -> None:
   """Writes everything but checkpoints and reports.
 
   What is None is not known; `task`, kept in `task.json`, is None for pre-training. `vocab_sha256`, the vocabulary's
-  fingerprint, is kept whether or not the vocabulary is.
+  fingerprint, is kept whether or not the vocabulary is. `given` are the names of the flags that were given.
   """
   config.to_file(os.path.join(directory, CONFIG_FILE))
   if vocab_file is not None:
@@ -206,7 +207,7 @@ def write_description(directory: str, script: str, flags: Mapping[str, object], 
   write_tokenizer_config(directory, do_lower_case, vocab_sha256)
   if task is not None:
     json_files.write(os.path.join(directory, TASK_FILE), dict(task))
-  _write_flags(directory, {"script": script, "flags": dict(flags), "versions": _versions()})
+  _write_flags(directory, {"script": script, "flags": dict(flags), "given": sorted(given), "versions": _versions()})
 
 
 def _write_flags(directory: str, changes: Mapping[str, object]) -> None:

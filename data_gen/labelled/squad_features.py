@@ -129,9 +129,9 @@ class WindowOptions(Options):
   """Windows over contexts; where one is not given, a trained model's own is used for predicting."""
 
   max_seq_length: int = option(
-      384, "Most tokens of a window: [CLS] question [SEP] part of the context [SEP].", minimum=1)
+      384, "Most tokens of a window: [CLS] question [SEP] part of the context [SEP].", minimum=1, common=True)
   doc_stride: int = option(
-      128, "How many tokens the window slides over a context that does not fit into one.", minimum=1)
+      128, "How many tokens the window slides over a context that does not fit into one.", minimum=1, common=True)
   max_query_length: int = option(64, "Longer questions are truncated to so many tokens.", minimum=1)
   max_windows: int = option(
       0, "Most windows of a context: what comes after them is not read, which is told. 0 for all.", minimum=0)

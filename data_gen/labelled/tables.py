@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from bert_tf.common import files, gzipped, json_files
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, did_you_mean
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")
@@ -163,7 +163,9 @@ def no_column(where: str, column: str, asked_by: str, columns: Sequence[str]) ->
   """The message for a column that is not there."""
   listed = ", ".join(shown(name) for name in columns[:_SHOWN_COLUMNS])
   more = f" and {len(columns) - _SHOWN_COLUMNS} more" if len(columns) > _SHOWN_COLUMNS else ""
-  return f"{where}: no column {shown(column)} (--{asked_by}); the columns are {listed or 'none'}{more}"
+  near = did_you_mean(column, columns)
+  return (f"{where}: no column {shown(column)} (--{asked_by}){near or ';'} {'The' if near else 'the'} columns are "
+          f"{listed or 'none'}{more}")
 
 
 def shown(value: object) -> str:

@@ -18,16 +18,17 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
 
   task_name: str = option(
       None, "One of GLUE's tasks: cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, or ax to predict its "
-      "diagnostic set; xnli; or custom, for files of your own.", required=True)
-  data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY)
-  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE)
-  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE)
-  test_file: str | None = option(None, "What is predicted.", path=FILE)
+      "diagnostic set; xnli; or custom, for files of your own.", required=True, common=True)
+  data_dir: str | None = option(
+      None, "Where GLUE's folders are, or the task's own folder; or XNLI's.", path=DIRECTORY, common=True)
+  train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True)
+  test_file: str | None = option(None, "What is predicted.", path=FILE, common=True)
   file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
   text_a_column: str | None = option(
-      None, "The column or key of the text; a number, from 0, where there is no header.")
-  text_b_column: str | None = option(None, "The column of the second text of a pair.")
-  label_column: str | None = option(None, "The column of the label.")
+      None, "The column or key of the text; a number, from 0, where there is no header.", common=True)
+  text_b_column: str | None = option(None, "The column of the second text of a pair.", common=True)
+  label_column: str | None = option(None, "The column of the label.", common=True)
   regression: bool = option(False, "The labels are numbers, to be predicted as such.")
   multi_label: bool = option(
       False, "An example may have several labels, or none: each gets a probability of its own.")
@@ -39,7 +40,7 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   eval_batch_size: int = option(
       8, "Accepted for old command lines: results do not depend on it, see --predict_batch_size.")
   max_seq_length: int = option(
-      128, "Longer sequences are cut, see --long_texts: [CLS], a token and [SEP] at least.", minimum=3)
+      128, "Longer sequences are cut, see --long_texts: [CLS], a token and [SEP] at least.", minimum=3, common=True)
   long_texts: str | None = option(
       None, "What is read of longer texts. truncate: their beginning, as in the original. head_tail: a quarter from "
       "the beginning, the rest from the end. windows: all, in windows that overlap, whose scores are averaged; not for "

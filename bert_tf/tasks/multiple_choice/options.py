@@ -19,17 +19,19 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
 
   task_name: str = option(
       SWAG, "swag, hellaswag and codah read files in the layout of these data sets; custom reads your own.",
-      choices=(SWAG, HELLASWAG, CODAH, CUSTOM))
+      choices=(SWAG, HELLASWAG, CODAH, CUSTOM), common=True)
   data_dir: str | None = option(
       None, "Where the data set's files are, under their own names: train.csv, val.csv and test.csv of SWAG, "
-      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.", path=DIRECTORY)
+      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.", path=DIRECTORY, common=True)
   fold: int | None = option(
       None, "Of CODAH: which fold is trained and tested on.", minimum=0, maximum=NUM_FOLDS - 1,
       default_text="all five, one after the other, and their mean")
-  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=FILE)
+  train_file: str | None = option(
+      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
   dev_file: str | None = option(
-      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE)
-  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE)
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE,
+      common=True)
+  test_file: str | None = option(None, "What is predicted, in place of the file in --data_dir.", path=FILE, common=True)
   file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
   choices_columns: tuple[str, ...] = option(
       (), "The columns or keys of the choices; or one key of JSON lines that holds a list of them.")
@@ -42,13 +44,14 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
   label_kind: str = option(
       "auto", "How the right choice is named: by its number from 0, its letter from A, or its text. auto: whatever all "
       "labels of a file can be.", choices=LABEL_KINDS)
-  train_batch_size: int = option(16, "Questions of a step, on all devices together.", minimum=1, sweep=True)
-  learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True)
+  train_batch_size: int = option(
+      16, "Questions of a step, on all devices together.", minimum=1, sweep=True, common=True)
+  learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
   predict_batch_size: int = option(
       64, "Choices of a batch of predictions, on all devices together; the predictions do not depend on it.", minimum=1)
   max_seq_length: int = option(
       128, "Longer sequences, of a text with one choice, are truncated to so many tokens: [CLS], a token and [SEP] at "
-      "least.", minimum=3)
+      "least.", minimum=3, common=True)
   truncate: str = option(
       "longer", "What a sequence that is too long loses. longer: the end of its longer segment, as in the original. "
       "context_start: the same, but of the context the beginning.", choices=TRUNCATIONS)

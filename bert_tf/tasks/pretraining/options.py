@@ -14,21 +14,22 @@ from modeling.config import BertConfig
 class PretrainingOptions(MaskingOptions, TrainingOptions):
   """Pre-training."""
 
-  input_file: str | None = option(None, "Records to train on: comma-separated paths and globs.", path=FILES)
+  input_file: str | None = option(
+      None, "Records to train on: comma-separated paths and globs.", path=FILES, common=True)
   phases: str | None = option(
       None, "Instead of --input_file: LENGTH:SHARE:RECORDS,... trains on several lengths one after the other, e.g. the "
       "paper's 128:0.9:records128/*,512:0.1:records512/*. SHARE is that of the steps; LENGTHxBATCH, as in 512x64, has "
       "another batch size than --train_batch_size. Each phase is evaluated on the files of --eval_file of its length.")
   eval_file: str | None = option(
-      None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=FILES)
-  max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1)
+      None, "Held-out records to evaluate on; without it evaluation reads --input_file.", path=FILES, common=True)
+  max_seq_length: int = option(128, "Tokens of an example; must be that of the records.", minimum=1, common=True)
   initializer_range: float | None = option(
       None, "Standard deviation of random initial weights; small models learn sooner with more than the paper's 0.02, "
       "see docs/pretraining.md.", above=0, default_text="that of the configuration")
-  do_eval: bool = option(False, "Evaluate at the end.")
+  do_eval: bool = option(False, "Evaluate at the end.", common=True)
   eval_batch_size: int = option(8, "Examples of an evaluation batch, on all devices together.", minimum=1)
-  num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1)
-  num_warmup_steps: int = option(10_000, "Steps over which the learning rate rises.", minimum=0)
+  num_train_steps: int = option(100_000, "Training ends at this step.", minimum=1, common=True)
+  num_warmup_steps: int = option(10_000, "Steps over which the learning rate rises.", minimum=0, common=True)
   eval_steps: int = option(0, "Steps between evaluations while training; 0 for none.", minimum=0)
   max_eval_steps: int | None = option(
       None, "Batches of an evaluation.", minimum=1, default_text="all of --eval_file; 100 where there is none")

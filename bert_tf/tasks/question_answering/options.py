@@ -14,15 +14,16 @@ from modeling.checkpoints.releases import check_checkpoint_there
 class SquadOptions(SquadSettings, FineTuningOptions):
   """Question answering."""
 
-  train_file: str | None = option(None, "SQuAD file to train on.", path=FILE)
+  train_file: str | None = option(None, "SQuAD file to train on.", path=FILE, common=True)
   predict_file: str | None = option(
-      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=FILE)
+      None, "SQuAD file to predict. Where it tells the right answers it is scored, while training, too.", path=FILE,
+      common=True)
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
-  question: str | None = option(None, "Answer this question about --context and print the best answers.")
-  context: str | None = option(None, "The text that --question is about.")
+  question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
+  context: str | None = option(None, "The text that --question is about.", common=True)
   context_file: str | None = option(None, "A UTF-8 file with the text that --question is about.", path=FILE)
 
   def required(self) -> list[str]:

@@ -45,12 +45,15 @@ class TaggedFileOptions(Options):
 
   data_dir: str | None = option(
       None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=DIRECTORY)
-  train_file: str | None = option(None, "What is trained on, in place of the file in --data_dir.", path=FILE)
+      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=DIRECTORY, common=True)
+  train_file: str | None = option(
+      None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
   dev_file: str | None = option(
-      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE)
+      None, "What is evaluated on, while training and at the end, in place of the file in --data_dir.", path=FILE,
+      common=True)
   test_file: str | None = option(
-      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=FILE)
+      None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=FILE,
+      common=True)
   format: str = option(
       "auto", "Of the files. auto: by their names and first lines, else columns (conll).", choices=FORMATS)
   word_column: str | None = option(
@@ -94,7 +97,7 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
       choices=CONTEXTS)
   max_seq_length: int = option(
       128, "Most tokens that the model sees at once: [CLS], a token and [SEP] at least. Sentences that are longer are "
-      "read in parts.", minimum=3)
+      "read in parts.", minimum=3, common=True)
   min_context: int = option(
       64, "Tokens of context on either side of what a window scores; at most a quarter of the window.", minimum=0)
   sentences_per_window: int | None = option(

@@ -144,6 +144,89 @@ def test_a_flag_file_that_is_no_text(script, tmp_path):
   assert done.stderr.count("\n") == 1
 
 
+def test_configuration_files(script, tmp_path):
+  """Names and values as people write them; the command line wins, and of several files the last."""
+  (tmp_path / "run.yaml").write_text("""\
+# a comment
+name: on
+rate: [1e-4, .5]   # a sweep
+layers:
+  - -2
+  - 3
+chatty: yes
+lower: Off
+mode: "b"
+epochs: null
+train_batch_size: 012
+source: script.py
+""")
+  (tmp_path / "more.json").write_text('{\n\t"batch_size": 16,\n\t"corpus": ["*.py", "words.py"]\n}')
+  done = script(f"--config={tmp_path}/run.yaml", "--mode=a", "--config", f"{tmp_path}/more.json")
+  assert done.returncode == 0, done.stderr
+  values, given, words, _ = json.loads(done.stdout)
+  assert values == {"batch_size": 16, "verbose": True, "name": "on", "layers": [-2, 3], "rate": [0.0001, 0.5],
+                    "epochs": None, "mode": "a", "size": None, "lower": False, "source": "script.py",
+                    "corpus": "*.py,words.py"}
+  assert given == ["batch_size", "corpus", "layers", "lower", "mode", "name", "rate", "source", "verbose"]
+  assert words == []
+
+
+def test_flags_of_a_run_as_a_configuration(script, tmp_path):
+  """Values that are defaults and were not given count as not given; earlier versions did not keep what was."""
+  flags = {"name": "x", "batch_size": 8, "rate": [0.5, 0.25], "layers": [-1], "mode": None, "verbose": False,
+           "epochs": 2.0}
+  for given, expected in (({}, ["epochs", "name", "rate"]),
+                          ({"given": ["batch_size", "name"]}, ["batch_size", "epochs", "name", "rate"])):
+    (tmp_path / "flags.json").write_text(json.dumps({"script": "script.py", "flags": flags, **given, "starts": []}))
+    done = script(f"--config={tmp_path}/flags.json", "--name=y")
+    values, now_given, *_ = json.loads(done.stdout)
+    assert values["rate"] == [0.5, 0.25] and values["epochs"] == 2 and values["name"] == "y"
+    assert now_given == expected
+
+
+@pytest.mark.parametrize("content, message", [
+    ("name: x\nbatch_sise: 3\n", "FILE:2: 'batch_sise' is no flag of this script: did you mean batch_size? (--help=all "
+     "lists the flags)"),
+    ("name: x\nzzz: 3\n", "FILE:2: 'zzz' is no flag of this script (--help=all lists the flags)"),
+    ("name: x\n\nbatch_size: many\n", "FILE:3: flag --batch_size=many: a whole number is expected"),
+    ("name: x\nbatch_size: 0\n", "FILE:2: --batch_size is 0, it must be at least 1"),
+    ("rate: nan\nname: x", "FILE:1: --rate is nan, a finite number is expected"),
+    ("name: x\nmode: c", "FILE:2: --mode=c is unknown: use one of a, b"),
+    ("name: x\nsource: scirpt.py", "FILE:2: --source: scirpt.py does not exist: did you mean script.py?"),
+    ("name: x\nname: y", "FILE:2: --name is set twice in this file"),
+    ("batch_size: 3\nname: x\ntrain_batch_size: 4", "FILE:3: --batch_size is set twice in this file"),
+    ("name: x\nbatch_size: [1, 2]", "FILE:2: --batch_size takes one value, not a list"),
+    ("name: x\nlayers: {a: b}", "FILE:2: --layers: a value, or a list of values, is expected"),
+    ("name: x\nlayers: [[1]]", "FILE:2: --layers: a value, or a list of values, is expected"),
+    ("name: ['a,b']", "FILE:1: --name: a value of a list can't hold a comma"),
+    ("name: !!python/object/apply:os.getcwd []", "FILE:1: --name: a value is expected"),
+    ("name: x\n? [a]\n: b", "FILE:2: a list or a mapping is no flag of this script (--help=all lists the flags)"),
+    ("name: x\n  rate: 3", "FILE:2: not YAML: mapping values are not allowed here"),
+    ("name: \"\\ud800\"", r"FILE:1: \ud800 is not UTF-8: rename the file, or set the terminal to UTF-8"),
+    ("[name]", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
+    ("", "FILE: names of flags and their values are expected, e.g. learning_rate: 3e-5"),
+    ("name: " + "[" * 5000, "FILE: it is nested too deeply"),
+    ("#" * (1 << 20) + "\n", "--config: FILE has more than 1048576 bytes: a file with the values of flags is expected"),
+])
+def test_wrong_configuration_files(script, tmp_path, content, message):
+  (tmp_path / "run.yaml").write_text(content)
+  done = script(f"--config={tmp_path}/run.yaml")
+  assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n".replace(
+      "FILE", f"{tmp_path}/run.yaml"))
+
+
+def test_configurations_that_can_not_be_read(script, tmp_path):
+  (tmp_path / "run.json").write_text('{"name": }')
+  (tmp_path / "bytes.yaml").write_bytes(b"name: \xff")
+  assert script("--config=nowhere").stderr == "error: --config: nowhere does not exist\n"
+  assert script(f"--config={tmp_path}/run.json").stderr == (
+      f"error: {tmp_path}/run.json:1: not JSON: Expecting value at column 10\n")
+  assert script(f"--config={tmp_path}/bytes.yaml").stderr == f"error: {tmp_path}/bytes.yaml is not UTF-8 (byte 6)\n"
+  # What the command line overrides must be right, too.
+  (tmp_path / "run.yaml").write_text("name: x\nbatch_size: many\n")
+  assert "run.yaml:2: flag --batch_size=many" in script(f"--config={tmp_path}/run.yaml", "--batch_size=3").stderr
+
+
 def test_what_the_terminal_has_no_characters_for(script):
   done = script("--name=print", encoding="latin-1")
   assert (done.returncode, done.stdout, done.stderr) == (0, "ü \\u2192\n", "")
@@ -220,8 +303,22 @@ Shared options.
   --[no]verbose
       Say more. (default: false; also --chatty)
 
---helpfull lists the libraries' flags; --flagfile=FILE reads flags from a file.
+--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;
+--helpfull lists the libraries' flags.
 '''
+
+
+def test_help_of_many_options(project):
+  def shown(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, "run_squad.py", *arguments], cwd=project, capture_output=True, text=True,
+                          check=True)
+    return done.stdout
+
+  short, long = shown("--help"), shown("--help=all")
+  counts = [text.count("\n  --") for text in (short, long)]
+  assert counts[0] < 20 and f"\n{counts[1] - counts[0]} more flags: --help=all lists them.\n" in short
+  assert {"--train_file", "--version_2_with_negative", "--output_dir"} <= set(short.split())
+  assert "--lora_rank" not in short and "--lora_rank" in long and "more flags" not in long
 
 
 @pytest.mark.parametrize(("has_gpu", "given", "expected"), [

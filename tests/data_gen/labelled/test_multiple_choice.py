@@ -141,7 +141,8 @@ def test_columns_by_number(write):
     (",2\n", ",\n", "train.csv:2: the label '' is none of the 4 choices"),
     ("runs.", "  ", "train.csv:2: choice 1, counted from 0, is empty"),
     ("runs.,sits.,eats.", ",,", "train.csv:2: 1 choice found, 2 to 26 are expected"),
-    ("sent1", "sentence", "train.csv:1: no column 'sent1' (--train_file); the columns are '', 'video-id', 'fold-ind'"),
+    ("sent1", "sentence", "train.csv:1: no column 'sent1' (--train_file): did you mean sent2? The columns are '', "
+     "'video-id', 'fold-ind'"),
     ("A dog.,,", ",,", "train.csv:3: there is neither a question nor a context"),
     ("8,v,2", "8,v", "train.csv:3: 12 columns expected, as in the first row, but 11 found")])
 def test_bad_rows(write, old, new, expected):
