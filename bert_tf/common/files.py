@@ -261,6 +261,18 @@ def make_output_directory(path: str, flag: str) -> str:
   return path
 
 
+def check_output_directory(path: str, flag: str) -> None:
+  """Raises `UserError` where `make_output_directory` would, as far as that shows without writing."""
+  there = path
+  while not is_remote(there) and not os.path.lexists(there):
+    there = os.path.dirname(os.path.abspath(there))
+  with user_error(f"--{flag}: can't write in {path}"):
+    if not is_directory(there) and not is_remote(there):
+      raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not is_remote(there) and not os.access(there, os.W_OK | os.X_OK):
+      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 def is_special(path: str) -> bool:
   """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
   if is_remote(path):

@@ -6,6 +6,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     options.py             options that scripts share
     many_runs.py           runs with several hyperparameters, folds; the best one
+    preview.py             what --dry_run shows
     model_card.py          README.md of a run directory
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence

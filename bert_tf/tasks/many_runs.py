@@ -37,7 +37,7 @@ _IRRELEVANT = frozenset((
     "dev_file", "test_file", "predict_file", "eval_files", "do_train", "do_eval", "do_predict", "fold",
     "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "use_tpu", "tpu_name", "tpu_zone",
-    "gcp_project", "num_tpu_cores", "recompute", "gradient_accumulation_steps", "predict_batch_size",
+    "gcp_project", "num_tpu_cores", "dry_run", "recompute", "gradient_accumulation_steps", "predict_batch_size",
     "pad_to_max_length", "eval_batch_size"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
@@ -84,7 +84,7 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
   Raises:
     UserError: a directory holds a run that was made from something else, or a damaged result.
   """
-  found = {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
+  found = read_results(directory, runs, log)
   console_log.begin()
   results = {}
   for number, (name, sources) in enumerate(runs.items(), 1):
@@ -108,6 +108,12 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     if is_chief:
       run_results.write_result(own, results[name])
   return results
+
+
+def read_results(directory: str, runs: Mapping[str, Mapping[str, object]], log: Callable[[str], None]
+                 ) -> dict[str, Result | None]:
+  """What is known of the runs in a directory, by name; raises `UserError` as `carry_out`."""
+  return {name: _read_result(os.path.join(directory, name), sources, log) for name, sources in runs.items()}
 
 
 def _read_result(directory: str, sources: Mapping[str, object], log: Callable[[str], None]) -> Result | None:
@@ -185,9 +191,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   options = task.options
   combinations = {os.path.basename(one.options.output_dir): one for one in tasks}
   if devices.is_chief:
-    if latest_checkpoint(options.output_dir) is not None:
-      raise UserError(f"--output_dir={options.output_dir} holds a single run: choose another directory for a selection")
-    checkpoints.check_copied(options.output_dir, [one.options.output_dir for one in tasks])
+    check_place(options.output_dir, tasks)
   # Evaluated at its end where there is a flag for it, and not asked to predict.
   changes = {name: name == "do_eval" for name in ("do_eval", "do_predict") if name in options.values()}
 
@@ -198,9 +202,7 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
       evaluation = run_once(one, devices, log, must_evaluate=True).evaluation
       return dict(evaluation.metrics), evaluation.degenerate is not None
 
-  sources = sources_of(options, task.checkpoint, task.data_files())
-  found = carry_out(options.output_dir, {name: {**sources, **relevant_options(one.options)}
-                                         for name, one in combinations.items()}, measure, devices.is_chief, log)
+  found = carry_out(options.output_dir, sources_of_combinations(task, tasks), measure, devices.is_chief, log)
   results = [RunResult(name, _hyperparameters(combinations[name].options, tuple(options.sweep)), one.metrics,
                        one.degenerate, one.seconds) for name, one in found.items()]
   best = best_run(results, task.main_metric)
@@ -214,6 +216,19 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
     chosen = combinations[best.directory].options
     return run_once(make_task(chosen.replace(output_dir=options.output_dir, do_train=False)), devices, log)
   return None
+
+
+def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
+  """Raises `UserError` for a directory of a single run, or whose `best/` is not from these runs."""
+  if latest_checkpoint(directory) is not None:
+    raise UserError(f"--output_dir={directory} holds a single run: choose another directory for a selection")
+  checkpoints.check_copied(directory, [one.options.output_dir for one in tasks])
+
+
+def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
+  """Name of each combination's directory → what its result is made from."""
+  sources = sources_of(task.options, task.checkpoint, task.data_files())
+  return {os.path.basename(one.options.output_dir): {**sources, **relevant_options(one.options)} for one in tasks}
 
 
 def _hyperparameters(options: TrainingOptions, swept: Sequence[str]) -> dict[str, object]:

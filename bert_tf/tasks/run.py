@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,7 @@ import tensorflow as tf
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import many_runs, model_card
+from bert_tf.tasks import many_runs, model_card, preview
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -65,12 +65,16 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
   if not task.prints_only:
-    files.make_output_directory(options.output_dir, "output_dir")
+    place = files.check_output_directory if options.dry_run else files.make_output_directory
+    place(options.output_dir, "output_dir")
   devices = set_up_devices(options, options.paths())
   tasks = [task.with_options(combination) for combination in combinations]
   for one in tasks:
     one.check_devices(devices)
   log = printer(devices.is_chief)
+  if options.dry_run:
+    dry_run(task, tasks, devices, log)
+    return None
   # The chief writes for all processes of a cluster.
   held = (run_directory.writing(options.output_dir, str(devices))
           if devices.is_chief and not task.prints_only else contextlib.nullcontext())
@@ -91,6 +95,24 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
                         "machines to resume from the last checkpoint") from None
       task.explain(error, log)
       raise
+
+
+def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]) -> None:
+  """Says what a run would do, or the first of a selection's, after all that would refuse it; writes nothing."""
+  for note in task.notes:
+    log(note)
+  if len(tasks) > 1:
+    many_runs.check_place(task.options.output_dir, tasks)
+    runs = many_runs.sources_of_combinations(task, tasks)
+    many_runs.read_results(task.options.output_dir, runs, log)
+    log(f"{len(runs)} runs, one after the other: {', '.join(runs)}; the first:")
+  # Only the chief of a cluster writes.
+  one = Run(tasks[0], dataclasses.replace(devices, is_chief=False), log)
+  plan = one.describe_training() if one.task.options.do_train else None
+  if plan is not None:
+    log(plan)
+  log(preview.describe(one.task, one, None if plan is None or one.is_finished() else plan))
+  log("nothing was written: --dry_run")
 
 
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
@@ -214,8 +236,8 @@ class Run:
     task, options = self.task, self.task.options
     loop_options = task.loop_options()
     schedule = task.schedule()
-    is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
-    self.log(task.finished(self) if is_finished else task.plan(self))
+    is_finished = self.is_finished()
+    self.log(self.describe_training())
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
     started = time.time()
     if not is_finished:
@@ -238,6 +260,14 @@ class Run:
                f"step {self._best.record['step']}")
     self._load_best()
     return is_finished
+
+  def describe_training(self) -> str:
+    """The plan of the training, or that it is finished."""
+    return self.task.finished(self) if self.is_finished() else self.task.plan(self)
+
+  def is_finished(self) -> bool:
+    """Whether there is nothing left to train."""
+    return self.step >= self.task.loop_options().num_train_steps or self._ends_early()
 
   def _show_settings(self, seconds: float | None = None) -> None:
     options = self.task.options

@@ -192,16 +192,23 @@ class Task(abc.ABC):
                         f"{replicas} replicas{accumulated}: take a multiple of {parts}")
       self._check_memory(devices, parts, size, tokens)
 
+  def step_bytes(self, devices: Devices, tokens: float) -> float:
+    """The least memory of a device for the training step of a micro-batch of so many tokens."""
+    options = self.options
+    return memory.training_bytes(self.config, tokens, options.freeze_layers, options.freeze_embeddings,
+                                 half_precision=devices.dtype != "float32")
+
+  @abc.abstractmethod
+  def flops_ahead(self, step: int) -> float:
+    """Floating-point operations of the training from a step to its end; 0 where they are not known."""
+
   def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
     """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
-    options, config = self.options, self.config
     micro_batch = batch_size // parts
     # What a GPU has is not known before it is used; the batch itself is made in the machine's memory.
     needed = memory.batch_bytes(batch_size * tokens_per_example)
     if devices.kind == "CPU":
-      needed += memory.training_bytes(
-          config, micro_batch * tokens_per_example, options.freeze_layers,
-          options.freeze_embeddings, half_precision=devices.dtype != "float32")
+      needed += self.step_bytes(devices, micro_batch * tokens_per_example)
     memory.check_memory(
         needed, f"a training step of --train_batch_size={batch_size}"
         f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
@@ -302,6 +309,10 @@ class FineTuningTask(Task):
     """The mean over the training examples, without the padding of batches."""
     examples = self.train_examples
     return float(self.row_flops(examples.row_lengths, predictions=0).sum() / len(examples))
+
+  def flops_ahead(self, step: int) -> float:
+    steps = max(self.loop_options().num_train_steps - step, 0)
+    return steps * min(self.options.train_batch_size, len(self.train_examples)) * self.flops_per_example()
 
   def describe_examples(self) -> str:
     """How many there are to train on, and how long, for the user."""

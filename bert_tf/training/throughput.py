@@ -7,6 +7,7 @@ import time
 import tensorflow as tf
 
 from bert_tf.training.devices import Devices
+from bert_tf.training.reports import duration
 
 # Dense peaks that NVIDIA publishes, in TFLOP/s, by what begins the device's name: float16, bfloat16 and TF32 (None
 # where the tensor cores have none), and float32, which they do not have.
@@ -26,6 +27,8 @@ _GPUS = {
 }
 # Of a chip, in bfloat16, which float32 is multiplied in, too, and the cores that the name of a TPU counts, e.g. "v3-8".
 _TPUS = {"v2": (45.0, 2), "v3": (123.0, 2), "v4": (275.0, 2), "v5litepod": (197.0, 1)}
+# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
+_ESTIMATED_UTILISATION = 0.5
 _DTYPES = ("mixed_float16", "mixed_bfloat16", "tf32", "float32")
 
 
@@ -35,6 +38,16 @@ def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
   # A CPU's rate that was measured beside other programs may be exceeded: it was none then.
   known = peak is not None and flops_per_second <= peak
   return {"tflops_per_second": flops_per_second / 1e12, **({"peak_share": flops_per_second / peak} if known else {})}
+
+
+def describe_time(flops: float, devices: Devices) -> str | None:
+  """How long a training may take, for the user: of CPUs a guess, of others the least; None where nothing is known."""
+  if devices.kind == "CPU":
+    rate = devices.num_workers * matmul_rate()
+    return (f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from {rate / 1e9:.0f} GFLOP/s of "
+            "matrix multiplication; the progress line soon knows better)")
+  peak = peak_rate(devices)
+  return peak and f"at least {duration(flops / peak)}, at the devices' peak of {peak / 1e12:,.0f} TFLOP/s"
 
 
 def peak_rate(devices: Devices) -> float | None:

@@ -35,6 +35,10 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   data_files = check_folds(options)
   checkpoint = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                                vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
+  if options.dry_run:
+    print(f"{len(data_files)} folds, one after the other; the first:")
+    run_fold(options.replace(fold=0, output_dir=os.path.join(options.output_dir, "fold_0")))
+    return 0
   files.make_output_directory(options.output_dir, "output_dir")
   # Unlike those of a selection, the results are of the test set, too.
   sources = {**sources_of(options, checkpoint, {}), "max_predict_examples": options.max_predict_examples}

@@ -10,11 +10,8 @@ from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import Phase
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
-from bert_tf.training.reports import duration
-from bert_tf.training.throughput import matmul_rate
+from bert_tf.training.throughput import describe_time
 from data_gen.tokenization.vocabulary import Vocabulary
-from modeling.config import BertConfig
-from modeling.flops import training_flops
 from modeling.pretraining import BertForPreTraining
 
 # Rows shown in TensorBoard, and candidates for each masked position.
@@ -22,18 +19,15 @@ _SAMPLE_ROWS = 2
 _SAMPLE_CANDIDATES = 3
 # By the label of the next-sentence task.
 _NEXT = ("the next one", "a random one")
-# Share of the matrix-multiply rate that a training step reaches, for the first estimate of the time.
-_ESTIMATED_UTILISATION = 0.5
 
 
-def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: Devices, phases: Sequence[Phase],
-         step: int) -> str:
-  """What is about to happen, with an estimate of the time."""
+def plan(options: PretrainingOptions, model: str, devices: Devices, phases: Sequence[Phase], step: int, flops: float
+         ) -> str:
+  """What is about to happen, with an estimate of the time; `flops` is the arithmetic from the step on."""
   lines = [
       ("devices", f"{devices}, XLA {'on' if devices.jit_compile else 'off'}"),
       ("model", model),
   ]
-  flops = 0.0
   for phase in phases:
     given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
     steps = max(phase.last_step - max(step, phase.first_step), 0)
@@ -45,11 +39,8 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
         ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
                   f"{steps * size / given.num_sequences:.2f} epochs"),
     ]
-    flops += steps * rows * training_flops(config, length, phase.num_predictions(config))
-  if devices.kind == "CPU":
-    rate = matmul_rate()
-    lines.append(("time", f"about {duration(flops / (rate * _ESTIMATED_UTILISATION))} (a guess from "
-                          f"{rate / 1e9:.0f} GFLOP/s of matrix multiplication; the progress line soon knows better)"))
+  if devices.kind == "CPU" and (time := describe_time(flops, devices)):
+    lines.append(("time", time))
   if options.num_warmup_steps >= options.num_train_steps:
     lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
                           "learning rate never reaches --learning_rate"))

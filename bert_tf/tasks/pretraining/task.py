@@ -160,6 +160,12 @@ class PretrainingTask(Task):
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
             phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
 
+  def flops_ahead(self, step: int) -> float:
+    return sum(
+        max(phase.last_step - max(step, phase.first_step), 0) * phase.options.train_batch_size
+        / phase.train_records.sequences_per_record
+        * self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config)) for phase in self.phases)
+
   def batches(self) -> list[tuple[int, float]]:
     return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]
 
@@ -218,7 +224,7 @@ class PretrainingTask(Task):
       run.log(f"warning: {results.degenerate}")
 
   def plan(self, run: RunningModel) -> str:
-    return plan(self.options, self.config, run.describe_model(), run.devices, self.phases, run.step)
+    return plan(self.options, run.describe_model(), run.devices, self.phases, run.step, self.flops_ahead(run.step))
 
   def finished(self, run: RunningModel) -> str:
     return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "

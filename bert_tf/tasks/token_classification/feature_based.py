@@ -119,14 +119,21 @@ class FeatureTaggerTask(TokenClassificationTask):
     if self.options.do_train:
       _check_best_is_ours(self.options.output_dir)
 
-  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
+  def flops_ahead(self, step: int) -> float:
+    """Not known: only the encoder's are counted, which is not run in a step."""
+    return 0.0
+
+  def step_bytes(self, devices: Devices, tokens: float) -> float:
     """The encoder is not trained: of its weights there is one copy, and nothing is kept for gradients."""
     config, shape = self.config, self.shape
     inputs = len(shape.layers) * config.hidden_size
     width = inputs if shape.combine == "concat" else config.hidden_size
     parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
-    needed = memory.encoder_parameters(config) + 4 * parameters + batch_size * tokens_per_example * inputs
-    memory.check_memory(memory.BYTES_PER_FLOAT * needed, f"a BiLSTM with --lstm_units={shape.units}",
+    return memory.BYTES_PER_FLOAT * (memory.encoder_parameters(config) + 4 * parameters + tokens * inputs)
+
+  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
+    memory.check_memory(self.step_bytes(devices, batch_size * tokens_per_example),
+                        f"a BiLSTM with --lstm_units={self.shape.units}",
                         "take a smaller one, or a smaller --train_batch_size")
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:

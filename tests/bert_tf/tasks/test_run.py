@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import files, json_files, locks
+from bert_tf.common import cli, files, json_files, locks
 from bert_tf.common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
@@ -307,3 +307,55 @@ def test_the_step_of_every_task_compiles_for_static_shapes(task):
     reports[jit_compile] = train(trainer, 2, 2)[0]
   for name in ("loss", "gradient_norm"):
     assert reports[True][name] == pytest.approx(reports[False][name], rel=1e-5), name
+
+
+@pytest.mark.parametrize(("name", "script", "options", "run", "shown"), [
+    ("classification", "run_classifier.py", ClassificationOptions, classification.run, "training     steps 8 to 36"),
+    ("question_answering", "run_squad.py", SquadOptions, question_answering.run, "training     steps"),
+    ("pretraining", "run_pretraining.py", PretrainingOptions, pretraining.run, "ahead    8 steps of 8 examples")])
+def test_dry_runs_of_runs_of_an_earlier_version(project, tmp_path, monkeypatch, capsys, name, script, options, run,
+                                                shown):
+  """With the flags.json of the run as the configuration; nothing is written, here and in a new directory."""
+  folder = shutil.copytree(project / "tests/fixtures/run_directories" / name, tmp_path / "all")
+  contents = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+  monkeypatch.chdir(folder)
+  more = {"pretraining": "--num_train_steps=12"}.get(name, "--num_train_epochs=9")
+  for flags in (["--output_dir=new"], []):
+    assert run(cli.parse(options, [script, "--config=run/flags.json", "--dry_run", more, *flags])) == 0
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == contents
+    lines = capsys.readouterr().out.splitlines()
+    assert {"model", "time", "memory", "reads", "writes"} <= {line.split()[0] for line in lines}
+    assert "nothing was written: --dry_run" in lines
+  assert any(line.startswith("resuming from run/ckpt-") for line in lines)
+  assert any(line.startswith(shown) for line in lines), lines
+
+
+def test_a_dry_run_of_a_selection_and_of_an_evaluation(folder, tmp_path, capsys):
+  options = fine_tuning(folder, tmp_path / "out", sweep={"seed": (1, 2)}, dry_run=True)
+  assert classification.run(options) == 0 and not (tmp_path / "out").exists()
+  lines = capsys.readouterr().out.splitlines()
+  runs = ["lr0.003_bs8_ep2_seed1", "lr0.003_bs8_ep2_seed2"]
+  assert f"2 runs, one after the other: {', '.join(runs)}; the first:" in lines
+  assert any(line.startswith(f"writes       {tmp_path}/out/{runs[0]}: a checkpoint of about ") for line in lines)
+  classification.run(fine_tuning(folder, tmp_path / "out"))
+  before = sorted(tmp_path.rglob("*"))
+  capsys.readouterr()
+  assert classification.run(fine_tuning(folder, tmp_path / "out", do_train=False, do_eval=True, dry_run=True)) == 0
+  lines = capsys.readouterr().out.splitlines()
+  assert f"writes       {tmp_path}/out: results" in lines and sorted(tmp_path.rglob("*")) == before
+  # A run of its own stays.
+  with pytest.raises(UserError, match="holds a single run"):
+    classification.run(options)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    (dict(train_file="none.csv"), "none.csv does not exist"), (dict(freeze_layers=9), "layers can.t be frozen"),
+    (dict(output_dir="{folder}/train.csv/out"), "can't write in .*: Not a directory"),
+    (dict(do_train=False, do_eval=True), "holds no trained model"),
+    (dict(train_batch_size=2**31 - 1), "needs at least .* of memory")])
+def test_a_dry_run_refuses_what_a_run_refuses(folder, tmp_path, changes, message):
+  changes = {name: value.format(folder=folder) if isinstance(value, str) else value for name, value in changes.items()}
+  for dry_run in (True, False):
+    with pytest.raises(UserError, match=message):
+      classification.run(fine_tuning(folder, **{"output_dir": tmp_path / "out", **changes}, dry_run=dry_run))
+    assert not dry_run or not (tmp_path / "out").exists()

@@ -220,6 +220,9 @@ def test_all_folds_and_their_mean(folder, tmp_path, capsys):
       write_swag(data / f"fold_{fold}" / f"{split}.csv", 8, 3 * fold + number)
   options = swag(folder, tmp_path / "out", task_name="codah", data_dir=str(data), do_train=True, do_predict=True)
   assert options.all_folds
+  assert run(options.replace(dry_run=True)) == 0 and not (tmp_path / "out").exists()
+  lines = capsys.readouterr().out.splitlines()
+  assert "5 folds, one after the other; the first:" in lines and "nothing was written: --dry_run" in lines
   asked = []
 
   def fold(one):

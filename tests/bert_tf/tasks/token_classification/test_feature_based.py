@@ -145,6 +145,15 @@ def test_nothing_that_was_there_is_touched(folder, tmp_path):
   assert (tmp_path / "best/notes.txt").read_text() == "mine"
 
 
+def test_a_dry_run(folder, tmp_path, capsys):
+  rows = dict(layers=("all",), dry_run=True)
+  assert run(options(folder, tmp_path / "out", **rows)) == 0 and not (tmp_path / "out").exists()
+  lines = capsys.readouterr().out.splitlines()
+  assert any(line.startswith("memory       at least ") for line in lines)
+  # Of the arithmetic only that of the encoder is known, which no step runs.
+  assert not any(line.startswith("time ") for line in lines) and "nothing was written: --dry_run" in lines
+
+
 def test_a_best_directory_of_something_else_is_refused(folder, tmp_path):
   fine_tuned, copied, foreign = (tmp_path / name for name in ("fine_tuned", "copied", "foreign"))
   assert run(options(folder, fine_tuned, feature_based=False, num_train_epochs=1)) == 0
