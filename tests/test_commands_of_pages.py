@@ -19,9 +19,11 @@ _NO_COMMAND = ("…", "RUN...", "PARENT")
 
 
 def _texts() -> list[tuple[str, str]]:
-  """(file, its prose): the pages, and the scripts' docstrings, which are their help."""
+  """(file, its prose): the pages, the recipes' comments, and the scripts' docstrings, which are their help."""
   found = [(str(path.relative_to(PROJECT)), path.read_text("utf-8"))
            for path in (PROJECT / "README.md", *sorted(PROJECT.glob("docs/*.md")), PROJECT / "samples/README.md")]
+  found += [(str(path.relative_to(PROJECT)), re.sub(r"^# ?", "", path.read_text("utf-8"), flags=re.MULTILINE))
+            for path in sorted(PROJECT.glob("recipes/*.yaml"))]
   scripts = [path for folder in (".", "data_gen", "vocab", "experiments", "benchmarks")
              for path in sorted((PROJECT / folder).glob("*.py"))]
   return found + [(str(path.relative_to(PROJECT)), ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "")
@@ -51,12 +53,16 @@ def _words(arguments: str) -> list[str]:
 
 
 _COMMANDS = _commands()
+# The run.yaml of the pages.
+_CONFIGURATION = re.search(r"^```yaml\n(.*?)^```", (PROJECT / "docs/recipes.md").read_text("utf-8"),
+                           re.MULTILINE | re.DOTALL)[1]
 
 
 @pytest.mark.parametrize(("page", "script", "arguments"), _COMMANDS)
 def test_a_command_is_understood(page, script, arguments, monkeypatch, tmp_path):
   monkeypatch.chdir(tmp_path)
   (tmp_path / "lines.txt").touch()
+  (tmp_path / "run.yaml").write_text(_CONFIGURATION)
   parse_command(script, _words(arguments), monkeypatch)
 
 
@@ -64,3 +70,11 @@ def test_commands_are_found():
   assert len(_COMMANDS) > 150
   assert {script for _, script, _ in _COMMANDS} >= {
       str(path.relative_to(PROJECT)) for path in PROJECT.glob("run_*.py")}
+
+
+def test_a_recipe_shows_how_it_is_used():
+  """Every recipe has its own command, which the test above has understood, so its settings are right."""
+  recipes = sorted(path.name for path in PROJECT.glob("recipes/*.yaml"))
+  used = {page for page, script, arguments in _COMMANDS if f"--config={page}" in arguments}
+  assert len(recipes) >= 10 and {f"recipes/{name}" for name in recipes} == {
+      page for page in used if page.startswith("recipes/")}

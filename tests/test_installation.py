@@ -91,6 +91,14 @@ def test_commands_work_in_any_directory(installed, tmp_path):
   assert len(list(tmp_path.glob("records.tfrecord-*"))) == 2
 
 
+def test_recipes_are_installed(installed, tmp_path):
+  done = _run(installed, str(installed / "bin/bert-run-squad"), "--config=recipes/squad2_base.yaml",
+              "--train_file=a.json", cwd=tmp_path)
+  recipe = installed / "bert_tf/recipes/squad2_base.yaml"
+  assert done.returncode == 2
+  assert re.fullmatch(rf"error: {re.escape(str(recipe))}:\d+: --do_predict needs --predict_file\n", done.stderr)
+
+
 def test_an_editor_completes_the_public_names():
   text = "from modeling import "
   names = {one.name for one in jedi.Script(text).complete(1, len(text))}

@@ -8,6 +8,7 @@ the flag is true or false. Python objects are never made of it.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,9 @@ _LONGEST = 1 << 20
 _TAG = "tag:yaml.org,2002:"
 # What YAML 1.1 finds in values that have no tag of their own.
 _UNTAGGED = {f"{_TAG}{name}" for name in ("bool", "int", "float", "str", "timestamp", "value", "merge")}
+# Configurations that come with the project: beside this package in a checkout, in it in an installation.
+_RECIPES = "recipes"
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRUTH = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
@@ -41,12 +45,14 @@ class Setting:
 def read_settings(path: str, options: type[Options]) -> list[Setting]:
   """The settings of a file, in its order, without those that are null.
 
+  A path recipes/NAME is that of this project's, in whatever directory the command is run, unless that has one.
   Of a run's `flags.json` they are those that were given or differ from the defaults.
 
   Raises:
     UserError: the file can't be read or is no mapping in YAML or JSON; or a name in it is no option or is there twice,
       or a value is one that no flag can have.
   """
+  path = _find(path)
   entries = _parse(path)
   root = {str(key.value): node for key, node in entries}
   is_run = "flags" in root and root["flags"].id == "mapping"
@@ -65,6 +71,15 @@ def read_settings(path: str, options: type[Options]) -> list[Setting]:
   given = {name.value for name in root["given"].value} if "given" in root else set()
   return [one for one in settings.values()
           if not is_run or one.name in given or one.text != known[one.name].text_of_default()]
+
+
+def _find(path: str) -> str:
+  """The path of a recipe of this project, recipes/NAME, where the working directory has none of that name."""
+  folder, name = os.path.split(path)
+  if folder != _RECIPES or os.path.exists(path):
+    return path
+  places = [os.path.join(parent, _RECIPES) for parent in (_PACKAGE, os.path.dirname(_PACKAGE))]
+  return next((os.path.join(place, name) for place in places if os.path.isdir(place)), path)
 
 
 def _unknown(key: Any, known: Iterable[str]) -> str:

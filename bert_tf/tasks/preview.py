@@ -24,7 +24,7 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
   else:
     flops = task.flops_ahead(run.step)
     if flops and "\ntime " not in plan and (time := describe_time(flops, run.devices)):
-      rows.append(("time", time))
+      rows.append(("time", f"{time}; starting and evaluations come on top"))
     rows.append(("memory", _memory(task, run)))
   rows += [("reads", text) for text in _reads(task)] + [("writes", _writes(task, run, plan is not None))]
   return "\n".join(f"{name:12} {text}" for name, text in rows)
