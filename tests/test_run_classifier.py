@@ -1,5 +1,6 @@
 """run_classifier.py as a user starts it: killed, resumed; several processes; wrong command lines."""
 
+import json
 import pathlib
 import signal
 import socket
@@ -48,6 +49,26 @@ def test_a_run_that_is_killed_ends_with_the_same_weights_and_results(arguments, 
   assert evaluations[0] == evaluations[1]
   for name in ("eval_results.txt", "best/best.json"):
     assert (run / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+def test_a_run_with_a_configuration_file(arguments, tmp_path, capsys):
+  """What is recorded are the effective flags, those that were given, and the command; and the run can be made again."""
+  lines = [f"{name}: {value or 'yes'}" for name, _, value in (
+      part.removeprefix("--").partition("=") for part in arguments)]
+  (tmp_path / "run.yaml").write_text("\n".join([*lines, "output_dir: nowhere"]))
+  command = [f"--config={tmp_path}/run.yaml", f"--output_dir={tmp_path}/run", "--num_train_epochs=1"]
+  status, _, errors = Script("run_classifier.py", tmp_path / "log", *command).end()
+  assert status == 0, errors
+  recorded = json.loads((tmp_path / "run/flags.json").read_text())
+  assert (recorded["flags"]["output_dir"], recorded["flags"]["num_train_epochs"]) == (f"{tmp_path}/run", 1)
+  assert recorded["flags"]["learning_rate"] == 1e-3 and recorded["flags"]["do_train"] is True
+  assert "config" not in recorded["flags"] and recorded["starts"][0]["command"].endswith(" ".join(command))
+  given = {part.removeprefix("--").split("=")[0] for part in arguments} | {"output_dir"}
+  assert recorded["given"] == sorted(given)
+  assert "| `--learning_rate` | `0.001` | `5e-05` |" in (tmp_path / "run/README.md").read_text()
+  run_here(ClassificationOptions, classify, f"--config={tmp_path}/run/flags.json")
+  assert f"training is finished: {tmp_path}/run is at step 38 of 38" in capsys.readouterr().out
+  assert json.loads((tmp_path / "run/flags.json").read_text())["flags"] == recorded["flags"]
 
 
 def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 
@@ -103,6 +104,20 @@ def test_a_wrong_flag(ended, script):
   assert re.fullmatch(r"error: Unknown command line flag 'no_such_flag'.*\(--help lists the flags\)\n", err)
 
 
+@pytest.mark.parametrize("arguments, seconds", [
+    (["--help"], 0.3), (["--config=recipes/glue_base.yaml", "--learning_rate=x"], 0.5),
+    (["--config=recipes/glue_base.yaml", "--task_name=no"], 0.5)])
+def test_start_up(run, arguments, seconds):
+  """The limits are for a machine of its own; half as much again is allowed here, to the best of five."""
+  def processor_time() -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(str(_PROJECT / "run_classifier.py"), *arguments)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+  assert min(processor_time() for _ in range(5)) < 1.5 * seconds
+
+
 def test_modules_that_scripts_need_for_their_options(run):
   """All of bert_tf/common/ and data_gen/, all modules of options, the shape of a model and its presets."""
   modules = {"modeling.config", "modeling.presets"}
@@ -128,6 +143,7 @@ for name in sys.argv[1:]:
     "run_pretraining.py --do_train --output_dir=out --bert_config_file={here} --phases=8:1:nowhere*",
     "run_classifier.py --do_train --output_dir=out --task_name=rte --data_dir=nowhere",
     "run_squad.py --do_train --output_dir=out --train_file=nowhere",
+    "run_squad.py --config=recipes/squad1_base.yaml --train_file=nowhere --predict_file={here}",
     "run_squad.py --do_predict --output_dir=out --predict_file={here} --ensemble=nowhere,{here}",
     "run_swag.py --do_train --output_dir=out --train_file={here} --eval_files=a:nowhere",
     "run_ner.py --do_predict --output_dir=out --test_file=nowhere", "predict.py --init_checkpoint=nowhere",

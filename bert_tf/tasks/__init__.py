@@ -7,6 +7,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     options.py             options that scripts share
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
+    suggestions.py         settings that fit the training data, for --suggest
     model_card.py          README.md of a run directory
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence

@@ -16,7 +16,7 @@ import tensorflow as tf
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import many_runs, model_card, preview
+from bert_tf.tasks import many_runs, model_card, preview, suggestions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -58,6 +58,9 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     UserError: see the task and `training`; another process writes in the output directory.
   """
   options.check()
+  if options.suggest:
+    suggestions.suggest(make_task, options, set_up_devices)
+    return None
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:

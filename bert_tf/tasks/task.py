@@ -314,6 +314,10 @@ class FineTuningTask(Task):
     steps = max(self.loop_options().num_train_steps - step, 0)
     return steps * min(self.options.train_batch_size, len(self.train_examples)) * self.flops_per_example()
 
+  def class_counts(self) -> dict[str, int] | None:
+    """Class → its training examples; None for tasks without classes of examples."""
+    return None
+
   def describe_examples(self) -> str:
     """How many there are to train on, and how long, for the user."""
     lengths = self.train_examples.row_lengths

@@ -1,6 +1,7 @@
 """The options of `run_classifier.py`."""
 
 import dataclasses
+from typing import Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, option
@@ -57,6 +58,9 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   def is_xnli(self) -> bool:
     """Whether it is the task that is not one of GLUE's."""
     return self.task_name.lower() == xnli.NAME
+
+  def reads_whole(self, longest: int) -> Self:
+    return self.replace(max_seq_length=longest, long_texts="truncate", window_stride=None)
 
   def check(self) -> None:
     super().check()

@@ -56,6 +56,12 @@ class ClassificationTask(DevelopmentSetsTask):
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
 
+  def class_counts(self) -> dict[str, int] | None:
+    if self.data.kind != readers.CLASSES:
+      return None
+    counts = np.bincount(self.data.train.source.labels, minlength=len(self.data.labels))
+    return dict(zip(self.data.labels, counts.tolist(), strict=True))
+
   def answer(self, run: RunningModel, split: Split) -> np.ndarray:
     """Logits, float32 [E, C]; of several windows the mean."""
     return split.sequences.pool(run.predict(split.examples)["logits"])

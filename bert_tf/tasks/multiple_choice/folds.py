@@ -35,7 +35,7 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
   data_files = check_folds(options)
   checkpoint = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                                vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)
-  if options.dry_run:
+  if options.dry_run or options.suggest:
     print(f"{len(data_files)} folds, one after the other; the first:")
     run_fold(options.replace(fold=0, output_dir=os.path.join(options.output_dir, "fold_0")))
     return 0
