@@ -101,7 +101,7 @@ def test_help(ended, script):
 def test_a_wrong_flag(ended, script):
   status, out, err = ended[script, "--no_such_flag=1"]
   assert (status, out) == (2, "")
-  assert re.fullmatch(r"error: Unknown command line flag 'no_such_flag'.*\(--help lists the flags\)\n", err)
+  assert re.fullmatch(r"error: Unknown command line flag 'no_such_flag'.*\(--help=all lists the flags\)\n", err)
 
 
 @pytest.mark.parametrize("arguments, seconds", [

@@ -313,7 +313,7 @@ def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
     return values(argv)
   except (flags.Error, UnicodeDecodeError) as error:
     # The latter: a --flagfile that is not UTF-8.
-    raise UserError(f"{' '.join(str(error).split())} (--help lists the flags)") from None
+    raise UserError(f"{' '.join(str(error).split())} (--help=all lists the flags)") from None
 
 
 def _check_characters(word: str) -> None:

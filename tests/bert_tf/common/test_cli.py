@@ -105,21 +105,21 @@ def test_defaults_flag_files_and_words(script, tmp_path):
 @pytest.mark.parametrize("arguments, message", [
     ([], "--name must be given (--help explains)"),
     (["--name="], "--name must be given (--help explains)"),
-    (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help lists the flags)"),
-    (["--name=x", "--batch_size=many"], "flag --batch_size=many: a whole number is expected (--help lists the "
+    (["--name=x", "--nam=y"], "Unknown command line flag 'nam'. Did you mean: name ? (--help=all lists the flags)"),
+    (["--name=x", "--batch_size=many"], "flag --batch_size=many: a whole number is expected (--help=all lists the "
      "flags)"),
     (["--name=x", "--batch_size=0"], "--batch_size is 0, it must be at least 1"),
     (["--name=x", "--train_batch_size=0"], "--batch_size is 0, it must be at least 1"),
     (["--name=x", "--mode=c"], "--mode=c is unknown: use one of a, b"),
     (["--name=x", "--lower=perhaps"], "flag --lower=perhaps: ('Non-boolean argument to boolean flag', 'perhaps') "
-     "(--help lists the flags)"),
+     "(--help=all lists the flags)"),
     (["--name=x", "--layers=1,b"], "--layers=1,b: a whole number is expected, or several separated by commas"),
     (["--name=x", "--rate=nan"], "--rate is nan, a finite number is expected"),
     (["--name", "x", "= y"], "unexpected argument '= y': values are given as --flag=value; quote patterns with *"),
     (["--flagfile=/nowhere"], "ERROR:: Unable to open flagfile: [Errno 2] No such file or directory: '/nowhere' "
-     "(--help lists the flags)"),
+     "(--help=all lists the flags)"),
     (["--name=x", "--batch_size=" + "9" * 5000], f"flag {'--batch_size=' + '9' * 47}…{'9' * 59}: a whole number is "
-     "expected (--help lists the flags)"),
+     "expected (--help=all lists the flags)"),
     (["--name=x", "--source=" + "x" * 256], f"--source={'x' * 100}…: a name of at most 255 bytes, and a path of at "
      "most 4095, is expected"),
     (["--name=user", "--source=nowhere"], "--source: nowhere does not exist"),

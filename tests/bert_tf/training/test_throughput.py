@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from bert_tf.training import throughput
-from bert_tf.training.throughput import gpu_peak, matmul_rate, peak_rate, tpu_peak, utilisation
+from bert_tf.training.throughput import describe_time, gpu_peak, matmul_rate, peak_rate, tpu_peak, utilisation
 from tests.bert_tf.training.common import default_devices
 
 
@@ -46,3 +46,14 @@ def test_only_the_rate_where_the_peak_is_not_known(monkeypatch):
 
 def test_a_measured_rate_is_one_of_a_machine():
   assert 1e8 < matmul_rate(size=256, seconds=0.01) < 1e16
+
+
+def test_the_time_of_a_training(monkeypatch):
+  """Half of what a CPU was measured to multiply; of other devices the least; nothing where nothing is known."""
+  monkeypatch.setattr(throughput, "matmul_rate", lambda: 2e12)
+  monkeypatch.setattr(throughput, "peak_rate", lambda devices: 5e14 if devices.kind == "GPU" else None)
+  cpu = default_devices()
+  assert describe_time(7.2e15, cpu).startswith("about 2.0 h (a guess from 2000 GFLOP/s of matrix multiplication")
+  assert describe_time(3.6e18, dataclasses.replace(cpu, kind="GPU")) == (
+      "at least 2.0 h, at the devices' peak of 500 TFLOP/s")
+  assert describe_time(3.6e18, dataclasses.replace(cpu, kind="TPU")) is None
