@@ -168,6 +168,8 @@ COMMANDS = (
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json"), ("evaluated",)),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
                                             "tuning/vocab.txt", *_RUN_STATE)),
+    Command("run_classifier.py", {**_RESUMED, "config": "tuning/run/flags.json", "dry_run": "true"},
+            ("tuning/run/flags.json", *_RUN_STATE)),
     Command("predict.py", {"init_checkpoint": "tuning/run", "input_file": "lines.txt", "output_file": "out.jsonl"},
             _RUN_STATE),
     Command("data_gen/create_pretraining_data.py", {

@@ -223,6 +223,8 @@ def test_all_folds_and_their_mean(folder, tmp_path, capsys):
   assert run(options.replace(dry_run=True)) == 0 and not (tmp_path / "out").exists()
   lines = capsys.readouterr().out.splitlines()
   assert "5 folds, one after the other; the first:" in lines and "nothing was written: --dry_run" in lines
+  assert run(options.replace(suggest="-")) == 0 and not (tmp_path / "out").exists()
+  assert "# training data: 8 examples, 32 sequences of " in capsys.readouterr().out
   asked = []
 
   def fold(one):
