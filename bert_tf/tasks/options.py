@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
-from modeling.checkpoints.releases import check_checkpoint_there
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 

@@ -7,7 +7,7 @@
     convert.py             one format to another, checked; `convert_checkpoint.py`
     companion_files.py     `StoredWeights`, and configuration, vocabulary and task beside them
     vocabulary_check.py    whether a vocabulary belongs to the weights
-    releases.py            where released weights are
+    named_weights.py       released weights by name: downloads and caches
     native.py              checkpoints of our own runs
     lora.py                LoRA matrices in them
     original.py            checkpoints of the original

@@ -12,7 +12,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
-from modeling.checkpoints.releases import check_checkpoint_there
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import (
   check_fits,

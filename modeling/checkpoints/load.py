@@ -29,9 +29,9 @@ from modeling.checkpoints.huggingface import find_safetensors, read_huggingface,
 from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
+from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
-from modeling.checkpoints.releases import no_checkpoint
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
@@ -115,7 +115,7 @@ def read_checkpoint(path: str) -> StoredWeights:
 
 
 def _read_checkpoint(path: str) -> StoredWeights:
-  path = _best_of_run(path)
+  path = _best_of_run(local_path(path))
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
   if len(candidates) + (prefix is not None) > 1:
