@@ -117,6 +117,8 @@ def _receive(response: Any, path: str, size: int) -> None:
     _write_version(path, response.headers)
     while chunk := _read(response):
       file.write(chunk)
+      # So that a process that is killed leaves it.
+      file.flush()
       start += len(chunk)
       progress.advance(len(chunk))
   if end is not None and start != end:

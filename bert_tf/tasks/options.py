@@ -22,7 +22,8 @@ class CheckpointOptions(Options):
 
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.",
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, a preset of KerasHub, or "
+      "released weights by name, hf:OWNER/NAME or google:NAME.",
       path=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE)

@@ -39,7 +39,8 @@ class ConvertOptions(Options):
   """Conversion of a checkpoint"""
 
   input: str = option(
-      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True, path=True)
+      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
+      "google:NAME.", required=True, path=True)
   output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(

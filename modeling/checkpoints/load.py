@@ -104,7 +104,8 @@ def read_checkpoint(path: str) -> StoredWeights:
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
       Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
       file of its TensorFlow classes; a preset directory of KerasHub, or its `.weights.h5`. Configuration, vocabulary
-      and casing are looked for beside it. On any file system.
+      and casing are looked for beside it. On any file system. Or released weights by name, which are downloaded once:
+      `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`, see `named_weights.py`.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format

@@ -10,6 +10,7 @@ prefixes download anything.
 import contextlib
 import difflib
 import functools
+import http
 import os
 import re
 import shutil
@@ -245,10 +246,12 @@ def _hub_model(name: str) -> str:
 def _hub_error(name: str, repository: str, error: Exception) -> UserError:
   from huggingface_hub import constants, errors
 
+  cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+  status = next((one.response.status_code for one in (error, cause) if isinstance(one, errors.HfHubHTTPError)), None)
   if isinstance(error, errors.GatedRepoError):
     return UserError(f"{name}: its owner asks for consent: give it on {_HUB_URL}/{repository}, then log in (`hf auth "
                      "login`) or set HF_TOKEN")
-  if isinstance(error, errors.RepositoryNotFoundError):
+  if isinstance(error, errors.RepositoryNotFoundError) or status == http.HTTPStatus.UNAUTHORIZED:
     near = _nearest(repository.removeprefix(_OWNER), _ON_THE_HUB)
     return UserError(f"{name} is not on the hub, or private: {f'did you mean {HUB}{_OWNER}{near}? ' if near else ''}"
                      "For a private model log in (`hf auth login`) or set HF_TOKEN")
@@ -257,9 +260,9 @@ def _hub_error(name: str, repository: str, error: Exception) -> UserError:
   if constants.HF_HUB_OFFLINE:
     return UserError(f"{name} is not, or not wholly, in the cache {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE forbids "
                      "to download it")
-  reason = in_one_line(error.__cause__ if isinstance(error.__cause__, Exception) else error)
+  reason = f"HTTP {status}" if status else in_one_line(cause) or type(error).__name__
   return UserError(f"{name} is not, or not wholly, in the cache {constants.HF_HUB_CACHE}, and can't be downloaded from "
-                   f"{constants.ENDPOINT}: {reason or type(error).__name__}")
+                   f"{constants.ENDPOINT}: {reason}")
 
 
 def _has_weights(directory: str) -> bool:
