@@ -12,4 +12,4 @@ from bert_tf.common import cli
 from modeling.checkpoints.convert import ConvertOptions
 
 if __name__ == "__main__":
-  cli.run(ConvertOptions, "modeling.checkpoints.convert:run")
+  cli.run(ConvertOptions, "bert_tf.inference.conversion:run")

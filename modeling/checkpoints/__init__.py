@@ -14,6 +14,7 @@
     model_garden.py        checkpoints of the TensorFlow Model Garden
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
+    tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
     keras_hub.py           presets of KerasHub
     tensor_file.py         what is checked of the tensors in any file
     tensorflow_files.py    `.index` and `.data` files

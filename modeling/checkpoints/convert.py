@@ -4,6 +4,8 @@
 """
 
 import dataclasses
+import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -96,14 +98,9 @@ class Conversion:
     return "\n".join([*lines, f"wrote {self.output} ({self.output_format}), read back: every bit the same"])
 
 
-def run(options: ConvertOptions) -> None:
-  """Runs `convert` and prints its report, for `convert_checkpoint.py`."""
-  print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
-                options.do_lower_case).describe())
-
-
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
-            vocab_file: str | None = None, do_lower_case: bool | None = None) -> Conversion:
+            vocab_file: str | None = None, do_lower_case: bool | None = None,
+            texts: Mapping[str, str] | None = None) -> Conversion:
   """Converts a checkpoint.
 
   Args:
@@ -113,6 +110,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
     vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
     do_lower_case: its casing; None where it is found beside the input.
+    texts: name → content of further files of the output, such as a model card.
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
@@ -146,6 +144,9 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256)
     _check_same(read_checkpoint(directory), weights)
+    for name, text in (texts or {}).items():
+      with files.atomic_write(os.path.join(directory, name)) as file:
+        file.write(text)
   return Conversion(
       source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
       parameters=sum(value.size for value in weights.values()), carried=list(weights),

@@ -107,6 +107,14 @@ def local_path(checkpoint: str) -> str:
   return checkpoint
 
 
+def hub_name(checkpoint: str) -> str | None:
+  """The name on the hub of released weights by name; None for what has none there."""
+  if match := _HUB_NAME.fullmatch(checkpoint.removeprefix(HUB)) if checkpoint.startswith(HUB) else None:
+    return match["repository"]
+  path = _PATHS.get(checkpoint.removeprefix(GOOGLE)) if checkpoint.startswith(GOOGLE) else None
+  return next((f"{_OWNER}{name}" for name, release in _ON_THE_HUB.items() if path == _PATHS[release]), None)
+
+
 def _nearest(name: str, names: Iterable[str]) -> str | None:
   return next(iter(difflib.get_close_matches(name, list(names), 1)), None)
 

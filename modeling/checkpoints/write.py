@@ -40,7 +40,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
 
-  from modeling.checkpoints import huggingface, model_garden, native, original
+  from modeling.checkpoints import huggingface, model_garden, native, original, tokenizer_file
 
   writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
              native.write_native)
@@ -54,7 +54,10 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     reason = str(getattr(error, "message", None) or error).rpartition("; ")[2].partition(" [Op")[0]
     raise UserError(f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
                     f"{' '.join(reason.split())}") from None
-  write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256)
+  more = {}
+  if output_format == _HUGGINGFACE and vocab_file is not None:
+    more = tokenizer_file.write_tokenizer(directory, vocab_file, do_lower_case is not False)
+  write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256, **more)
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
