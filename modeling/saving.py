@@ -95,7 +95,8 @@ class Checkpointed(Configured):
 
     Args:
       directory: must not exist; it appears when it is complete.
-      format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface" or "model_garden".
+      format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface",
+        "model_garden" or "keras_hub".
       vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
 
     Raises:

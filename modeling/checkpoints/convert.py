@@ -27,12 +27,15 @@ from modeling.checkpoints.weight_shapes import (
 from modeling.checkpoints.write import FORMATS, without_place, write_checkpoint
 from modeling.config import BertConfig
 
+# The matrices of LoRA and the head alone, see modeling/checkpoints/peft.py.
+ADAPTER_FORMAT = "peft"
 # Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the original's.
 _LIMITS = {
     "original": ("the original's code has only the tanh form of GELU and refuses it",
                  "the original's code does not look at it and takes 1e-12"),
     "model_garden": ("tell the Model Garden's encoder so, its default is the tanh form of GELU",
                      "the Model Garden's encoders always take 1e-12"),
+    "keras_hub": ("KerasHub's encoder has only the tanh form of GELU", "KerasHub's encoder always takes 1e-12"),
 }
 
 
@@ -43,7 +46,7 @@ class ConvertOptions(Options):
   input: str = option(
       None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
       "google:NAME.", required=True, path=True)
-  output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
+  output_format: str = option(None, "Format of the output.", choices=(*FORMATS, ADAPTER_FORMAT), required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
@@ -137,7 +140,9 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
   carried = [name for name in expected if name in source.tensors]
   left_out = without_place(output_format, carried, config)
-  if left_out:
+  if left_out and output_format != "huggingface":
+    notes.append(f"there is no place for these in KerasHub's model: {', '.join(left_out)}")
+  elif left_out:
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
                  "in a left-to-right model sees nothing but itself, and ours the last")
   weights = {name: source.read(name) for name in carried if name not in left_out}

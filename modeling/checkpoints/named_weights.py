@@ -59,10 +59,10 @@ _MEANT = {"hf": HUB, "hub": HUB, "huggingface": HUB, "google": GOOGLE}
 # What readers of checkpoints want of a directory on the hub: never a pickle.
 _SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = (
     "model.safetensors", "model.safetensors.index.json", "model.weights.h5", "tf_model.h5")
+ADAPTER_CONFIG, _ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 _HUB_FILES = (
     _SAFETENSORS, _INDEX, "model-*.safetensors", _KERAS_HUB, "task.weights.h5", "config.json", "vocab.txt",
-    "tokenizer.json", "tokenizer_config.json", "assets/tokenizer/vocabulary.txt", "adapter_config.json",
-    "adapter_model.safetensors")
+    "tokenizer.json", "tokenizer_config.json", "assets/tokenizer/vocabulary.txt", ADAPTER_CONFIG, _ADAPTER)
 # After the name of a release in the cache: the sum of its zip file.
 _RECORD = ".zip.sha256"
 
@@ -72,9 +72,20 @@ def check_checkpoint_there(checkpoint: str) -> None:
 
   Weights by name are downloaded, so that a name that does not exist is an error before anything slow is imported.
   """
+  if adapted := split_adapter(checkpoint):
+    for part in adapted:
+      check_checkpoint_there(part)
+    return
   path = local_path(checkpoint)
   if not (files.is_remote(path) or files.exists(path) or files.glob_files(f"{files.escape_pattern(path)}.*")):
     raise no_checkpoint(path)
+
+
+def split_adapter(checkpoint: str) -> tuple[str, str] | None:
+  """(base, adapter) of `BASE+ADAPTER`; None for a checkpoint by itself, whose name may have a + in it."""
+  base, _, adapter = checkpoint.rpartition("+")
+  is_adapter = adapter.startswith(HUB) or (adapter and files.exists(os.path.join(adapter, ADAPTER_CONFIG)))
+  return (base, adapter) if base and is_adapter else None
 
 
 def no_checkpoint(path: str) -> UserError:
@@ -279,13 +290,13 @@ def _has_weights(directory: str) -> bool:
   if _INDEX in names:
     shards = json_files.read_object(os.path.join(directory, _INDEX)).get("weight_map")
     return {*shards.values()} <= names if isinstance(shards, dict) else True
-  return bool(names & {_SAFETENSORS, _KERAS_HUB, _H5, "adapter_model.safetensors"})
+  return bool(names & {_SAFETENSORS, _KERAS_HUB, _H5, _ADAPTER})
 
 
 def _is_complete(directory: str) -> bool:
   """Whether no program has left out what was of no use to it."""
   names = {*os.listdir(directory)}
-  return _has_weights(directory) and "adapter_config.json" in names or (
+  return _has_weights(directory) and ADAPTER_CONFIG in names or (
       _has_weights(directory) and "config.json" in names and bool(names & {"vocab.txt", "tokenizer.json"}))
 
 

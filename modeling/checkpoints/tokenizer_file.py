@@ -17,8 +17,9 @@ from modeling.preprocessing import unicode_tables as unicode
 TOKENIZER_FILE = "tokenizer.json"
 # What transformers reads beside it. The class takes the file as it is; `BertTokenizer` would put steps of its own in
 # place of these.
-_CONFIG = {"tokenizer_class": "PreTrainedTokenizerFast",
-           "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+_CONFIG: dict[str, object] = {
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    "model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
 _CONTINUATION = "##"
 
 
