@@ -84,7 +84,8 @@ def _transfer(url: str, path: str, longest_silence: float) -> None:
   request = urllib.request.Request(url, headers={"User-Agent": "bert-tf"})
   if size and version:
     # Else another file's end might be appended to the beginning of an old one.
-    request.headers |= {"Range": f"bytes={size}-", "If-range": version}
+    request.add_header("Range", f"bytes={size}-")
+    request.add_header("If-Range", version)
   try:
     with urllib.request.build_opener(_Redirects).open(request, timeout=longest_silence) as response:
       _receive(response, path, size)

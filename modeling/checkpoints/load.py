@@ -306,9 +306,9 @@ def _whole_heads(names: list[str]) -> list[str]:
 
 
 def best_of_run(path: str) -> str:
-  """The prefix of the best weights where `path` is a run's directory, or that of these: those in the record, where they are there.
+  """The prefix of the best weights where `path` is a run's directory, or that of these; else `path` itself.
 
-  A run that was killed may have left others beside them.
+  They are those in the record, where they are there. A run that was killed may have left others beside them.
   """
   for directory in (os.path.join(path, BEST_DIRECTORY), path):
     if files.exists(record_file := os.path.join(directory, BEST_RECORD)):

@@ -1,8 +1,8 @@
 """Adapters of PEFT: the matrices of LoRA and the head, without the model that they were trained for.
 
   adapter_config.json         rank, scale and layers
-  adapter_model.safetensors   base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight [r, inputs], lora_B
-                              [outputs, r], and whole weights, such as base_model.model.classifier.weight
+  adapter_model.safetensors   base_model.model.bert.encoder.layer.0.attention.self.query.lora_A.weight [r, inputs],
+                              lora_B [outputs, r], and whole weights, such as base_model.model.classifier.weight
 
 Read merged into a base that is named with it, `BASE+ADAPTER`: nothing in an adapter chooses what is opened.
 """
@@ -10,7 +10,7 @@ Read merged into a base that is named with it, `BASE+ADAPTER`: nothing in an ada
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from modeling.checkpoints.safetensors_files import SafetensorsFile, write_file
 from modeling.checkpoints.tensorflow_files import SUFFIX, Bundle
 from modeling.checkpoints.weight_shapes import heads_of, show_shape, some
 from modeling.checkpoints.weights import (
+  BILSTM,
   ENCODER_PREFIX,
   HEADS,
   LORA_PREFIX,
@@ -36,6 +37,8 @@ _WEIGHTS_FILE = "adapter_model.safetensors"
 _PREFIX, _BODY = "base_model.model.", "bert."
 _A, _B = "lora_kernel_a", "lora_kernel_b"
 _MATRIX = re.compile(r"(?P<module>.+)\.lora_(?P<which>[AB])\.weight")
+# Layers of PEFT's own, in which the parts of a model's layer are.
+_OWN_LAYERS, _ORIGINAL = re.compile(r"\.(base_layer|modules_to_save)\."), ".original_module."
 # Head → what PEFT calls its task; of others it has no name.
 _TASKS = {"classification": "SEQ_CLS", "token_classification": "TOKEN_CLS", "question_answering": "QUESTION_ANS"}
 # Key of the configuration → the values that leave LoRA what it is in the paper.
@@ -43,6 +46,9 @@ _PLAIN: Mapping[str, tuple] = {
     "peft_type": ("LORA",), **dict.fromkeys(("use_dora", "use_rslora", "fan_in_fan_out"), (False, None)),
     **dict.fromkeys(("alpha_pattern", "rank_pattern"), ({}, None)),
     "init_lora_weights": (True, False, "gaussian", None)}
+# What is the same of all our adapters.
+_CONFIG = {"peft_type": "LORA", "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": False, "inference_mode": True,
+           "init_lora_weights": True}
 
 
 def refuse_adapter_alone(path: str) -> None:
@@ -109,8 +115,9 @@ def _placed(file: SafetensorsFile, base: StoredWeights, task: object
   rows = _rows(file, base, task)
   found: dict[str, dict[str, str]] = {}
   whole, others = {}, []
-  for key in file.shapes:
-    plain = key.removeprefix(_PREFIX)
+  # Of what is trained whole, some versions save the base's along.
+  for key in (key for key in file.shapes if _ORIGINAL not in key):
+    plain = _OWN_LAYERS.sub(".", key.removeprefix(_PREFIX))
     match = _MATRIX.fullmatch(plain)
     row = rows.get(f"{match['module']}.weight" if match else plain) or rows.get(
         f"{_BODY}{match['module']}.weight" if match else _BODY + plain)
@@ -154,39 +161,43 @@ def write_adapter(prefix: str, directory: str, base: str | None, with_pooler: bo
     UserError: the checkpoint holds no LoRA, can't be read, or its scale is not that of the flags beside it.
   """
   bundle = Bundle(prefix)
-  paths = sorted(key.removesuffix(f"{_A}{SUFFIX}") for key in bundle.shapes
-                 if key.startswith(LORA_PREFIX) and key.endswith(f"{_A}{SUFFIX}"))
-  if not paths:
-    raise UserError(f"{prefix} holds no matrices of LoRA: the directory of a run with --lora_rank is expected")
   stored = read_native(bundle)
-  if stored is None:
-    raise UserError(f"{prefix} is no checkpoint of a run")
-  layers = 1 + max(int(match[1]) for path in paths if (match := re.search(r"layer_(\d+)/", path)))
-  rows, tensors, merged = all_weights(layers), {}, {}
-  rank = bundle.shapes[f"{paths[0]}{_A}{SUFFIX}"][1]
+  end = f"{_A}{SUFFIX}"
+  paths = sorted(key.removesuffix(end) for key in bundle.shapes if key.startswith(LORA_PREFIX) and key.endswith(end))
+  if stored is None or not paths:
+    raise UserError(f"{prefix} holds no matrices of LoRA: the directory of a run with --lora_rank is expected")
+  if any(weight.original in stored.tensors for weight in BILSTM):
+    raise UserError(f"{prefix}: the head stands on a BiLSTM, which an adapter of PEFT has no place for")
+  rank = bundle.shapes[paths[0] + end][1]
   alpha = _alpha(os.path.dirname(prefix), rank)
+  rows = all_weights(1 + max(int(number) for path in paths for number in re.findall(r"layer_(\d+)/", path)))
+  tensors: dict[str, np.ndarray] = {}
+  merged = {}
   for path in paths:
-    name = f"{ENCODER_PREFIX}{path.removeprefix(LORA_PREFIX)}kernel"
+    row = rows[f"{ENCODER_PREFIX}{path.removeprefix(LORA_PREFIX)}kernel"]
     kernel, a, b = (bundle.read(f"{path}{part}{SUFFIX}") for part in ("kernel", _A, _B))
-    module = f"{_PREFIX}{rows[name].huggingface.removesuffix('.weight')}"
+    module = f"{_PREFIX}{row.huggingface.removesuffix('.weight')}"
     tensors |= {f"{module}.lora_A.weight": a.T, f"{module}.lora_B.weight": b.T}
-    merged[name] = kernel + alpha / rank * (a @ b)
-    if not np.allclose(merged[name], stored.read(name), rtol=1e-4, atol=1e-5):
+    merged[row.original] = kernel + alpha / rank * (a @ b)
+    if not np.allclose(merged[row.original], stored.read(row.original), rtol=1e-4, atol=1e-5):
       raise UserError(f"{prefix}: --lora_alpha in the {FLAGS_FILE} beside it is not that of its training")
   heads = [HEADS[head] for head in heads_of(stored.tensors)]
-  saved = [row for head in heads for row in head.weights] + (POOLER if with_pooler else [])
-  tensors |= {f"{_PREFIX}{row.huggingface}": value.T if row.huggingface_transposed else value
-              for row in saved for value in [stored.read(row.original)]}
+  config = {**_CONFIG, "base_model_name_or_path": base, "r": rank, "lora_alpha": alpha,
+            "target_modules": _targets(tensors), "task_type": next((_TASKS.get(head.name) for head in heads), None),
+            "modules_to_save": [*(head.huggingface_layer for head in heads), *(["pooler"] if with_pooler else [])]}
+  for row in [row for head in heads for row in head.weights] + (POOLER if with_pooler else []):
+    value = stored.read(row.original)
+    tensors[f"{_PREFIX}{row.huggingface}"] = value.T if row.huggingface_transposed else value
   write_file(os.path.join(directory, _WEIGHTS_FILE), tensors)
-  modules = sorted({re.sub(r"\d+", r"\\d+", re.escape(key[len(_PREFIX + _BODY):].rpartition(".lora_")[0]))
-                    for key in tensors if ".lora_" in key})
-  json_files.write(os.path.join(directory, ADAPTER_CONFIG), {
-      "peft_type": "LORA", "base_model_name_or_path": base, "r": rank, "lora_alpha": alpha, "lora_dropout": 0.0,
-      "bias": "none", "fan_in_fan_out": False, "inference_mode": True, "init_lora_weights": True,
-      "task_type": next((_TASKS.get(head.name) for head in heads), None),
-      "target_modules": rf"(.*\.)?({'|'.join(modules)})",
-      "modules_to_save": [*(head.huggingface_layer for head in heads), *(["pooler"] if with_pooler else [])]})
+  json_files.write(os.path.join(directory, ADAPTER_CONFIG), config)
   return merged
+
+
+def _targets(keys: Iterable[str]) -> str:
+  """A regular expression of the layers with LoRA; a list of endings could not tell output.dense from attention's."""
+  modules = {re.sub(r"\d+", r"\\d+", re.escape(key.removeprefix(_PREFIX + _BODY).rpartition(".lora_")[0]))
+             for key in keys}
+  return rf"(.*\.)?({'|'.join(sorted(modules))})"
 
 
 def _alpha(directory: str, rank: int) -> float:
