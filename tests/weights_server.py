@@ -18,7 +18,7 @@ class WeightsServer:
     url: of the server.
     files: path → content.
     redirects: path → path or address.
-    statuses: path → statuses of the next answers; afterwards the file is sent.
+    statuses: path → statuses of the next answers, afterwards the file is sent; or (status, the hub's code).
     breaks: path → bytes after which each of the next transfers breaks off.
     stalls: path → place in the file from which on nothing is sent.
     sums: path on the hub → SHA-256 that it publishes, if not the right one.
@@ -79,9 +79,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     if path in plan.redirects:
       return self._empty(302, Location=plan.redirects[path])
     if plan.statuses.get(path):
-      return self._empty(plan.statuses[path].pop(0))
+      status, code = one if isinstance(one := plan.statuses[path].pop(0), tuple) else (one, None)
+      return self._empty(status, **{"X-Error-Code": code} if code else {})
     if path not in plan.files:
-      return self._empty(404, **{"X-Error-Code": "RepoNotFound"} if path.startswith("/api/") else {})
+      model = path.partition("/revision/")[0]
+      code = "RevisionNotFound" if f"{model}/revision/main" in plan.files else "RepoNotFound"
+      return self._empty(404, **{"X-Error-Code": code} if path.startswith("/api/") else {})
     self._send(path, plan.files[path], with_content)
 
   def _empty(self, status, **headers):

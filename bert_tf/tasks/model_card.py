@@ -64,7 +64,7 @@ def describe(directory: str, options: type[TrainingOptions]) -> str | None:
   found = json_files.read_object(os.path.join(source, FLAGS_FILE), {"flags": dict | None})
   flags, task = found.get("flags") or {}, json_files.read_object(os.path.join(source, TASK_FILE))
   name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
-  scores = [*score_tables(directory), *_selection(directory)]
+  scores = [*score_tables(directory), *_best(directory), *_selection(directory)]
   parts = [
       f"# {one_line(name)}",
       summary(BertConfig.from_file(os.path.join(source, CONFIG_FILE)), found.get("script"), flags, task),
@@ -82,14 +82,16 @@ def summary(config: BertConfig, script: object, flags: Mapping[str, object], tas
     script, flags: of `flags.json`, the run's; None and empty where they are unknown.
     task: of `task.json`; empty for pre-training.
   """
+  sizes = (f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
+           f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens")
+  if not flags and not task:
+    return f"{sizes}."
   what = f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
   labels = [_code(label) for label in task.get("labels") or ()]
   start = flags.get("init_checkpoint")
   begun = f"from the weights `{start}`" if start else "from random weights"
   shown = f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})" if labels else ""
-  return (f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
-          f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens, {what}"
-          f"{shown} {begun}{f' by `{script}`' if script else ''}.")
+  return f"{sizes}, {what}{shown} {begun}{f' by `{script}`' if script else ''}."
 
 
 def _data(directory: str, flags: Mapping[str, object], options: type[TrainingOptions]) -> str:
@@ -112,7 +114,7 @@ def _size(pattern: str, flag: str) -> int | str:
 
 
 def score_tables(directory: str) -> list[str]:
-  """A table of each file of scores; of a run without any the metrics that its best weights were chosen by."""
+  """A table of each file of scores."""
   tables = []
   for name in _SCORE_FILES:
     found = json_files.read_object(os.path.join(directory, name))
@@ -121,11 +123,14 @@ def score_tables(directory: str) -> list[str]:
       tables.append(f"`{name}`:\n\n{_table(('metric', 'value'), _shown(found))}")
     if degenerate:
       tables.append(f"**{one_line(degenerate)}**")
-  record = read_best_record(os.path.join(directory, BEST_DIRECTORY)) or {}
-  if record:
-    tables.append(f"`best/` has the weights of step {record['step']}, which have the highest `{record['metric']}` on "
-                  f"the development set: {record['metrics'][record['metric']]:.4f}.")
   return tables
+
+
+def _best(directory: str) -> list[str]:
+  """The metric that the best weights were chosen by."""
+  record = read_best_record(os.path.join(directory, BEST_DIRECTORY)) or {}
+  return [f"`best/` has the weights of step {record['step']}, which have the highest `{record['metric']}` on the "
+          f"development set: {record['metrics'][record['metric']]:.4f}."] if record else []
 
 
 def _selection(directory: str) -> list[str]:

@@ -56,6 +56,10 @@ class ConvertOptions(Options):
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.output, "output")
+    unread = sorted(self.given & {"bert_config_file", "vocab_file", "do_lower_case"})
+    if self.output_format == ADAPTER_FORMAT and unread:
+      raise UserError(f"--{unread[0]} is not read with --output_format={ADAPTER_FORMAT}, which has no configuration "
+                      "and no vocabulary: leave it out")
 
   def check_inputs(self) -> None:
     super().check_inputs()

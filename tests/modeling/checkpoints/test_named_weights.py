@@ -299,6 +299,10 @@ def test_errors_of_the_hub_are_one_line(hub, tmp_path):
   assert "hf:some-one/other is not, or not wholly, in the cache" in offline and "HF_HUB_OFFLINE" in offline
   hub.statuses[about] = [500] * 99
   assert f"can't be downloaded from {hub.url}: HTTP 500" in path_of("hf:some-one/secret", tmp_path, hub)
+  hub.statuses[about] = [(403, "GatedRepo")] * 9
+  assert "its owner asks for consent: give it on https://huggingface.co/some-one/secret" in path_of(
+      "hf:some-one/secret", tmp_path, hub)
+  assert "the model has no such revision" in path_of(f"{HUB_NAME}@v2", tmp_path, hub)
   unreachable = path_of("hf:some-one/other", tmp_path, hub, HF_ENDPOINT="http://127.0.0.1:1")
   assert "can't be downloaded from http://127.0.0.1:1: " in unreachable and "refused" in unreachable
 

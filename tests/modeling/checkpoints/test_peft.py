@@ -177,6 +177,9 @@ def test_a_run_without_lora_and_another_scale(tmp_path):
     with pytest.raises(UserError, match=message):
       run(cli.parse(ConvertOptions, ["convert_checkpoint.py", f"--input={tmp_path / source}", "--output_format=peft",
                                      f"--output={tmp_path / 'adapter'}"]))
+  with pytest.raises(UserError, match="--vocab_file is not read with --output_format=peft"):
+    cli.parse(ConvertOptions, ["convert_checkpoint.py", "--input=x", "--output_format=peft", "--output=y",
+                               "--vocab_file=v"])
   (tmp_path / "run/flags.json").write_text(json.dumps({"flags": {"lora_alpha": 7}}))
   with pytest.raises(UserError, match="--lora_alpha in the flags.json beside it is not that of its training"):
     written(tmp_path)
