@@ -51,7 +51,7 @@ _ON_THE_HUB = {
     "bert-large-uncased-whole-word-masking": "wwm_uncased_L-24_H-1024_A-16",
     "bert-large-cased-whole-word-masking": "wwm_cased_L-24_H-1024_A-16",
 }
-_HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
+_HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>(?!.*\.\.)[\w./-]+))?", re.ASCII)
 _BERT_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]*bert[\w.-]*", re.IGNORECASE)
 _PREFIX = re.compile(r"(\w{2,20}):(//)?(?=\w)")
 # What a prefix may be meant by.
@@ -244,12 +244,12 @@ def _hub_model(name: str) -> str:
   except ImportError:
     raise UserError(f"{name}: huggingface_hub is not installed: pip install 'bert-tf[hub]'") from None
   wanted = {"repo_id": match["repository"], "revision": match["revision"]}
-  with contextlib.suppress(huggingface_hub.errors.LocalEntryNotFoundError):
-    directory = huggingface_hub.snapshot_download(**wanted, allow_patterns=_HUB_FILES, local_files_only=True)
-    if _is_complete(directory):
-      return directory
-  print(f"{name}: downloading from {huggingface_hub.constants.ENDPOINT}", file=sys.stderr, flush=True)
   try:
+    with contextlib.suppress(huggingface_hub.errors.LocalEntryNotFoundError):
+      directory = huggingface_hub.snapshot_download(**wanted, allow_patterns=_HUB_FILES, local_files_only=True)
+      if _is_complete(directory):
+        return directory
+    print(f"{name}: downloading from {huggingface_hub.constants.ENDPOINT}", file=sys.stderr, flush=True)
     directory = huggingface_hub.snapshot_download(**wanted, allow_patterns=_HUB_FILES)
     if not _has_weights(directory):
       huggingface_hub.snapshot_download(**wanted, allow_patterns=_H5)
@@ -276,6 +276,8 @@ def _hub_error(name: str, repository: str, error: Exception) -> UserError:
                      "For a private model log in (`hf auth login`) or set HF_TOKEN")
   if isinstance(error, errors.RevisionNotFoundError):
     return UserError(f"{name}: the model has no such revision: a branch, a tag or a commit is expected")
+  if isinstance(error, errors.HFValidationError):
+    return UserError(f"{name} is no name on Hugging Face's hub: {in_one_line(error)}")
   if constants.HF_HUB_OFFLINE:
     return UserError(f"{name} is not, or not wholly, in the cache {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE forbids "
                      "to download it")

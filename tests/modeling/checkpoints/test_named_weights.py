@@ -185,6 +185,7 @@ def test_misspelt_names_have_a_suggestion():
   refused("hf://a/b", "did you mean hf:a/b?")
   refused("hf:bert-base-uncased", "did you mean hf:google-bert/bert-base-uncased?")
   refused("hf:a/b/c", "hf:OWNER/NAME is expected")
+  refused("hf:a/b@../../c", "hf:OWNER/NAME@REVISION")
   refused("google-bert/bert-base-uncased", "give hf:google-bert/bert-base-uncased or google:uncased_L-12_H-768_A-12")
   refused("wwm_cased_L-24_H-1024_A-16", "give google:wwm_cased_L-24_H-1024_A-16")
   refused("some-one/rubert-tiny", "give hf:some-one/rubert-tiny, if that is a name")
@@ -292,6 +293,8 @@ def test_weights_of_tensorflow_classes_where_there_are_no_others(hub, tmp_path):
 def test_errors_of_the_hub_are_one_line(hub, tmp_path):
   assert "is not on the hub, or private: For a private model log in" in path_of("hf:no/thing", tmp_path, hub)
   assert "did you mean hf:google-bert/bert-base-uncased?" in path_of("hf:google-bert/bert-base-uncasd", tmp_path, hub)
+  for name in ("hf:a--b/c", "hf:../c"):
+    assert path_of(name, tmp_path, hub).startswith(f"error: {name} is no name on Hugging Face's hub: ")
   about = "/api/models/some-one/secret/revision/main"
   hub.statuses[about] = [401] * 9
   assert "log in (`hf auth login`) or set HF_TOKEN" in path_of("hf:some-one/secret", tmp_path, hub)
