@@ -54,7 +54,8 @@ class Checkpointed(Configured):
 
     Args:
       path: a run directory or checkpoint of ours, or a checkpoint of the original, of the Model Garden or of Hugging
-        Face (safetensors); see `modeling.checkpoints.load.read_checkpoint`.
+        Face (safetensors), or released weights by name, "hf:google-bert/bert-base-uncased" or
+        "google:uncased_L-12_H-768_A-12"; see `modeling.checkpoints.load.read_checkpoint`.
       bert_config_file: the configuration; None where it is found beside the checkpoint.
       kwargs: of the constructor, such as `seed` and `dtype`. `classes` may be left out where the checkpoint has the
         head.
@@ -94,7 +95,8 @@ class Checkpointed(Configured):
 
     Args:
       directory: must not exist; it appears when it is complete.
-      format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface" or "model_garden".
+      format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface",
+        "model_garden" or "keras_hub".
       vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
 
     Raises:

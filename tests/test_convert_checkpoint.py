@@ -1,6 +1,7 @@
 """convert_checkpoint.py: one process as a user starts it; everything else through `convert`."""
 
 import dataclasses
+import itertools
 import math
 import os
 import shutil
@@ -15,10 +16,17 @@ from bert_tf.common.errors import UserError
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.weights import original_names
-from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.checkpoints.write import write_checkpoint
 from modeling.config import BertConfig
 from tests.full_disk import full_disk
-from tests.modeling.checkpoints.common import HEADS, assert_same, random_weights, read_all, write_huggingface
+from tests.modeling.checkpoints.common import (
+  FORMATS_OF_ALL_HEADS,
+  HEADS,
+  assert_same,
+  random_weights,
+  read_all,
+  write_huggingface,
+)
 from tests.modeling.common import SMALL, golden_model
 
 PRETRAINING = ("masked_lm", "next_sentence")
@@ -40,7 +48,7 @@ def written(folder, weights, output_format="native", config=SMALL, **kwargs):
 
 
 def test_the_tour_takes_every_way():
-  assert {*zip(TOUR, TOUR[1:], strict=False)} == {(a, b) for a in FORMATS for b in FORMATS if a != b}
+  assert {*zip(TOUR, TOUR[1:], strict=False)} == {*itertools.permutations(FORMATS_OF_ALL_HEADS, 2)}
 
 
 @pytest.mark.parametrize("heads, pooler", [
@@ -79,7 +87,7 @@ def test_round_trips_are_exact(tmp_path, heads, pooler):
 def test_golden_checkpoints_go_everywhere(request, tmp_path, values, folder):
   path = request.getfixturevalue(values) / folder
   expected = read_all(path)
-  for output_format in FORMATS:
+  for output_format in FORMATS_OF_ALL_HEADS:
     convert(str(path), output_format, str(tmp_path / output_format))
     source = read_checkpoint(str(tmp_path / output_format))
     assert_same({name: source.read(name) for name in source.tensors}, expected)
@@ -198,7 +206,7 @@ def test_two_heads_of_one_name(tmp_path):
   refused(tmp_path, "calls the heads classification and token_classification alike", run, "huggingface")
 
 
-@pytest.mark.parametrize("output_format", list(FORMATS))
+@pytest.mark.parametrize("output_format", list(FORMATS_OF_ALL_HEADS))
 def test_an_encoder_that_is_not_whole(tmp_path, output_format):
   weights = random_weights("classification")
   del weights["bert/encoder/layer_1/output/dense/bias"]
@@ -213,7 +221,7 @@ def test_a_damaged_input_leaves_nothing(tmp_path):
   refused(tmp_path, "can't be read, the data are damaged", run, "huggingface")
 
 
-@pytest.mark.parametrize("output_format", list(FORMATS))
+@pytest.mark.parametrize("output_format", list(FORMATS_OF_ALL_HEADS))
 def test_a_full_disk_leaves_nothing(tmp_path, output_format):
   run = written(tmp_path / "run", random_weights())
   with full_disk(4096):
@@ -255,7 +263,7 @@ def test_the_command(golden, project, tmp_path):
       f"encoder, heads: masked_lm, next_sentence; 62 tensors, {parameters:,} parameters",
       "wrote some/where (huggingface), read back: every bit the same"]
   assert sorted(os.listdir(tmp_path / "some/where")) == [
-      "config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+      "README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
   assert all(os.stat(tmp_path / "some/where" / name).st_mode & 0o044 for name in os.listdir(tmp_path / "some/where"))
   # These answer before TensorFlow is imported.
   for arguments, message in [

@@ -43,7 +43,9 @@ def folder(tmp_path_factory):
 
 
 def _released_weights(folder: pathlib.Path) -> None:
-  released = folder / "uncased_L-12_H-768_A-12"
+  # As if they had been downloaded.
+  released = folder / "cache/bert-tf/2018_10_18/uncased_L-12_H-768_A-12"
+  released.parent.mkdir(parents=True)
   write_tiny(released, "masked_lm", output_format="original",
              config=dataclasses.replace(CONFIG, max_position_embeddings=64))
   mrpc = folder / "glue/MRPC"
@@ -76,12 +78,16 @@ def test_the_samples(folder, monkeypatch):
 @pytest.mark.pages
 def test_released_weights_glue_and_squad(folder, monkeypatch):
   monkeypatch.chdir(folder)
+  monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
   if not (folder / "output/corpus.txt").exists():
     (folder / "output").mkdir()
     (folder / "output/corpus.txt").write_text("the list is sorted .\nthe array is returned .\n\n" * 20)
   run_page("README.md", SIZES, RELEASED)
   for path in ("mrpc/MRPC.tsv", "squad/predictions.json", "for_transformers/model.safetensors"):
     assert (folder / "output" / path).exists(), path
+  flags = json.loads((folder / "output/squad/flags.json").read_text())["flags"]
+  assert flags["init_checkpoint"] == "google:uncased_L-12_H-768_A-12"
+  assert "from the weights `google:uncased_L-12_H-768_A-12`" in (folder / "output/squad/README.md").read_text()
 
 
 def test_the_tutorial_has_the_same_commands():

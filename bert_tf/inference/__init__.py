@@ -7,6 +7,7 @@
     agreement.py      the tokenizer in the graph against the exact one
     features.py       hidden states as features; `extract_features.py`
     feature_files.py  the files of features
+    conversion.py     a checkpoint in another format, with a model card; `convert_checkpoint.py`
     fill_mask.py      candidates for masks; `fill_mask.py`
 """
 

@@ -64,9 +64,10 @@ def describe(directory: str, options: type[TrainingOptions]) -> str | None:
   found = json_files.read_object(os.path.join(source, FLAGS_FILE), {"flags": dict | None})
   flags, task = found.get("flags") or {}, json_files.read_object(os.path.join(source, TASK_FILE))
   name = os.path.basename(os.path.abspath(directory)) if "://" not in directory else directory
-  scores = [*_scores(directory), *_selection(directory)]
+  scores = [*score_tables(directory), *_best(directory), *_selection(directory)]
   parts = [
-      f"# {_line(name)}", _model(source, found.get("script"), flags, task),
+      f"# {one_line(name)}",
+      summary(BertConfig.from_file(os.path.join(source, CONFIG_FILE)), found.get("script"), flags, task),
       ("Data", _data(directory, flags, options)), ("Scores", "\n\n".join(scores)),
       ("Settings", _settings(flags, options)), ("Use", _use(directory, task, source)),
       ("Record", _record(directory))]
@@ -74,16 +75,23 @@ def describe(directory: str, options: type[TrainingOptions]) -> str | None:
                      ) + "\n"
 
 
-def _model(source: str, script: object, flags: Mapping[str, object], task: Mapping[str, object]) -> str:
-  config = BertConfig.from_file(os.path.join(source, CONFIG_FILE))
+def summary(config: BertConfig, script: object, flags: Mapping[str, object], task: Mapping[str, object]) -> str:
+  """What the model is, and from what it was made, in a sentence.
+
+  Args:
+    script, flags: of `flags.json`, the run's; None and empty where they are unknown.
+    task: of `task.json`; empty for pre-training.
+  """
+  sizes = (f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
+           f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens")
+  if not flags and not task:
+    return f"{sizes}."
   what = f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
   labels = [_code(label) for label in task.get("labels") or ()]
   start = flags.get("init_checkpoint")
   begun = f"from the weights `{start}`" if start else "from random weights"
   shown = f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})" if labels else ""
-  return (f"BERT{' (left-to-right)' if config.causal else ''} with L={config.num_hidden_layers}, "
-          f"H={config.hidden_size}, A={config.num_attention_heads} and {config.vocab_size:,} tokens, {what}"
-          f"{shown} {begun}{f' by `{script}`' if script else ''}.")
+  return f"{sizes}, {what}{shown} {begun}{f' by `{script}`' if script else ''}."
 
 
 def _data(directory: str, flags: Mapping[str, object], options: type[TrainingOptions]) -> str:
@@ -105,8 +113,8 @@ def _size(pattern: str, flag: str) -> int | str:
     return ""
 
 
-def _scores(directory: str) -> list[str]:
-  """A table of each file of scores; of a run without any the metrics that its best weights were chosen by."""
+def score_tables(directory: str) -> list[str]:
+  """A table of each file of scores."""
   tables = []
   for name in _SCORE_FILES:
     found = json_files.read_object(os.path.join(directory, name))
@@ -114,12 +122,15 @@ def _scores(directory: str) -> list[str]:
     if found:
       tables.append(f"`{name}`:\n\n{_table(('metric', 'value'), _shown(found))}")
     if degenerate:
-      tables.append(f"**{_line(degenerate)}**")
-  record = read_best_record(os.path.join(directory, BEST_DIRECTORY)) or {}
-  if record:
-    tables.append(f"`best/` has the weights of step {record['step']}, which have the highest `{record['metric']}` on "
-                  f"the development set: {record['metrics'][record['metric']]:.4f}.")
+      tables.append(f"**{one_line(degenerate)}**")
   return tables
+
+
+def _best(directory: str) -> list[str]:
+  """The metric that the best weights were chosen by."""
+  record = read_best_record(os.path.join(directory, BEST_DIRECTORY)) or {}
+  return [f"`best/` has the weights of step {record['step']}, which have the highest `{record['metric']}` on the "
+          f"development set: {record['metrics'][record['metric']]:.4f}."] if record else []
 
 
 def _selection(directory: str) -> list[str]:
@@ -151,11 +162,12 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _code(value: object) -> str:
   """A code span for a table; numbers and nothing as they are."""
-  text = _line(value).replace("`", "'").replace("|", "\\|")
+  text = one_line(value).replace("`", "'").replace("|", "\\|")
   return f"`{text}`" if text and isinstance(value, str) else text
 
 
-def _line(value: object) -> str:
+def one_line(value: object) -> str:
+  """A value as text without line breaks."""
   return " ".join(str(value).split())
 
 

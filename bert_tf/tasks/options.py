@@ -13,7 +13,7 @@ from typing import Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
-from modeling.checkpoints.releases import check_checkpoint_there
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
 
 
@@ -23,7 +23,8 @@ class CheckpointOptions(Options):
 
   init_checkpoint: str | None = option(
       None, "Weights to start from: a run directory, one of its ckpt-N prefixes, an original bert_model.ckpt, a "
-      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, or a preset of KerasHub.",
+      "Hugging Face directory, .safetensors or .h5 file, a checkpoint of the Model Garden, a preset of KerasHub, or "
+      "released weights by name, hf:OWNER/NAME or google:NAME.",
       path=True, common=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json.", default_text="found beside --init_checkpoint", path=FILE,

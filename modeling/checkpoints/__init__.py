@@ -7,13 +7,15 @@
     convert.py             one format to another, checked; `convert_checkpoint.py`
     companion_files.py     `StoredWeights`, and configuration, vocabulary and task beside them
     vocabulary_check.py    whether a vocabulary belongs to the weights
-    releases.py            where released weights are
+    named_weights.py       released weights by name: downloads and caches
     native.py              checkpoints of our own runs
     lora.py                LoRA matrices in them
+    peft.py                adapters of PEFT: LoRA matrices and a head alone
     original.py            checkpoints of the original
     model_garden.py        checkpoints of the TensorFlow Model Garden
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
+    tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
     keras_hub.py           presets of KerasHub
     tensor_file.py         what is checked of the tensors in any file
     tensorflow_files.py    `.index` and `.data` files

@@ -4,6 +4,8 @@
 """
 
 import dataclasses
+import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
-from modeling.checkpoints.releases import check_checkpoint_there
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import (
   check_fits,
@@ -25,12 +27,15 @@ from modeling.checkpoints.weight_shapes import (
 from modeling.checkpoints.write import FORMATS, without_place, write_checkpoint
 from modeling.config import BertConfig
 
+# The matrices of LoRA and the head alone, see modeling/checkpoints/peft.py.
+ADAPTER_FORMAT = "peft"
 # Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the original's.
 _LIMITS = {
     "original": ("the original's code has only the tanh form of GELU and refuses it",
                  "the original's code does not look at it and takes 1e-12"),
     "model_garden": ("tell the Model Garden's encoder so, its default is the tanh form of GELU",
                      "the Model Garden's encoders always take 1e-12"),
+    "keras_hub": ("KerasHub's encoder has only the tanh form of GELU", "KerasHub's encoder always takes 1e-12"),
 }
 
 
@@ -39,8 +44,9 @@ class ConvertOptions(Options):
   """Conversion of a checkpoint"""
 
   input: str = option(
-      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file.", required=True, path=True)
-  output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
+      None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
+      "google:NAME.", required=True, path=True)
+  output_format: str = option(None, "Format of the output.", choices=(*FORMATS, ADAPTER_FORMAT), required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
@@ -50,6 +56,10 @@ class ConvertOptions(Options):
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.output, "output")
+    unread = sorted(self.given & {"bert_config_file", "vocab_file", "do_lower_case"})
+    if self.output_format == ADAPTER_FORMAT and unread:
+      raise UserError(f"--{unread[0]} is not read with --output_format={ADAPTER_FORMAT}, which has no configuration "
+                      "and no vocabulary: leave it out")
 
   def check_inputs(self) -> None:
     super().check_inputs()
@@ -95,14 +105,9 @@ class Conversion:
     return "\n".join([*lines, f"wrote {self.output} ({self.output_format}), read back: every bit the same"])
 
 
-def run(options: ConvertOptions) -> None:
-  """Runs `convert` and prints its report, for `convert_checkpoint.py`."""
-  print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
-                options.do_lower_case).describe())
-
-
 def convert(input_path: str, output_format: str, output: str, bert_config_file: str | None = None,
-            vocab_file: str | None = None, do_lower_case: bool | None = None) -> Conversion:
+            vocab_file: str | None = None, do_lower_case: bool | None = None,
+            texts: Mapping[str, str] | None = None) -> Conversion:
   """Converts a checkpoint.
 
   Args:
@@ -112,6 +117,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
     bert_config_file: configuration, the original's or Hugging Face's; None where it is found beside the input.
     vocab_file: vocabulary; None where it is found beside the input, or none is to be written.
     do_lower_case: its casing; None where it is found beside the input.
+    texts: name → content of further files of the output, such as a model card.
 
   Raises:
     UserError: the input can't be read or lacks a part of the encoder, the configuration is missing or contradicts
@@ -138,13 +144,18 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   notes = _vocabulary_notes(vocab_file, do_lower_case, config, source) + _config_notes(config, output_format)
   carried = [name for name in expected if name in source.tensors]
   left_out = without_place(output_format, carried, config)
-  if left_out:
+  if left_out and output_format != "huggingface":
+    notes.append(f"there is no place for these in KerasHub's model: {', '.join(left_out)}")
+  elif left_out:
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
                  "in a left-to-right model sees nothing but itself, and ours the last")
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256)
     _check_same(read_checkpoint(directory), weights)
+    for name, text in (texts or {}).items():
+      with files.atomic_write(os.path.join(directory, name)) as file:
+        file.write(text)
   return Conversion(
       source=source.description, output=output, output_format=output_format, heads=heads_of(weights),
       parameters=sum(value.size for value in weights.values()), carried=list(weights),

@@ -29,9 +29,10 @@ from modeling.checkpoints.huggingface import find_safetensors, read_huggingface,
 from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
+from modeling.checkpoints.named_weights import local_path, no_checkpoint, split_adapter
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
-from modeling.checkpoints.releases import no_checkpoint
+from modeling.checkpoints.peft import refuse_adapter_alone, with_adapter
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
@@ -104,7 +105,9 @@ def read_checkpoint(path: str) -> StoredWeights:
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
       Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
       file of its TensorFlow classes; a preset directory of KerasHub, or its `.weights.h5`. Configuration, vocabulary
-      and casing are looked for beside it. On any file system.
+      and casing are looked for beside it. On any file system. Or released weights by name, which are downloaded once:
+      `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`, see `named_weights.py`. Or one of these and
+      an adapter of PEFT, `BASE+ADAPTER`.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
@@ -115,7 +118,10 @@ def read_checkpoint(path: str) -> StoredWeights:
 
 
 def _read_checkpoint(path: str) -> StoredWeights:
-  path = _best_of_run(path)
+  if adapted := split_adapter(path):
+    return with_adapter(_read_checkpoint(adapted[0]), local_path(adapted[1]))
+  path = best_of_run(local_path(path))
+  refuse_adapter_alone(path)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
   if len(candidates) + (prefix is not None) > 1:
@@ -299,10 +305,10 @@ def _whole_heads(names: list[str]) -> list[str]:
   return shown
 
 
-def _best_of_run(path: str) -> str:
-  """The best weights where `path` is a run's directory, or that of these: those in the record, where they are there.
+def best_of_run(path: str) -> str:
+  """The prefix of the best weights where `path` is a run's directory, or that of these; else `path` itself.
 
-  A run that was killed may have left others beside them.
+  They are those in the record, where they are there. A run that was killed may have left others beside them.
   """
   for directory in (os.path.join(path, BEST_DIRECTORY), path):
     if files.exists(record_file := os.path.join(directory, BEST_RECORD)):

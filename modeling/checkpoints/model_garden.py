@@ -125,7 +125,7 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
   functional models.
   """
   rows = all_weights(config.num_hidden_layers)
-  variables = {name: tf.Variable(_to_garden(rows[name], value, config.num_attention_heads))
+  variables = {name: tf.Variable(to_garden(rows[name], value, config.num_attention_heads))
                for name, value in weights.items()}
   layers = range(config.num_hidden_layers)
   encoder = _module(variables, {weight.original: weight.garden for weight in encoder_weights(layers)})
@@ -267,7 +267,7 @@ def from_garden(row: Weight, values: np.ndarray) -> np.ndarray:
   return np.ascontiguousarray(values.T) if row.garden_transposed else values.reshape(original_shape(row, values.shape))
 
 
-def _to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
+def to_garden(row: Weight, values: np.ndarray, heads: int) -> np.ndarray:
   """The inverse of `from_garden`, for N heads."""
   if row.garden_transposed:
     return np.ascontiguousarray(values.T)

@@ -16,8 +16,8 @@ from modeling.checkpoints.weight_shapes import heads_of, pooled_weights
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig
 
-_HUGGINGFACE, _NATIVE = "huggingface", "native"
-FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE)
+_HUGGINGFACE, _NATIVE, _KERAS_HUB = "huggingface", "native", "keras_hub"
+FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _KERAS_HUB)
 
 
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
@@ -40,10 +40,10 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
 
-  from modeling.checkpoints import huggingface, model_garden, native, original
+  from modeling.checkpoints import huggingface, keras_hub, model_garden, native, original, tokenizer_file
 
   writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
-             native.write_native)
+             native.write_native, keras_hub.write_keras_hub)
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
@@ -54,27 +54,38 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     reason = str(getattr(error, "message", None) or error).rpartition("; ")[2].partition(" [Op")[0]
     raise UserError(f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
                     f"{' '.join(reason.split())}") from None
-  write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256)
+  more = {}
+  if output_format == _KERAS_HUB:
+    if vocab_file is not None:
+      keras_hub.write_keras_hub_tokenizer(directory, vocab_file, do_lower_case is not False, weights, config)
+    return
+  if output_format == _HUGGINGFACE and vocab_file is not None:
+    more = tokenizer_file.write_tokenizer(directory, vocab_file, do_lower_case is not False)
+  write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256, **more)
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-  """Weights that a format has no place for: empty but for left-to-right models in Hugging Face's.
+  """Weights that a format has no place for: some heads in KerasHub's, and of left-to-right models in Hugging Face's.
 
-  Its pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the pooler
-  and the next-sentence head are left out.
+  The latter's pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the
+  pooler and the next-sentence head are left out.
 
   Args:
     tensors: original names.
 
   Raises:
     UserError: the format can't say that a model is left-to-right, or computes something else for its head; or it has
-      no place for a BiLSTM.
+      no place for a BiLSTM, or for the head that matters.
   """
   if output_format != _NATIVE and config.bilstm_units:
     raise UserError(f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
                     f"{_NATIVE!r}, or a SavedModel with export_model.py")
   if output_format == _NATIVE or not config.causal:
-    return []
+    if output_format != _KERAS_HUB:
+      return []
+    from modeling.checkpoints import keras_hub
+
+    return keras_hub.left_out(tensors)
   if output_format != _HUGGINGFACE:
     raise UserError(f"the format {output_format!r} can't say that a model is left-to-right, and its programs would use "
                     f"it as bidirectional: write {_HUGGINGFACE!r} or {_NATIVE!r}")

@@ -69,6 +69,8 @@ class BertPreprocessor(keras.layers.Layer):
     self.max_seq_length = max_seq_length
     self.pad_to_max_length = pad_to_max_length
     self.special_tokens = special_tokens
+    # Of the vocabulary that a file's assets must have.
+    self._saved_fingerprint: str | None = None
     self._set_vocabulary(vocabulary)
     # XLA knows no strings.
     self.supports_jit = False
@@ -156,7 +158,9 @@ class BertPreprocessor(keras.layers.Layer):
     config = dict(config)
     tokens, fingerprint = config.pop("vocabulary", None), config.pop("vocab_sha256", None)
     if tokens is None:
-      return cls(_VOCABULARIES.get(fingerprint), **config)
+      layer = cls(_VOCABULARIES.get(fingerprint), **config)
+      layer._saved_fingerprint = fingerprint
+      return layer
     return cls(Vocabulary(_checked_tokens(tokens, "the configuration of a BertPreprocessor")), **config)
 
   def save_assets(self, directory: str) -> None:
@@ -165,10 +169,19 @@ class BertPreprocessor(keras.layers.Layer):
       json_files.write(os.path.join(directory, _VOCABULARY_FILE), self.vocabulary.tokens)
 
   def load_assets(self, directory: str) -> None:
-    """Called by Keras for a `.keras` file; those of earlier versions have nothing there."""
+    """Called by Keras for a `.keras` file; those of earlier versions have nothing there.
+
+    Raises:
+      UserError: it is damaged, or another vocabulary than that of the configuration.
+    """
     path = os.path.join(directory, _VOCABULARY_FILE)
-    if files.exists(path):
-      self._set_vocabulary(Vocabulary(_checked_tokens(json_files.read(path), path)))
+    if not files.exists(path):
+      return
+    vocabulary = Vocabulary(_checked_tokens(json_files.read(path), path))
+    if self._saved_fingerprint not in (None, vocabulary.fingerprint):
+      raise UserError(f"{_VOCABULARY_FILE} in the file is not the vocabulary that the model was saved with: every id "
+                      "would mean another word")
+    self._set_vocabulary(vocabulary)
 
 
 def _checked_tokens(tokens: object, where: str) -> list[str]:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from bert_tf.common.errors import UserError
-from modeling.checkpoints.write import FORMATS
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.multiple_choice import BertForMultipleChoice
@@ -13,7 +12,7 @@ from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
 from modeling.token_classification import BertForTokenClassification
 from tests.data_gen.tokenization.common import TOKENIZERS
-from tests.modeling.checkpoints.common import random_weights, write_huggingface
+from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS, random_weights, write_huggingface
 from tests.modeling.common import SMALL, random_features
 from tests.modeling.test_library import assert_same, randomized
 
@@ -31,7 +30,7 @@ def run(model):
 
 
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", FORMATS_OF_ALL_HEADS)
 def test_a_model_comes_back_from_every_format(kind, format, tmp_path, recwarn):
   model = randomized(kind(SMALL, *MODELS[kind]))
   model.save_checkpoint(str(tmp_path / "out"), format)
@@ -71,7 +70,7 @@ def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
 
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
   model = BertEncoder(SMALL)
-  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, native"):
+  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, keras_hub, model_garden, na"):
     model.save_checkpoint(str(tmp_path / "out"), "onnx")
   model.save_checkpoint(str(tmp_path / "out"))
   with pytest.raises(UserError, match="out exists: name a directory that does not"):

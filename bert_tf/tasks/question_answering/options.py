@@ -7,7 +7,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, option
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
-from modeling.checkpoints.releases import check_checkpoint_there
+from modeling.checkpoints.named_weights import check_checkpoint_there
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,12 @@ from modeling.checkpoints.huggingface_config import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
 from modeling.checkpoints.weights import all_weights
+from modeling.checkpoints.write import FORMATS as _FORMATS
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 
+# KerasHub has two of the heads, and one in a model.
+FORMATS_OF_ALL_HEADS = tuple(name for name in _FORMATS if name != "keras_hub")
 CLASSES = {"classification": 3, "token_classification": 5}
 # Head → the tensor that announces it; what `head_shapes` completes.
 HEADS = {name: {head.signature_name: (CLASSES.get(name, 1),)} for name, head in table.HEADS.items()}

@@ -365,17 +365,6 @@ def test_task_json_that_is_damaged_is_named(checkpoints, tmp_path):
   assert read_task(None) is None and read_task(dataclasses.replace(source, directory=None)) is None
 
 
-@pytest.mark.parametrize("name, where", [
-    ("bert-base-uncased", "uncased_L-12_H-768_A-12.zip and give --init_checkpoint=uncased_L-12_H-768_A-12;"),
-    ("google-bert/bert-base-cased", "from https://huggingface.co/google-bert/bert-base-cased"),
-    ("somebody/my-bert-model", "from https://huggingface.co/somebody/my-bert-model")])
-def test_a_name_on_a_hub_is_no_path_but_a_download(name, where, tmp_path, monkeypatch):
-  monkeypatch.chdir(tmp_path)
-  with pytest.raises(UserError, match=f"^there is no checkpoint {name}: ") as error:
-    read_checkpoint(name)
-  assert where in str(error.value) and "\n" not in str(error.value)
-
-
 def test_other_names_get_no_such_advice(tmp_path):
   for name in ("out", str(tmp_path / "bert-base-uncased"), "runs/mrpc"):
     with pytest.raises(UserError, match="exists$"):

@@ -15,11 +15,17 @@ from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.keras_hub import _SIZES
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
-from modeling.checkpoints.model_garden import _to_garden
+from modeling.checkpoints.model_garden import to_garden
 from modeling.checkpoints.weights import LAYER, all_weights
-from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
-from tests.modeling.checkpoints.common import assert_refused, huggingface_tensors, random_weights, write_huggingface
+from tests.modeling.checkpoints.common import (
+  FORMATS_OF_ALL_HEADS,
+  assert_refused,
+  huggingface_tensors,
+  random_weights,
+  write_huggingface,
+)
 from tests.modeling.common import SMALL
 
 KERNEL = "bert/encoder/layer_1/output/dense/kernel"
@@ -32,7 +38,7 @@ def write_keras_hub(folder, weights) -> None:
   rows = all_weights(SMALL.num_hidden_layers)
   with h5py.File(folder / "model.weights.h5", "w") as file:
     for name, value in weights.items():
-      file["layers/" + rows[name].keras_hub] = _to_garden(rows[name], value, SMALL.num_attention_heads)
+      file["layers/" + rows[name].keras_hub] = to_garden(rows[name], value, SMALL.num_attention_heads)
 
 
 def write_vocabulary(path) -> None:
@@ -51,7 +57,7 @@ def written(folder, form, weights) -> str:
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-@pytest.mark.parametrize("form", [*FORMATS, "keras_hub"])
+@pytest.mark.parametrize("form", [*FORMATS_OF_ALL_HEADS, "keras_hub"])
 def test_what_is_not_finite_is_named_with_its_file(tmp_path, form, value):
   weights = random_weights()
   weights[KERNEL][3, 2:4] = value
@@ -197,7 +203,7 @@ def test_a_layer_of_any_number_costs_nothing(tmp_path, form, number):
 @pytest.mark.parametrize("key, value", [("hidden_size", 3 * 10**7), ("num_hidden_layers", 10**4), ("vocab_size", 10**8),
                                         ("intermediate_size", 10**7), ("max_position_embeddings", 10**8),
                                         ("type_vocab_size", 10**8)])
-@pytest.mark.parametrize("form", [*FORMATS, "keras_hub"])
+@pytest.mark.parametrize("form", [*FORMATS_OF_ALL_HEADS, "keras_hub"])
 @pytest.mark.parametrize("place", ["beside", "given"])
 def test_a_configuration_is_compared_before_anything_is_built(tmp_path, form, key, value, place):
   directory = written(tmp_path / "model", form, random_weights())

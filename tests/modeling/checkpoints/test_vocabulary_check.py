@@ -75,6 +75,8 @@ def test_a_fingerprint_outlives_its_vocabulary(tiny, tmp_path, output_format):
     refused(call, f"{copy}/vocab.txt", "is not the vocabulary that the weights beside it were trained with",
             "put that one back")
   (copy / "vocab.txt").unlink()
+  # Which has its entries, too.
+  (copy / "tokenizer.json").unlink(missing_ok=True)
   other, right = write(tmp_path / "other.txt", OTHER), write(tmp_path / "right.txt", TOKENS)
   refused(lambda: open_checkpoint(str(copy), vocab_file=other), other, "give the one that belongs to it")
   assert open_checkpoint(str(copy), vocab_file=right).vocab_file == right

@@ -12,9 +12,15 @@ from modeling.checkpoints.convert import convert
 from modeling.checkpoints.huggingface_config import ARCHITECTURES
 from modeling.checkpoints.load import load_weights, open_checkpoint, read_checkpoint
 from modeling.checkpoints.weights import HEADS, weight_values
-from modeling.checkpoints.write import FORMATS, write_checkpoint
+from modeling.checkpoints.write import write_checkpoint
 from modeling.pretraining import BertForPreTraining
-from tests.modeling.checkpoints.common import assert_refused, assert_same, random_weights, read_all
+from tests.modeling.checkpoints.common import (
+  FORMATS_OF_ALL_HEADS,
+  assert_refused,
+  assert_same,
+  random_weights,
+  read_all,
+)
 from tests.modeling.common import SMALL
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{index}" for index in range(SMALL.vocab_size - 5))]
@@ -31,7 +37,7 @@ def bits(weights):
   return {name: value.view(np.uint32) for name, value in weights.items()}
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
 def test_a_remote_directory(output_format, vocab_file):
   directory = f"ram://written/{output_format}"
   weights = random_weights(*PRETRAINING)
@@ -80,7 +86,7 @@ def test_damage_and_absence_are_one_line_on_remote_file_systems_too():
   assert_refused("ram://lost", "ram://lost/ckpt-0.data-00000-of-00001 is missing")
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize("output_format", FORMATS_OF_ALL_HEADS)
 def test_the_weights_of_a_model(output_format, tmp_path):
   model, again = BertForPreTraining(SMALL, seed=3), BertForPreTraining(SMALL, seed=4)
   for each in (model, again):

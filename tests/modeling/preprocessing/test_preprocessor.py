@@ -1,12 +1,16 @@
 """The layer against the tokenizer and the features of fine-tuning."""
 
 import gc
+import io
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -137,6 +141,80 @@ def test_the_configuration_is_small(tmp_path):
   with pytest.raises(Exception, match="nonsense") as error:
     keras.models.load_model(broken)
   assert len(str(error.value)) < 4000
+
+
+@pytest.fixture
+def saved(tmp_path):
+  """(a function: change of the files in a `.keras` file → another one, the name of the vocabulary in it)."""
+  texts = keras.Input((), dtype="string")
+  keras.Model(texts, BertForClassification(CONFIG, 3)(BertPreprocessor(TOKENIZER, max_seq_length=12)(texts))).save(
+      tmp_path / "model.keras")
+
+  def write(change):
+    with zipfile.ZipFile(tmp_path / "model.keras") as old:
+      members = {name: old.read(name) for name in old.namelist()}
+    change(members)
+    with zipfile.ZipFile(tmp_path / "changed.keras", "w") as new:
+      for name, content in members.items():
+        new.writestr(name, content)
+    return tmp_path / "changed.keras"
+
+  return write, "assets/layers/bert_preprocessor/vocabulary.json"
+
+
+def test_the_vocabulary_is_an_asset_and_belongs_to_the_model(saved):
+  write, name = saved
+  tokens = TOKENIZER.vocabulary.tokens
+
+  def check(members):
+    assert json.loads(members[name]) == tokens and tokens[-1].encode() not in members["config.json"]
+    members[name] = json.dumps([*tokens[:-1], "another"]).encode()
+
+  with pytest.raises(Exception, match="is not the vocabulary that the model was saved with"):
+    keras.models.load_model(write(check))
+
+
+@pytest.mark.parametrize("content", [b"{", b'"/etc/passwd"', b'{"path": "/etc/passwd"}'])
+def test_a_damaged_asset_is_an_error_without_its_content(saved, content):
+  write, name = saved
+  with pytest.raises(Exception, match="could not be loaded") as error:
+    keras.models.load_model(write(lambda members: members.update({name: content})))
+  assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("kind", ["link", "storage"])
+def test_weights_in_other_files_are_not_read(saved, tmp_path, kind):
+  """HDF5 can point anywhere; Keras refuses that."""
+  def change(members):
+    data = io.BytesIO(members["model.weights.h5"])
+    with h5py.File(data, "r+") as file:
+      name = next(name for name in _arrays(file) if name.endswith("classifier/vars/1"))
+      array = file[name][()]
+      del file[name]
+      if kind == "link":
+        with h5py.File(tmp_path / "secret.h5", "w") as secret:
+          secret["x"] = array
+        file[name] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "x")
+      else:
+        (tmp_path / "secret.bin").write_bytes(array.tobytes())
+        file.create_dataset(name, array.shape, array.dtype, external=[(str(tmp_path / "secret.bin"), 0, array.nbytes)])
+    members["model.weights.h5"] = data.getvalue()
+
+  with pytest.raises(Exception, match="could not be loaded|not allowed|[Ee]xternal"):
+    keras.models.load_model(saved[0](change))
+
+
+def _arrays(file):
+  names = []
+  file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
+  return names
+
+
+def test_members_do_not_leave_the_directory_that_they_are_unpacked_in(saved, tmp_path):
+  with pytest.warns(UserWarning):
+    keras.models.load_model(saved[0](lambda members: members.update({"../../evil_of_a_test": b"x"})))
+  assert not list(tmp_path.parent.parent.glob("evil_of_a_test"))
+  assert not os.path.exists(os.path.join(os.path.dirname(tempfile.gettempdir()), "evil_of_a_test"))
 
 
 def test_without_a_vocabulary():

@@ -1,0 +1,146 @@
+"""Conversion of a checkpoint for others to use: `convert_checkpoint.py`, and the model card of Hugging Face's format.
+
+Input: a checkpoint; of a run directory also its flags and scores. Output: `convert`'s, with a `README.md` whose front
+matter the hub reads: library, task, base model, and scores as `model-index`. Of a run with LoRA also an adapter alone.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+
+from bert_tf.common import charts, files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.tasks import model_card
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from bert_tf.training.run_directory import read_flags
+from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights
+from modeling.checkpoints.convert import ADAPTER_FORMAT, ConvertOptions, convert
+from modeling.checkpoints.huggingface_config import architecture_of
+from modeling.checkpoints.load import best_of_run, config_for, read_checkpoint, read_task
+from modeling.checkpoints.named_weights import GOOGLE, HUB, hub_name, local_path
+from modeling.checkpoints.peft import write_adapter
+from modeling.checkpoints.tensorflow_files import find_prefix
+from modeling.checkpoints.weights import POOLER
+from modeling.config import BertConfig
+
+# Class of transformers → what the hub calls its task.
+_HUB_TASKS = {
+    "BertForSequenceClassification": "text-classification", "BertForTokenClassification": "token-classification",
+    "BertForQuestionAnswering": "question-answering", "BertForMultipleChoice": "multiple-choice",
+    "BertForPreTraining": "fill-mask", "BertForMaskedLM": "fill-mask", "BertLMHeadModel": "text-generation"}
+_ENCODER_TASK = "feature-extraction"
+# Tasks without a `pipeline` in transformers 5 → the class, and lines of Python.
+_WITHOUT_PIPELINE = {
+    "multiple-choice": ("AutoModelForMultipleChoice", (
+        'choices = ["She goes in.", "It sings."]',
+        'inputs = tokenizer(["She opens the door."] * 2, choices, padding=True, return_tensors="pt")',
+        "logits = model(**{key: value[None] for key, value in inputs.items()}).logits",
+        "print(choices[logits.argmax()])")),
+    "question-answering": ("AutoModelForQuestionAnswering", (
+        'inputs = tokenizer("Where was Ruth born?", "Ruth was born in Oslo.", return_tensors="pt")',
+        "outputs = model(**inputs)", "start, end = outputs.start_logits.argmax(), outputs.end_logits.argmax()",
+        'print(tokenizer.decode(inputs["input_ids"][0, start:end + 1]))'))}
+_TEXT, _MASKED_TEXT = "Anna Berg plays the guitar in Oslo.", "Anna Berg plays the [MASK] in Oslo."
+# Options that name the data of a run, the first that has a value.
+_DATA_OPTIONS = ("task_name", "predict_file", "dev_file", "data_dir", "train_file", "input_file")
+
+
+def run(options: ConvertOptions) -> None:
+  """Converts a checkpoint and prints what was done, for `convert_checkpoint.py`."""
+  if options.output_format == ADAPTER_FORMAT:
+    return write_adapter_of(options.input, options.output)
+  texts = {}
+  if options.output_format == "huggingface":
+    source = read_checkpoint(options.input)
+    config = config_for(source, options.bert_config_file)
+    if config is not None:
+      texts[model_card.CARD_FILE] = card(source, config, os.path.basename(options.output.rstrip("/")))
+  print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
+                options.do_lower_case, texts).describe())
+
+
+def write_adapter_of(run_directory: str, output: str) -> None:
+  """Writes what LoRA has trained in a run as an adapter of PEFT, and prints what it is.
+
+  Raises:
+    UserError: there is no such run, or the output exists or can't be written.
+  """
+  files.refuse_existing(output, "output")
+  prefix = find_prefix(best_of_run(local_path(run_directory)))
+  if prefix is None:
+    raise UserError(f"{run_directory} holds no checkpoint of a run, which alone has the matrices of LoRA")
+  start = str(read_flags(os.path.dirname(prefix)).get("init_checkpoint") or "")
+  base = hub_name(start) or _last_part(start) or None
+  with files.new_directory(output, "output") as directory:
+    merged = write_adapter(prefix, directory, base, with_pooler=not _has_pooler(start))
+  print(f"read {prefix}\n{len(merged)} matrices have an update of LoRA, which makes of the base's what is in the run\n"
+        f"wrote {output} (an adapter of PEFT for {base or 'the model that the run began with'})")
+
+
+def _has_pooler(start: str) -> bool:
+  """Whether it is certain that a run began with a pooler; nothing is downloaded to find out."""
+  if start.startswith((HUB, GOOGLE)):
+    return start.startswith(GOOGLE)
+  try:
+    return bool(start) and POOLER[0].original in read_checkpoint(start).tensors
+  except UserError:
+    return False
+
+
+def card(source: StoredWeights, config: BertConfig, name: str) -> str:
+  """The model card of a directory in Hugging Face's format: front matter in YAML, then Markdown.
+
+  Args:
+    source: the weights that are written there; of a run directory its scores are in the card.
+    name: of the model.
+  """
+  directory = source.directory or ""
+  found = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None})
+  flags, task = found.get("flags") or {}, read_task(source) or {}
+  run_directory = os.path.dirname(directory) if os.path.basename(directory) == BEST_DIRECTORY else directory
+  hub_task = _HUB_TASKS.get(architecture_of(source.tensors, config.causal), _ENCODER_TASK)
+  title, scores = model_card.one_line(name), model_card.score_tables(run_directory) if flags else []
+  start = flags.get("init_checkpoint")
+  base = hub_name(str(start or ""))
+  if start and not base:
+    flags = {**flags, "init_checkpoint": _last_part(start)}
+  matter = {"library_name": "transformers", "pipeline_tag": hub_task, "tags": ["bert", "bert-tf"],
+            **({"base_model": base} if base else {}),
+            **({"model-index": index} if (index := _model_index(title, hub_task, run_directory, flags)) else {})}
+  # JSON is YAML, and quotes what needs it.
+  lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in matter.items()]
+  parts = [f"# {title}", model_card.summary(config, found.get("script"), flags, task),
+           *(["## Scores", *scores] if scores else []), "## Use", _use(hub_task, title)]
+  return "\n".join(["---", *lines, "---", "", "\n\n".join(parts), ""])
+
+
+def _model_index(name: str, hub_task: str, directory: str, flags: Mapping[str, object]) -> list[dict]:
+  """The scores of a run's evaluation as the hub reads them; empty where there are none."""
+  values = json_files.read_object(os.path.join(directory, EVAL_RESULTS)) if flags else {}
+  scores = {metric: value for key, value in values.items() if isinstance(value, float)
+            and charts.find(metric := key.removeprefix("eval_")).group == charts.QUALITY}
+  if not scores:
+    return []
+  data = _last_part(next((flags[one] for one in _DATA_OPTIONS if flags.get(one)), "custom"))
+  return [{"name": name, "results": [{
+      "task": {"type": hub_task}, "dataset": {"type": data, "name": data},
+      "metrics": [{"type": metric, "name": metric, "value": value} for metric, value in scores.items()]}]}]
+
+
+def _last_part(path: object) -> str:
+  """A path without the directories of the machine that it was on."""
+  return os.path.basename(str(path).rstrip("/"))
+
+
+def _use(hub_task: str, name: str) -> str:
+  """A program that runs as it is beside the directory of the model."""
+  if hub_task in _WITHOUT_PIPELINE:
+    model_class, lines = _WITHOUT_PIPELINE[hub_task]
+    program = [f"from transformers import {model_class}, AutoTokenizer", "",
+               f"tokenizer = AutoTokenizer.from_pretrained({name!r})",
+               f"model = {model_class}.from_pretrained({name!r})", *lines]
+  else:
+    text = _MASKED_TEXT if hub_task == "fill-mask" else _TEXT
+    program = ["from transformers import pipeline", "", f"model = pipeline({hub_task!r}, {name!r})",
+               f"print(model({text!r}))"]
+  return "\n".join(["```python", *program, "```"])
