@@ -10,6 +10,7 @@
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
+    gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
     cluster.py       the machines of a run, from TF_CONFIG
     charts.py        table of the metrics: group in TensorBoard, description, unit
     markdown.py      tables and texts in Markdown

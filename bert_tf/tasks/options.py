@@ -52,6 +52,12 @@ class DeviceOptions(Options):
   jit_compile: str = option(
       "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
       choices=("auto", "true", "false"))
+  deterministic: bool = option(
+      False, "The same bits from the same command on the same GPU, every time, at some cost in speed. On CPUs it is "
+      "always so.")
+  compilation_cache_dir: str | None = option(
+      None, "Where programs that XLA compiled for GPUs are kept for later runs; empty for nowhere.",
+      default_text="bert_tf/compiled in $XDG_CACHE_HOME or ~/.cache")
   use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
   tpu_name: str | None = option(
       None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))
