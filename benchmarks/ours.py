@@ -96,7 +96,7 @@ def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str,
   devices = set_up("none")
   prediction = Prediction(
       lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
-      lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy, devices.jit_compile, OUTPUTS)
+      lengths_for(settings.max_seq_length, few=False), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
     split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))

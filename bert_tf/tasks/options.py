@@ -50,7 +50,8 @@ class DeviceOptions(Options):
       "float32 whose products GPUs round to 10 bits.",
       choices=("auto", "float32", "tf32", "bfloat16", "float16"))
   jit_compile: str = option(
-      "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
+      "auto", "Compile the whole step with XLA. auto: on GPUs where a run is long enough to gain by it; on CPUs oneDNN "
+      "is faster.",
       choices=("auto", "true", "false"))
   deterministic: bool = option(
       False, "The same bits from the same command on the same GPU, every time, at some cost in speed. On CPUs it is "

@@ -29,6 +29,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from bert_tf.training.throughput import compiled_for
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
@@ -102,6 +103,8 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
+  if devices.compiles_by_work:
+    devices = compiled_for(devices, *task.training_work(devices))
   changes = run_directory.changed_flags(options.output_dir, options.values()) if options.do_train else []
   for change in changes:
     log(f"changed since the last run in {options.output_dir}: {change}")

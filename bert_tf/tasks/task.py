@@ -174,6 +174,10 @@ class Task(abc.ABC):
     """Examples of a step and tokens of an example, for each stage of the training."""
     return [(self.options.train_batch_size, self.train_examples.tokens_per_example)]
 
+  @abc.abstractmethod
+  def training_work(self, devices: Devices) -> tuple[float, int, int]:
+    """Floating-point operations of the whole training, 0 for none; layers; shapes of batches."""
+
   def row_flops(self, length: int | np.ndarray, predictions: int) -> float | np.ndarray:
     """Floating-point operations of the training for rows of so many tokens."""
     options = self.options
@@ -298,6 +302,12 @@ class FineTuningTask(Task):
             self.train_examples, options.train_batch_size, options.seed, step, lengths, context,
             options.original_batches)))
 
+  def training_work(self, devices: Devices) -> tuple[float, int, int]:
+    options, flops = self.options, 0.0
+    if options.do_train:
+      flops = self.loop_options().num_train_steps * options.train_batch_size * self.flops_per_example()
+    return flops, self.config.num_hidden_layers, len(self.padded_lengths(devices))
+
   def flops_per_example(self) -> float:
     """The mean over the training examples, without the padding of batches."""
     examples = self.train_examples
@@ -313,7 +323,7 @@ class FineTuningTask(Task):
     # On a TPU every shape of a loop must be known when it is compiled.
     if self.options.pad_to_max_length or devices.kind == "TPU":
       return padded_lengths(self.max_seq_length, 1)
-    return lengths_for(self.max_seq_length, devices.jit_compile)
+    return lengths_for(self.max_seq_length, devices.has_few_shapes)
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -330,7 +340,7 @@ class FineTuningTask(Task):
     similar = "batches, each" if options.original_batches else "batches of similar length,"
     padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
-        f"devices      {devices}{', XLA' if devices.jit_compile else ''}",
+        f"devices      {devices}{f', {devices.xla}' if devices.jit_compile or devices.why_compiled else ''}",
         f"model        {run.describe_model()}",
         f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "

@@ -37,6 +37,8 @@ class Devices:
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
+    compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `compiled_for`.
+    why_compiled: what `compiled_for` has decided, for the report.
     tf32: GPUs may round the factors of float32 products to 10 bits.
   """
 
@@ -45,6 +47,8 @@ class Devices:
   description: str
   dtype: str
   jit_compile: bool
+  compiles_by_work: bool = False
+  why_compiled: str = ""
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
@@ -53,6 +57,16 @@ class Devices:
   def precision(self) -> str:
     """The policy, or "tf32"."""
     return "tf32" if self.tf32 else self.dtype
+
+  @property
+  def has_few_shapes(self) -> bool:
+    """Whether every shape of a batch costs seconds: on GPUs some functions are compiled in any case."""
+    return self.jit_compile or self.kind == "GPU"
+
+  @property
+  def xla(self) -> str:
+    """"XLA on" or "XLA off", with the reason where there was a choice."""
+    return f"XLA {'on' if self.jit_compile else 'off'}{f' ({self.why_compiled})' if self.why_compiled else ''}"
 
   def __str__(self) -> str:
     """For reports: what is computed on, and how exactly."""
@@ -69,7 +83,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
-    jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
+    jit_compile: "auto" is true on GPUs, see `compiled_for`, and false on CPUs, where oneDNN's matrix products are
+      faster than XLA's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
 
   Raises:
@@ -112,7 +127,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       dtype=_dtype(precision, device_kind), tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
-      is_chief=is_chief, num_workers=num_workers)
+      compiles_by_work=jit_compile == "auto" and device_kind == "GPU", is_chief=is_chief, num_workers=num_workers)
 
 
 def _let_xla_introduce_itself() -> None:

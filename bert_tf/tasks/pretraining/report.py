@@ -30,7 +30,7 @@ def plan(options: PretrainingOptions, config: BertConfig, model: str, devices: D
          step: int) -> str:
   """What is about to happen, with an estimate of the time."""
   lines = [
-      ("devices", f"{devices}, XLA {'on' if devices.jit_compile else 'off'}"),
+      ("devices", f"{devices}, {devices.xla}"),
       ("model", model),
   ]
   flops = 0.0
