@@ -2,7 +2,7 @@
 
     options.py       options, each declared once
     cli.py           the start and the end of every script
-    streams.py       standard streams that are closed or full
+    streams.py       standard streams that are closed or full, lines that libraries write
     errors.py        `UserError`
     files.py         files on any file system, written whole or not at all
     remote_files.py  files that only TensorFlow can reach
@@ -23,4 +23,5 @@ import os
 
 # TensorFlow reads it when it is imported, which all other packages leave until this one is there. It would log a dozen
 # lines about the CPU and missing GPU drivers; what goes wrong is raised in Python anyway.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+LOG_LEVEL = "3"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", LOG_LEVEL)

@@ -24,7 +24,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from bert_tf.common import gpus, streams
+from bert_tf.common import LOG_LEVEL, gpus, streams
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
@@ -169,6 +169,9 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   warning = gpus.prepare(gpus.read_driver(), os.environ, *_compilation(parsed))
   if warning:
     print(warning, file=sys.stderr, flush=True)
+  # Who has set another level wants to see what libraries write.
+  if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == LOG_LEVEL:
+    streams.drop_information()
   module, _, function = target.partition(":")
   return getattr(_imported(module), function)(parsed)
 

@@ -114,8 +114,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   else:
     strategy = tf.distribute.get_strategy()
   tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
-  # Not before there is a strategy: that of several machines must find TensorFlow untouched.
-  _let_xla_introduce_itself()
   device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
@@ -128,18 +126,6 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU", is_chief=is_chief, num_workers=num_workers)
-
-
-def _let_xla_introduce_itself() -> None:
-  """Compiles once with nobody listening: the first time XLA writes lines to standard error, past any log level."""
-  nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
-  os.dup2(nowhere, 2)
-  try:
-    tf.function(lambda: tf.constant(1) + 1, jit_compile=True)()
-  finally:
-    os.dup2(listening, 2)
-    os.close(nowhere)
-    os.close(listening)
 
 
 def _dtype(precision: str, device_kind: str) -> str:
