@@ -116,6 +116,11 @@ def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_
   return None
 
 
+def is_out_of_memory(message: str) -> bool:
+  """Whether TensorFlow's error is about a device's memory; a full disk is the same kind of error to it."""
+  return bool(re.search(r"\bOOM\b|out.of.memory|fail(ed|ure) to allocate", message, re.IGNORECASE))
+
+
 def default_cache_directory(environment: Mapping[str, str]) -> str:
   """Below the user's directory for caches (the XDG base directory specification)."""
   return os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join("~", ".cache"), "bert_tf", "compiled")

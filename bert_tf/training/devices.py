@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
 from bert_tf.common.errors import UserError, in_one_line
+from bert_tf.common.gpus import Driver, read_driver
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -39,6 +40,7 @@ class Devices:
     jit_compile: whether the replica's computation is compiled with XLA.
     compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `compiled_for`.
     why_compiled: what `compiled_for` has decided, for the report.
+    memory: bytes of each GPU, the least of them; None where not known.
     tf32: GPUs may round the factors of float32 products to 10 bits.
   """
 
@@ -49,6 +51,7 @@ class Devices:
   jit_compile: bool
   compiles_by_work: bool = False
   why_compiled: str = ""
+  memory: int | None = None
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
@@ -125,7 +128,12 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       dtype=_dtype(precision, device_kind), tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
-      compiles_by_work=jit_compile == "auto" and device_kind == "GPU", is_chief=is_chief, num_workers=num_workers)
+      compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
+      memory=_least_memory(read_driver()) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers)
+
+
+def _least_memory(driver: Driver | None) -> int | None:
+  return min((gpu.memory for gpu in driver.gpus), default=None) if driver else None
 
 
 def _dtype(precision: str, device_kind: str) -> str:

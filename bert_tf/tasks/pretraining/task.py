@@ -162,6 +162,10 @@ class PretrainingTask(Task):
     flops = self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
     return flops / phase.train_records.sequences_per_record
 
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    return [(phase.options.train_batch_size / phase.train_records.sequences_per_record, phase.options.max_seq_length,
+             phase.num_predictions(self.config)) for phase in self.phases]
+
   def training_work(self, devices: Devices) -> tuple[float, int, int]:
     flops = sum((phase.last_step - phase.first_step) * phase.options.train_batch_size * self._flops_per_example(phase)
                 for phase in self.phases) if self.options.do_train else 0.0

@@ -141,3 +141,13 @@ def test_the_oldest_programs_make_room(tmp_path):
 def test_the_default_directory_of_the_cache():
   assert gpus.default_cache_directory({}) == "~/.cache/bert_tf/compiled"
   assert gpus.default_cache_directory({"XDG_CACHE_HOME": "/scratch/me"}) == "/scratch/me/bert_tf/compiled"
+
+
+@pytest.mark.parametrize(("message", "expected"), [
+    ("OOM when allocating tensor with shape[4096,30522] and type float on /job:localhost by allocator GPU_0_bfc", True),
+    ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 21474836480 bytes.", True),
+    ("Failed to load in-memory CUBIN: CUDA_ERROR_OUT_OF_MEMORY: out of memory", True),
+    ("failed to allocate memory", True), ("/out/ckpt-1.data; No space left on device", False),
+    ("ROOM is no dog's ZOOM", False)])
+def test_what_is_out_of_memory(message, expected):
+  assert gpus.is_out_of_memory(message) is expected
