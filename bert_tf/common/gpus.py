@@ -121,6 +121,13 @@ def is_out_of_memory(message: str) -> bool:
   return bool(re.search(r"\bOOM\b|out.of.memory|fail(ed|ure) to allocate", message, re.IGNORECASE))
 
 
+def cache_problem(message: str) -> str | None:
+  """A line for the user where TensorFlow's error is about a file of the cache."""
+  found = re.search(r"(\S*)/xla_compile_cache\S*", message)
+  return found and (f"a compiled program can't be kept in {found[1]} ({message.partition('[[')[0].strip()[:200]}): "
+                    "make room there, choose another --compilation_cache_dir, or none (an empty one)")
+
+
 def default_cache_directory(environment: Mapping[str, str]) -> str:
   """Below the user's directory for caches (the XDG base directory specification)."""
   return os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join("~", ".cache"), "bert_tf", "compiled")

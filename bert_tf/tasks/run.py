@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import is_out_of_memory
+from bert_tf.common.gpus import cache_problem, is_out_of_memory
 from bert_tf.common.options import flags_table
 from bert_tf.tasks import many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
@@ -38,6 +38,9 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
+
+# Some sums are in any order on GPUs.
+_INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
@@ -91,6 +94,9 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
         raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
                         "machines to resume from the last checkpoint") from None
+      problem = cache_problem(str(error))
+      if problem:
+        raise UserError(problem) from None
       task.explain(error, log)
       raise
 
@@ -98,7 +104,8 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
   """The devices that the options ask for, see `devices.set_up`."""
   tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
-  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths)
+  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths,
+                options.deterministic)
 
 
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
@@ -183,7 +190,8 @@ class Run:
         freeze_embeddings(self.model)
       restored = self._restore() if options.do_train else None
       if restored:
-        self._note(f"resuming from {restored}, step {self.step}")
+        is_exact = options.deterministic or devices.kind != "GPU"
+        self._note(f"resuming from {restored}, step {self.step}{'' if is_exact else _INEXACT}")
       elif task.start is not None:
         self._load_start()
       elif options.do_train:
@@ -269,6 +277,7 @@ class Run:
     training_step = TrainingStep(
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    deterministic=options.deterministic,
                     gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
     train(Trainer(
         training_step, stage.make_dataset, self._state, devices,

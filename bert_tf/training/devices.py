@@ -77,7 +77,8 @@ class Devices:
 
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
-           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = ()) -> Devices:  # noqa: B008
+           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = (),  # noqa: B008
+           deterministic: bool = False) -> Devices:
   """Makes the strategy and settles precision and compilation.
 
   Args:
@@ -89,6 +90,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     jit_compile: "auto" is true on GPUs, see `compiled_for`, and false on CPUs, where oneDNN's matrix products are
       faster than XLA's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
+    deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
+      process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
 
   Raises:
     UserError: a device that was asked for is not there.
@@ -117,6 +120,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   else:
     strategy = tf.distribute.get_strategy()
   tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
+  if deterministic:
+    tf.config.experimental.enable_op_determinism()
   device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.

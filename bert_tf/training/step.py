@@ -57,12 +57,14 @@ class StepOptions:
     jit_compile: compile the replica's computation with XLA.
     gradient_accumulation_steps: micro-batches a step is cut into.
     loss_scaling: multiply the loss by a dynamic factor, for float16.
+    deterministic: TensorFlow lets nothing be measured inside of a step then.
     batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
   """
 
   jit_compile: bool
   gradient_accumulation_steps: int = 1
   loss_scaling: bool = False
+  deterministic: bool = False
   seed: int = 0
   batch_sizes: BatchSizes | None = None
 
@@ -141,7 +143,7 @@ class TrainingStep:
 
     Returns:
       metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the mean over its updates;
-      "examples_per_second", "steps_per_second"; "input_wait_share", of the time.
+      "examples_per_second", "steps_per_second"; "input_wait_share", of the time, unless `deterministic`.
 
     Raises:
       UserError: the loss or the gradient was not finite at one of the steps.
@@ -166,7 +168,8 @@ class TrainingStep:
         "gradient_norm": totals["gradient_norm"] / max(totals["updates"], 1.0),
         "examples_per_second": steps * self._global_batch_size / seconds,
         "steps_per_second": steps / seconds,
-        "input_wait_share": float(self._seconds_waiting.numpy()) / seconds,
+        **({} if self._options.deterministic else {
+            "input_wait_share": float(self._seconds_waiting.numpy()) / seconds}),
     }
 
   def _steps(self, iterator, steps: tf.Tensor) -> None:
@@ -228,6 +231,8 @@ class TrainingStep:
 
   def _next_batch(self, iterator) -> tuple[dict, tf.Tensor]:
     """The next batch, and an operation that is done when the time of waiting for it is noted."""
+    if self._options.deterministic:
+      return next(iterator), tf.no_op()
     began = tf.timestamp()
     with tf.control_dependencies([began]):
       features = next(iterator)

@@ -151,3 +151,16 @@ def test_the_default_directory_of_the_cache():
     ("ROOM is no dog's ZOOM", False)])
 def test_what_is_out_of_memory(message, expected):
   assert gpus.is_out_of_memory(message) is expected
+
+
+def test_a_cache_that_fills_up_meanwhile_is_one_line(tmp_path):
+  """A real process, in which no file grows beyond 10 kB."""
+  program = ("import resource, tensorflow as tf\n"
+             "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
+             "tf.function(lambda x: tf.nn.gelu(x @ x), jit_compile=True)(tf.ones([64, 64]))")
+  environment = {**os.environ, "TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={tmp_path}"}
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=300)
+  message = done.stderr.strip().splitlines()[-1]
+  problem = gpus.cache_problem(message)
+  assert problem.startswith(f"a compiled program can't be kept in {tmp_path} (") and "\n" not in problem
+  assert gpus.cache_problem("OOM when allocating tensor") is None
