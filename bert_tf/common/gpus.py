@@ -30,6 +30,16 @@ _LEAST_FREE = 1 << 30
 # The oldest programs are removed beyond so much.
 _MOST_CACHED = 4 << 30
 _NAME_LENGTH = 96
+# What TensorFlow 2.20 opens when it starts, and the programs and files that XLA needs, by the package that has them.
+_LIBRARIES = {
+    "libcudart.so.12": "nvidia-cuda-runtime-cu12", "libcublas.so.12": "nvidia-cublas-cu12",
+    "libcublasLt.so.12": "nvidia-cublas-cu12", "libcudnn.so.9": "nvidia-cudnn-cu12",
+    "libcufft.so.11": "nvidia-cufft-cu12", "libcusolver.so.11": "nvidia-cusolver-cu12",
+    "libcusparse.so.12": "nvidia-cusparse-cu12", "libnvJitLink.so.12": "nvidia-nvjitlink-cu12",
+    "ptxas": "nvidia-cuda-nvcc-cu12"}
+# CUDA 12 runs on drivers for any CUDA 12. The wheel has machine code for 6.0 and above; on Blackwell it does not work
+# (tensorflow/tensorflow, issue 101746).
+_LEAST_CUDA, _LEAST_CAPABILITY, _FIRST_UNKNOWN_CAPABILITY = (12, 0), (6, 0), (10, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +95,58 @@ def _read_gpu(nvml: ctypes.CDLL, index: int) -> Gpu:
   # Total, free, used.
   nvml.nvmlDeviceGetMemoryInfo(device, memory)
   return Gpu(name.value.decode(), (major.value, minor.value), memory[0])
+
+
+def missing_libraries(packages: str) -> dict[str, str]:
+  """What of CUDA TensorFlow would not find → the package that has it.
+
+  Args:
+    packages: directory of installed packages, "…/site-packages", which TensorFlow searches before the system's.
+  """
+  return {name: package for name, package in _LIBRARIES.items()
+          if not glob.glob(os.path.join(glob.escape(packages), "nvidia", "*", "*", name)) and not _loads(name)}
+
+
+def _loads(library: str) -> bool:
+  if "." not in library:
+    return shutil.which(library) is not None
+  with contextlib.suppress(OSError):
+    return bool(ctypes.CDLL(library))
+  return False
+
+
+def problems(driver: Driver | None, missing: Mapping[str, str], num_found: int, visible: str | None) -> list[str]:
+  """Why TensorFlow does not use the machine's GPUs, or not as it should, and what to do, a line each.
+
+  Args:
+    missing: see `missing_libraries`.
+    num_found: GPUs that TensorFlow finds.
+    visible: CUDA_VISIBLE_DEVICES; None where it is not set.
+  """
+  if driver is None:
+    return ["no NVIDIA driver: the CPU is used. Where there is a GPU, install its driver (nvidia-smi must work)"]
+  found = []
+  if not driver.version:
+    found.append("the driver's library NVML is missing: reinstall the driver; in a container, start it with --gpus all")
+  elif driver.cuda < _LEAST_CUDA:
+    found.append(f"driver {driver.version} is too old, it runs CUDA {_dotted(driver.cuda)}: install 525.60 or newer")
+  for gpu in driver.gpus:
+    if not _LEAST_CAPABILITY <= gpu.capability < _FIRST_UNKNOWN_CAPABILITY:
+      age = "old" if gpu.capability < _LEAST_CAPABILITY else "new"
+      found.append(f"{gpu.name} is too {age} for TensorFlow 2.20: its compute capability is {_dotted(gpu.capability)}, "
+                   f"{_dotted(_LEAST_CAPABILITY)} to 9.x are possible")
+  if missing:
+    names = ", ".join(f"{name} ({package})" for name, package in missing.items())
+    found.append(f"missing: {names}: make env GPU=1, or pip install -r requirements-gpu.txt")
+  if not found and num_found < len(driver.gpus):
+    reason = f"CUDA_VISIBLE_DEVICES is {visible!r}" if visible is not None else (
+        "TF_CPP_MIN_LOG_LEVEL=0 shows TensorFlow's reasons")
+    found.append(f"TensorFlow uses {num_found} of {len(driver.gpus)} GPUs: {reason}")
+  return found
+
+
+def _dotted(version: tuple[int, int]) -> str:
+  return f"{version[0]}.{version[1]}"
 
 
 def prepare(driver: Driver | None, environment: MutableMapping[str, str], cache_directory: str = "",

@@ -7,13 +7,15 @@ Not run for want of the hardware: GPUs and TPUs.
 import dataclasses
 import os
 import socket
+import sys
+import sysconfig
 import urllib.parse
 
 import tensorflow as tf
 
 from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
 from bert_tf.common.errors import UserError, in_one_line
-from bert_tf.common.gpus import Driver, read_driver
+from bert_tf.common.gpus import Driver, missing_libraries, problems, read_driver
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -122,7 +124,12 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
   if deterministic:
     tf.config.experimental.enable_op_determinism()
-  device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+  gpus = tf.config.list_physical_devices("GPU")
+  device_kind = "TPU" if kind == "tpu" else "GPU" if gpus else "CPU"
+  driver = read_driver()
+  warning = unused_gpus(driver, len(gpus)) if device_kind == "CPU" else None
+  if warning:
+    print(warning, file=sys.stderr, flush=True)
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -134,7 +141,17 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
-      memory=_least_memory(read_driver()) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers)
+      memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers)
+
+
+def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
+  """A warning where the machine has GPUs and TensorFlow finds none, unless they are hidden from it."""
+  visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+  if num_found or visible is not None or driver is None or not driver.gpus:
+    return None
+  reasons = problems(driver, missing_libraries(sysconfig.get_path("purelib")), num_found, visible)
+  return (f"warning: {driver.gpus[0].name} is not used, the CPU is: {'; '.join(reasons)} (python -m "
+          "bert_tf.device_report shows more)")
 
 
 def _least_memory(driver: Driver | None) -> int | None:

@@ -1,6 +1,7 @@
 """What TensorFlow and XLA are told before they start, for made-up machines; the real XLA takes it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -164,3 +165,32 @@ def test_a_cache_that_fills_up_meanwhile_is_one_line(tmp_path):
   problem = gpus.cache_problem(message)
   assert problem.startswith(f"a compiled program can't be kept in {tmp_path} (") and "\n" not in problem
   assert gpus.cache_problem("OOM when allocating tensor") is None
+
+
+@pytest.mark.parametrize(("driver", "missing", "num_found", "visible", "expected"), [
+    (DRIVER, {}, 2, None, []),
+    (None, {"libcudnn.so.9": "nvidia-cudnn-cu12"}, 0, None, ["no NVIDIA driver"]),
+    (Driver(), {}, 0, None, ["NVML is missing"]),
+    (Driver("470.82.01", (11, 4), (H100,)), {}, 0, None, ["driver 470.82.01 is too old, it runs CUDA 11.4: "]),
+    (Driver("535.1", (12, 2), (Gpu("Tesla K80", (3, 7), 1),)), {}, 0, None, ["Tesla K80 is too old"]),
+    (Driver("581.1", (13, 0), (Gpu("NVIDIA GeForce RTX 5090", (12, 0), 1), H100)), {}, 2, None, ["5090 is too new"]),
+    (DRIVER, {"libcudnn.so.9": "nvidia-cudnn-cu12", "ptxas": "nvidia-cuda-nvcc-cu12"}, 0, None, [
+        r"missing: libcudnn.so.9 \(nvidia-cudnn-cu12\), ptxas \(nvidia-cuda-nvcc-cu12\): make env GPU=1"]),
+    (DRIVER, {}, 1, "0", ["TensorFlow uses 1 of 2 GPUs: CUDA_VISIBLE_DEVICES is '0'"]),
+    (DRIVER, {}, 0, None, ["TensorFlow uses 0 of 2 GPUs: TF_CPP_MIN_LOG_LEVEL=0"])])
+def test_problems_of_gpus_are_a_line_each(driver, missing, num_found, visible, expected):
+  found = gpus.problems(driver, missing, num_found, visible)
+  assert len(found) == len(expected) and not any("\n" in line for line in found)
+  for line, pattern in zip(found, expected, strict=True):
+    assert re.search(pattern, line)
+
+
+def test_libraries_are_looked_for_among_the_packages_and_in_the_system(tmp_path, monkeypatch):
+  monkeypatch.setattr(gpus, "_LIBRARIES", {
+      "libcudnn.so.9": "nvidia-cudnn-cu12", "ptxas": "nvidia-cuda-nvcc-cu12", "libc.so.6": "-", "sh": "-",
+      "libnone.so.12": "nvidia-none", "no-such-program": "nvidia-nvcc"})
+  for path in ("cudnn/lib/libcudnn.so.9", "cuda_nvcc/bin/ptxas"):
+    (tmp_path / "nvidia" / path).parent.mkdir(parents=True)
+    (tmp_path / "nvidia" / path).touch()
+  assert gpus.missing_libraries(str(tmp_path)) == {"libnone.so.12": "nvidia-none", "no-such-program": "nvidia-nvcc"}
+  assert {*gpus.missing_libraries(str(tmp_path / "elsewhere"))} >= {"libcudnn.so.9"}

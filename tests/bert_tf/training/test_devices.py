@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
-from bert_tf.training.devices import TpuOptions, set_up
+from bert_tf.common.gpus import Driver, Gpu
+from bert_tf.training.devices import TpuOptions, set_up, unused_gpus
 
 
 def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
@@ -127,3 +128,15 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
 def test_a_machine_without_a_tpu_is_told_so():
   with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
     set_up("tpu", tpu=TpuOptions(name="local"))
+
+
+def test_a_gpu_that_is_not_used_is_a_warning(monkeypatch):
+  driver = Driver("470.82.01", (11, 4), (Gpu("Tesla T4", (7, 5), 1),))
+  monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+  warning = unused_gpus(driver, 0)
+  assert warning.startswith("warning: Tesla T4 is not used, the CPU is: driver 470.82.01 is too old")
+  assert "bert_tf.device_report" in warning and "\n" not in warning
+  assert unused_gpus(driver, 1) is unused_gpus(None, 0) is unused_gpus(Driver(), 0) is None
+  # Hidden by the user.
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+  assert unused_gpus(driver, 0) is None
