@@ -2,7 +2,8 @@
 
 The tanh form of GELU under the name that PyTorch has one kernel for ("gelu_new" is eight operations), AdamW with
 `fused=True`. `torch.compile` is offered where shapes stay the same, and not among the defaults: on the CPU it was no
-faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default. Pre-training also runs on a GPU.
+faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default. Pre-training also runs
+on a GPU.
 """
 
 import contextlib

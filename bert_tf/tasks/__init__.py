@@ -7,6 +7,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     options.py             options that scripts share
     many_runs.py           runs with several hyperparameters, folds; the best one
     model_card.py          README.md of a run directory
+    device_memory.py       what a step takes of the devices, and running out of it
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts

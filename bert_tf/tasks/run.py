@@ -8,16 +8,16 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import cache_problem, is_out_of_memory
+from bert_tf.common.gpus import cache_problem
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import many_runs, model_card
+from bert_tf.tasks import device_memory, many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -136,17 +136,6 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   return outcome
 
 
-@contextlib.contextmanager
-def _explained(make_error: Callable[[], UserError]) -> Iterator[None]:
-  """Raises another error where a device's memory does not suffice."""
-  try:
-    yield
-  except tf.errors.OpError as error:
-    if not is_out_of_memory(str(error)):
-      raise
-    raise make_error() from None
-
-
 class Run:
   """A model in its run directory: restored, or initialised from a checkpoint.
 
@@ -240,7 +229,7 @@ class Run:
     is_finished = self.step >= loop_options.num_train_steps or self._ends_early()
     self.log(task.finished(self) if is_finished else task.plan(self))
     if self.devices.memory and not is_finished:
-      estimate, fits = task.memory_of_step(self.devices, self.devices.memory)
+      estimate, fits = device_memory.describe_step(task, self.devices, self.devices.memory)
       self.log(estimate if fits else f"warning: {estimate}")
     self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
     started = time.time()
@@ -251,7 +240,7 @@ class Run:
         stage = task.stage(self)
         if stage.name:
           self.log(stage.name)
-        with _explained(lambda: task.out_of_memory(self.devices)):
+        with device_memory.explained(lambda: device_memory.training_error(task, self.devices)):
           self._train_stage(stage, loop_options, schedule)
         if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
           break
@@ -332,13 +321,8 @@ class Run:
     return self.known_evaluation
 
   def _evaluated(self) -> Evaluation:
-    with _explained(self._out_of_memory):
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
       return self.task.evaluate(self)
-
-  def _out_of_memory(self) -> UserError:
-    values = self.task.options.values()
-    name = "predict_batch_size" if "predict_batch_size" in values else "eval_batch_size"
-    return UserError(f"out of memory: a batch of --{name}={values[name]} does not fit into the device: lower it")
 
   def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
@@ -348,7 +332,7 @@ class Run:
           lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
           task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
           self.check_stop)
-    with _explained(self._out_of_memory):
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
       return self._prediction(examples, advance)
 
   def check_stop(self) -> None:

@@ -213,30 +213,9 @@ class Task(abc.ABC):
 
   @abc.abstractmethod
   def step_shapes(self) -> list[tuple[float, int, int]]:
-    """For each stage of the training, rows of a step, their tokens at most, and predictions of each."""
-
-  def memory_of_step(self, devices: Devices, available: float | None) -> tuple[str, bool]:
-    """What the user is told of the memory that a training step takes of a device, and whether that is `available`."""
-    options, precise = self.options, {
-        "half_precision": devices.dtype != "float32", "recompute": self.options.recompute}
-    parts = devices.strategy.num_replicas_in_sync * options.gradient_accumulation_steps
-    needed, rows, *shape = max((memory.step_bytes(self.config, rows / parts, *shape, **precise), rows, *shape)
-                               for rows, *shape in self.step_shapes())
-    text = f"a step of --train_batch_size={options.train_batch_size} takes about {memory.shown(needed)} of each device"
-    if available is None:
-      return text, True
-    share = memory.fitting_rows(available, self.config, *shape, **precise) * parts / rows
-    most = int(options.train_batch_size * share) // parts * parts
-    return (f"{text}, which has {memory.shown(available)}: "
-            f"{f'about {most}' if most else 'not even one'} would fit"), needed <= available
-
-  def out_of_memory(self, devices: Devices) -> UserError:
-    """What to do where a training step does not fit."""
-    available = devices.memory or (memory.machine_memory() if devices.kind == "CPU" else None)
-    return UserError(
-        f"out of memory: {self.memory_of_step(devices, available)[0]}. Lower it; or keep it with "
-        f"--gradient_accumulation_steps={2 * self.options.gradient_accumulation_steps} or --recompute, the results are "
-        "the same; or shorten --max_seq_length. Other programs may use the memory, too (nvidia-smi)")
+    """For each stage of the training, rows of a step, their tokens at most, and predictions of each; none where the
+    model is not trained as a whole.
+    """
 
   def finished(self, run: RunningModel) -> str:
     """What the user is told where the run is at its last step already."""

@@ -129,9 +129,8 @@ class FeatureTaggerTask(TokenClassificationTask):
     memory.check_memory(memory.BYTES_PER_FLOAT * needed, f"a BiLSTM with --lstm_units={shape.units}",
                         "take a smaller one, or a smaller --train_batch_size")
 
-  def memory_of_step(self, devices: Devices, available: float | None) -> tuple[str, bool]:
-    # The encoder is not trained: there is no estimate.
-    return f"a step of --train_batch_size={self.options.train_batch_size} does not fit into the device", True
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    return []
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:
     options = self.options
