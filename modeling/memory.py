@@ -87,10 +87,10 @@ def step_bytes(config: BertConfig, rows: float, length: int, predictions: int = 
           + rows * predictions * config.vocab_size * _PER_LOGIT)
 
 
-def fitting_rows(available: float, *step: object, **how: bool) -> int:
-  """Rows whose step takes about `available` bytes, by the arguments of `step_bytes` but `rows`; 0 for none."""
-  config, *shape = step
-  none, one = (step_bytes(config, rows, *shape, **how) for rows in (0, 1))
+def fitting_rows(available: float, config: BertConfig, length: int, predictions: int = 0, half_precision: bool = True,
+                 recompute: bool = False) -> int:
+  """Rows whose step takes about `available` bytes, 0 for none; the other arguments are those of `step_bytes`."""
+  none, one = (step_bytes(config, rows, length, predictions, half_precision, recompute) for rows in (0, 1))
   return max(0, int((available - none) // (one - none)))
 
 

@@ -7,8 +7,6 @@ import contextlib
 import ctypes
 import dataclasses
 import glob
-import hashlib
-import importlib.metadata
 import os
 import re
 import shutil
@@ -200,6 +198,9 @@ def cache_key(driver: Driver, xla_flags: str, tensorflow_version: str) -> str:
 
   TensorFlow's own key is the program (with its shapes) and whether it is for a CPU or a GPU.
   """
+  # Imported where they are needed: scripts answer to --help in the time that these take.
+  import hashlib
+
   names = "+".join(sorted({gpu.name for gpu in driver.gpus})) or "GPU"
   options = hashlib.sha256(" ".join(sorted(xla_flags.split())).encode()).hexdigest()[:8]
   readable = f"tensorflow-{tensorflow_version}_{names}_{driver.version or 'unknown'}"
@@ -213,6 +214,8 @@ def _tensorflow_version() -> str:
 
 def _version(package: str) -> str | None:
   """The version of an installed package."""
+  import importlib.metadata
+
   try:
     return importlib.metadata.version(package)
   except importlib.metadata.PackageNotFoundError:

@@ -7,7 +7,6 @@ are dropped, too.
 import atexit
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import TextIO
@@ -30,6 +29,8 @@ _SECONDS_TO_END = 1.0
 
 def drop_information() -> None:
   """Drops lines of information that libraries write to file descriptor 2; Python's own output stays as it is."""
+  import subprocess
+
   original, (reader, writer) = os.dup(2), os.pipe()
   try:
     # Another session: Ctrl-C ends the program, and the relay with it, not before it.
