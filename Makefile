@@ -24,7 +24,7 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 .venv/.complete-gpu: .venv/.complete requirements-gpu.txt
 	@echo "installing CUDA's libraries into .venv: some minutes, 5 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-gpu.txt -c requirements.lock
-	$(BIN)/python -m bert_tf.device_report
+	$(BIN)/python device_report.py
 	touch $@
 
 demo: env

@@ -169,7 +169,7 @@ def set_up_device(device: str, driver: gpus.Driver | None, environment: MutableM
     environment["CUDA_VISIBLE_DEVICES"] = "-1"
     return
   if driver is None or not driver.gpus:
-    raise UserError("--device=gpu: there is no GPU with a driver, see python -m bert_tf.device_report")
+    raise UserError("--device=gpu: there is no GPU with a driver, see python device_report.py")
   gpus.prepare(driver, environment)
   # float32 is float32 for all of them: PyTorch's is by default.
   environment |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "NVIDIA_TF32_OVERRIDE": "0"}

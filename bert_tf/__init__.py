@@ -1,7 +1,7 @@
 """Everything that the scripts are made of, see docs/architecture.md. The library is `modeling` and `data_gen`.
 
     commands.py       the scripts as commands of an installation
-    device_report.py  the command that shows GPUs, driver, libraries, speed
+    device_report.py  one screen about GPUs, driver, libraries, speed
     common/           options, command lines, files, errors, processes
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders

@@ -12,8 +12,8 @@ import sys
 _PREFIX = "bert-"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 # Where scripts are, beside and below this package.
-_FOLDERS = ("scripts", "..", "../data_gen", "../vocab", ".")
-_SCRIPT = re.compile(r"python (?:(?:\w+/)*(\w+)\.py\b|-m bert_tf\.(\w+))")
+_FOLDERS = ("scripts", "..", "../data_gen", "../vocab")
+_SCRIPT = re.compile(r"python (?:\w+/)*(\w+)\.py\b")
 
 
 def main() -> None:
@@ -38,4 +38,4 @@ def script_path(command: str) -> str:
 
 
 def _with_commands(text: str) -> str:
-  return _SCRIPT.sub(lambda found: _PREFIX + (found[1] or found[2]).replace("_", "-"), text)
+  return _SCRIPT.sub(lambda found: _PREFIX + found[1].replace("_", "-"), text)

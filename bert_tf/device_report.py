@@ -1,23 +1,21 @@
-"""Shows what this machine computes on: GPUs, driver, libraries, speed, precision, the cache of compiled programs.
-
-  python -m bert_tf.device_report
-
-What is wrong is at the end, a line each, with what to do. Exit status 0 also where there is no GPU.
-"""
+"""The work of the script device_report.py: one screen about the machine's devices."""
 
 import dataclasses
 import os
 import sysconfig
 
-from bert_tf.common import cli, gpus
-from bert_tf.common.options import Options
+from bert_tf.common import gpus
+from bert_tf.common.options import Options, option
 
 _SIZES = {"CPU": 1024, "GPU": 8192}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeviceReportOptions(Options):
-  """There are none."""
+  """What is looked at."""
+
+  compilation_cache_dir: str | None = option(
+      None, "Where run scripts keep compiled programs.", default_text=gpus.DEFAULT_CACHE)
 
 
 def report(options: DeviceReportOptions) -> None:
@@ -28,7 +26,8 @@ def report(options: DeviceReportOptions) -> None:
   build = tf.sysconfig.get_build_info()
   versions = f"for CUDA {build.get('cuda_version')}, cuDNN {build.get('cudnn_version')}"
   lines = [("TensorFlow", f"{tf.__version__}, {versions}"), *describe(driver, missing), *_speeds()]
-  directory = gpus.default_cache_directory(os.environ)
+  directory = options.compilation_cache_dir
+  directory = gpus.default_cache_directory(os.environ) if directory is None else directory or "none"
   lines.append(("cache", f"{directory}, of programs compiled for GPUs (--compilation_cache_dir)"))
   lines += [("problem", text) for text in gpus.problems(
       driver, missing, len(found), os.environ.get("CUDA_VISIBLE_DEVICES"))]
@@ -62,7 +61,3 @@ def _speeds() -> list[tuple[str, str]]:
     rates.append(f"{name} {rate / 1e12:.3g}")
   return [("used", f"{devices.description}; --precision=auto is {devices.precision}"),
           ("speed", f"{', '.join(rates)} TFLOP/s, products of {size} x {size} matrices")]
-
-
-if __name__ == "__main__":
-  cli.run(DeviceReportOptions, "bert_tf.device_report:report")

@@ -68,7 +68,7 @@ def test_the_library_beside_modules_of_the_user(installed, tmp_path):
 
 
 def test_every_script_is_a_command(installed, project):
-  scripts = {path for folder in (".", "bert_tf", "data_gen", "vocab") for path in (project / folder).glob("*.py")
+  scripts = {path for folder in (".", "data_gen", "vocab") for path in (project / folder).glob("*.py")
              if "\n  cli.run(" in path.read_text("utf-8")} - {project / "demo.py"}
   assert {path.name for path in (installed / "bin").iterdir()} == {
       f"bert-{path.stem.replace('_', '-')}" for path in scripts}

@@ -23,6 +23,8 @@ _DETERMINISTIC = {"--xla_gpu_deterministic_ops": "true"}
 _PROGRAM_CACHE, _TUNING_CACHE = "--tf_xla_persistent_cache_directory", "--xla_gpu_per_fusion_autotune_cache_dir"
 # Code for a CPU is right for this processor only, and quickly compiled.
 _CACHED_DEVICES = {"--tf_xla_persistent_cache_device_types": "GPU"}
+# Of `default_cache_directory`, for help.
+DEFAULT_CACHE = "bert_tf/compiled in $XDG_CACHE_HOME or ~/.cache"
 # TensorFlow ends where it can't write a program. Base's are some 10 MB each.
 _LEAST_FREE = 1 << 30
 # The oldest programs are removed beyond so much.

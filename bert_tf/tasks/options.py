@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.gpus import DEFAULT_CACHE
 from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from modeling.checkpoints.releases import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
@@ -58,7 +59,7 @@ class DeviceOptions(Options):
       "always so.")
   compilation_cache_dir: str | None = option(
       None, "Where programs that XLA compiled for GPUs are kept for later runs; empty for nowhere.",
-      default_text="bert_tf/compiled in $XDG_CACHE_HOME or ~/.cache")
+      default_text=DEFAULT_CACHE)
   use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
   tpu_name: str | None = option(
       None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))

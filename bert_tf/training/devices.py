@@ -150,8 +150,8 @@ def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
   if num_found or visible is not None or driver is None or not driver.gpus:
     return None
   reasons = problems(driver, missing_libraries(sysconfig.get_path("purelib")), num_found, visible)
-  return (f"warning: {driver.gpus[0].name} is not used, the CPU is: {'; '.join(reasons)} (python -m "
-          "bert_tf.device_report shows more)")
+  return (f"warning: {driver.gpus[0].name} is not used, the CPU is: {'; '.join(reasons)} (python "
+          "device_report.py shows more)")
 
 
 def _least_memory(driver: Driver | None) -> int | None:

@@ -8,7 +8,7 @@ from bert_tf.device_report import describe
 
 def test_one_screen_on_any_machine(project):
   environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-  done = subprocess.run([sys.executable, "-m", "bert_tf.device_report"], capture_output=True, text=True, cwd=project,
+  done = subprocess.run([sys.executable, "device_report.py"], capture_output=True, text=True, cwd=project,
                         env=environment, check=False)
   assert (done.returncode, done.stderr) == (0, "")
   lines = done.stdout.splitlines()

@@ -135,7 +135,7 @@ def test_a_gpu_that_is_not_used_is_a_warning(monkeypatch):
   monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
   warning = unused_gpus(driver, 0)
   assert warning.startswith("warning: Tesla T4 is not used, the CPU is: driver 470.82.01 is too old")
-  assert "bert_tf.device_report" in warning and "\n" not in warning
+  assert "device_report.py" in warning and "\n" not in warning
   assert unused_gpus(driver, 1) is unused_gpus(None, 0) is unused_gpus(Driver(), 0) is None
   # Hidden by the user.
   monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
