@@ -1,13 +1,13 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests
 # make pages  runs the commands of README, small
-# make env    only the environment (.venv)
+# make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 PYTHON ?= python3.11
 BIN := .venv/bin
 
 .PHONY: env demo test pages lint clean
 
-env: .venv/.complete
+env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 
 # The marker is written last: an interrupted installation is taken up again.
 .venv/.complete: requirements.txt requirements-dev.txt requirements.lock pyproject.toml
@@ -18,6 +18,13 @@ env: .venv/.complete
 	@# The project's packages are found from any directory: from modeling import BertEncoder.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -c "import keras, tensorflow as tf; print(f'works: TensorFlow {tf.__version__}, Keras {keras.__version__}')"
+	touch $@
+
+# Shows what it found at the end.
+.venv/.complete-gpu: .venv/.complete requirements-gpu.txt
+	@echo "installing CUDA's libraries into .venv: some minutes, 5 GB"
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-gpu.txt -c requirements.lock
+	$(BIN)/python device_report.py
 	touch $@
 
 demo: env

@@ -149,7 +149,7 @@ def _make(options: FinetuningOptions, program: Program, examples, steps: int) ->
   if program.framework == "ours":
     from benchmarks import ours
 
-    lengths = padded_lengths(limit, 1) if is_padded else lengths_for(limit, jit_compile=False)
+    lengths = padded_lengths(limit, 1) if is_padded else lengths_for(limit, few=False)
     if program.predicts:
       return ours.tagging(config, examples, options.batch_size, lengths)
     return ours.fine_tuning(options.task, config, examples, options.batch_size, lengths)

@@ -7,6 +7,7 @@ stay on the same cores.
 
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import importlib
 import multiprocessing
@@ -38,6 +39,9 @@ class TurnsOptions(Options):
   clock: str = option(
       "wall", "What is counted: the time that passes, or (cpu) the processor time of a program, which others on the "
       "machine change less. With cpu give --threads=1: threads that wait for each other count, too.", choices=_CLOCKS)
+  timing_lock: str | None = option(
+      None, "A file that is locked while programs take their turns: of several benchmarks that name the same, one is "
+      "timed while others start and compile.")
   order_seed: int = option(0, "Of the order of the programs, another one in every turn.", minimum=0)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
@@ -90,6 +94,7 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
       running = {name: ends.enter_context(contextlib.closing(
           _Process(functools.partial(build, *arguments, name), options.clock, cores))) for name in programs}
     broken = {name: problem for name, program in running.items() if (problem := program.problem)}
+    ends.enter_context(_lock(options.timing_lock))
     for turn in range(turns):
       order = [name for name in programs if name not in broken]
       shuffler.shuffle(order)
@@ -103,6 +108,17 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
     print(f"{name}: not measured: {problem}")
     del seconds[name]
   return seconds
+
+
+@contextlib.contextmanager
+def _lock(path: str | None) -> Iterator[None]:
+  """Waits for the lock of a file, which is made where it is missing, and holds it."""
+  if path is None:
+    yield
+    return
+  with open(path, "a") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    yield
 
 
 def median_ratio(slower: Sequence[float], faster: Sequence[float]) -> float:

@@ -24,10 +24,10 @@ _MODELS = {"classification": modeling.BertForClassification, "multiple_choice": 
            "token_classification": modeling.BertForTokenClassification}
 
 
-def matmul(size: int) -> Callable[[], None]:
-  """A product of two square float32 matrices: what the machine can do at best."""
+def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
+  """A product of two square matrices: what the machine can do at best."""
   multiply = tf.function(tf.matmul)
-  a = tf.random.stateless_normal([size, size], seed=[0, 0])
+  a = tf.cast(tf.random.stateless_normal([size, size], seed=[0, 0]), dtype)
   return lambda: multiply(a, a)[0, 0].numpy()
 
 
@@ -96,7 +96,7 @@ def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str,
   devices = set_up("none")
   prediction = Prediction(
       lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
-      lengths_for(settings.max_seq_length, jit_compile=False), devices.strategy, devices.jit_compile, OUTPUTS)
+      lengths_for(settings.max_seq_length, few=False), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
     split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))

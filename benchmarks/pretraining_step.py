@@ -4,8 +4,10 @@
   python benchmarks/pretraining_step.py --size=base --batch_size=8
   python benchmarks/pretraining_step.py --max_seq_length=512 --batch_size=8    # long inputs
   python benchmarks/pretraining_step.py --size=base --batch_size=4 --max_seq_length=384 --programs=ours,ours_recomputed
+  python benchmarks/pretraining_step.py --device=gpu --size=base --batch_size=256 --steps=20        # peers there, too
 
-Same random batch without padding, predictions at 15 % of the positions, dropout on, float32. Compared: this project;
+Same random batch without padding, predictions at 15 % of the positions, dropout on, float32 (on a GPU bfloat16, and all
+TensorFlow programs with XLA and the options of our scripts). Compared: this project;
 the Model Garden's BertPretrainerV2 with its AdamW; KerasHub's BertBackbone and MaskedLMHead with Keras' AdamW; these
 three with and without XLA; and Hugging Face's BertForPreTraining on PyTorch, as it comes (it projects all positions to
 the vocabulary) and with its encoder and heads called one by one, the masked positions gathered in between
@@ -13,23 +15,26 @@ the vocabulary) and with its encoder and heads called one by one, the masked pos
 in requirements-peers.txt.
 
 "MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
-makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs.
+makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a
+GPU it is the most memory in use, weights included.
 """
 
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 
 from benchmarks import interleaved, resources
-from bert_tf.common import cli, json_files
+from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 
-_MATMUL_SIZE, _MATMULS = 2048, 20
+_MATMUL_SIZES, _MATMULS = {"cpu": 2048, "gpu": 8192}, 20
 _MATMUL = "matmul"
 _WARM_UP_STEPS = 3
-_BY_DEFAULT = ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered")
+_BY_DEFAULT = {"cpu": ("ours", "model_garden", "keras_hub", "pytorch", "pytorch_gathered"),
+               "gpu": ("ours_xla", "model_garden_xla", "keras_hub_xla", "pytorch_gathered", "pytorch_compiled")}
+_MEMORY = {"cpu": "MiB of activations", "gpu": "MiB at most"}
 # Program → module and function, and what the function is told.
 PROGRAMS = {
     "ours": ("ours.pretraining", {}), "model_garden": ("tensorflow_peers.model_garden_pretraining", {}),
@@ -56,8 +61,18 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
   vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
   repetitions: int = option(7, "Turns of each program.", minimum=1)
   steps: int = option(3, "Steps of a turn.", minimum=1)
-  programs: tuple[str, ...] = option(_BY_DEFAULT, "What is measured.", choices=tuple(PROGRAMS))
-  precision: str = option("float32", "Of all of them.", choices=("float32", "bfloat16"))
+  programs: tuple[str, ...] = option((), "What is measured.", choices=tuple(PROGRAMS), default_text="by --device")
+  precision: str | None = option(None, "Of all of them.", choices=("float32", "bfloat16"),
+                                 default_text="float32, on a GPU bfloat16")
+  device: str = option("cpu", "What all of them compute on.", choices=tuple(_BY_DEFAULT))
+
+  @property
+  def chosen_programs(self) -> tuple[str, ...]:
+    return self.programs or _BY_DEFAULT[self.device]
+
+  @property
+  def chosen_precision(self) -> str:
+    return self.precision or {"cpu": "float32", "gpu": "bfloat16"}[self.device]
 
   @property
   def predictions(self) -> int:
@@ -66,26 +81,32 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 
 def main(options: PretrainingStepOptions) -> None:
   # Before the programs start, so that a wrong --size is one error and not one of each.
+  set_up_device(options.device, gpus.read_driver(), {})
   config = find_config(options.size, options.vocab_size)
   config.check_sequence_length(options.max_seq_length)
   with tempfile.TemporaryDirectory() as folder:
     seconds = interleaved.take_turns(
-        options, (_MATMUL, *options.programs), options.repetitions, _build, options, folder)
-    activations = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
+        options, (_MATMUL, *options.chosen_programs), options.repetitions, _build, options, folder)
+    mib = {name: json_files.read(os.path.join(folder, name)) for name in seconds if name != _MATMUL}
   from modeling.flops import training_flops
 
-  peaks = [_MATMULS * 2.0 * _MATMUL_SIZE**3 / turn for turn in seconds.pop(_MATMUL)]
+  peaks = [_MATMULS * 2.0 * _MATMUL_SIZES[options.device]**3 / turn for turn in seconds.pop(_MATMUL)]
   peak = interleaved.quartiles(peaks)[1]
   flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
   print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
-        f"predictions, vocabulary {options.vocab_size:,}, {options.precision}: {flops / 1e9:,.0f} GFLOP a step; "
-        f"float32 matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of {options.steps} "
-        "steps")
+        f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
+        f"{_matmul_dtype(options)} matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of "
+        f"{options.steps} steps")
   steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
   interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
       "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
       "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()},
-      "MiB of activations": {name: f"{mib:,.0f}" for name, mib in activations.items()}})
+      _MEMORY[options.device]: {name: f"{amount:,.0f}" for name, amount in mib.items()}})
+
+
+def _matmul_dtype(options: PretrainingStepOptions) -> str:
+  """On CPUs float32, also beside programs in bfloat16."""
+  return "float32" if options.device == "cpu" else options.chosen_precision
 
 
 def find_config(size: str, vocab_size: int):
@@ -121,16 +142,37 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
 
 
 def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
-  """A turn of the program, which is warmed up and has written what its activations took."""
+  """A turn of the program, which is warmed up and has written how much memory it took."""
+  set_up_device(options.device, gpus.read_driver(), os.environ)
   if name == _MATMUL:
-    return interleaved.repeated(interleaved.find_program("ours.matmul")(_MATMUL_SIZE), _MATMULS, _WARM_UP_STEPS)
+    multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], _matmul_dtype(options))
+    return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)
   config = find_config(options.size, options.vocab_size)
   batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-  step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.precision)
+  step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.chosen_precision)
   before = resources.held_mib()
   turn = interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
-  json_files.write(os.path.join(folder, name), resources.peak_mib() - before)
+  used = (resources.peak_mib() - before if options.device == "cpu"
+          else resources.gpu_peak_mib(PROGRAMS[name][0].startswith("pytorch")))
+  json_files.write(os.path.join(folder, name), used)
   return turn
+
+
+def set_up_device(device: str, driver: gpus.Driver | None, environment: MutableMapping[str, str]) -> None:
+  """What a program finds when it imports its libraries: no GPU, or one that it shares with the others.
+
+  Raises:
+    UserError: there is no GPU.
+  """
+  if device == "cpu":
+    # To TensorFlow and to PyTorch.
+    environment["CUDA_VISIBLE_DEVICES"] = "-1"
+    return
+  if driver is None or not driver.gpus:
+    raise UserError("--device=gpu: there is no GPU with a driver, see python device_report.py")
+  gpus.prepare(driver, environment)
+  # float32 is float32 for all of them: PyTorch's is by default.
+  environment |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "NVIDIA_TF32_OVERRIDE": "0"}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 The tanh form of GELU under the name that PyTorch has one kernel for ("gelu_new" is eight operations), AdamW with
 `fused=True`. `torch.compile` is offered where shapes stay the same, and not among the defaults: on the CPU it was no
-faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default.
+faster, and takes minutes. Attention is `scaled_dot_product_attention`, transformers' default. Pre-training also runs
+on a GPU.
 """
 
 import contextlib
@@ -68,13 +69,16 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
   import torch
   import transformers
 
+  # The GPU where CUDA_VISIBLE_DEVICES leaves one.
+  device = "cuda" if torch.cuda.is_available() else "cpu"
+  torch.set_default_device(device)
   model = transformers.BertForPreTraining(_config(config)).train()
   optimizer = adamw(model, 5e-5)
   loss = _gathered_loss(model, batch) if gathered else _loss_as_it_comes(model, batch)
   loss = torch.compile(loss) if compiled else loss
 
   def step() -> None:
-    with torch.autocast("cpu", torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext():
+    with torch.autocast(device, torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext():
       value = loss()
     update(model, optimizer, value).item()
 

@@ -34,6 +34,17 @@ def held_mib() -> float:
     return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
+def gpu_peak_mib(in_pytorch: bool) -> float:
+  """The most GPU memory that this process has had in use, in MiB."""
+  if in_pytorch:
+    import torch
+
+    return torch.cuda.max_memory_allocated() / 2**20
+  import tensorflow as tf
+
+  return tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20
+
+
 def in_new_process(function: Callable[..., Result], *arguments: object) -> Result:
   """Calls the function in a new process that is not forked from this one, so that nothing here counts there."""
   with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

@@ -54,7 +54,8 @@ def uninterrupted(arguments, tmp_path_factory) -> pathlib.Path:
 def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, uninterrupted, tmp_path, capsys):
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
-  script = Script("run_pretraining.py", tmp_path / "first", *command)
+  # On a CPU all is deterministic without it.
+  script = Script("run_pretraining.py", tmp_path / "first", *command, "--deterministic")
   script.signal_at_step(signal.SIGTERM, run, 20)
   status, output, errors = script.end()
   assert status == 0, errors
@@ -64,7 +65,7 @@ def test_a_run_that_is_stopped_and_killed_ends_with_the_same_weights(arguments, 
   assert "SIGTERM: finishing the current loop, then saving" in errors
   assert not (run / "eval_results.txt").exists()
 
-  script = Script("run_pretraining.py", tmp_path / "second", *command)
+  script = Script("run_pretraining.py", tmp_path / "second", *command, "--deterministic")
   script.signal_at_step(signal.SIGKILL, run, stopped + 30)
   assert script.end()[0] == -signal.SIGKILL
 

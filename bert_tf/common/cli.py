@@ -20,12 +20,12 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags, logging
 
-from bert_tf.common import config_files, streams
+from bert_tf.common import LOG_LEVEL, config_files, gpus, streams
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
@@ -41,12 +41,6 @@ _NO_UTF8 = re.compile("[\udc80-\udcff]")
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
 # TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
-
-# There where NVIDIA's kernel module is loaded.
-_NVIDIA_DRIVER = "/proc/driver/nvidia/version"
-# Tuning Triton's matrix products takes most of the time before the first step (BERT-Base on an H100: 275 s, without it
-# 45 s), and cuBLAS's, which are taken instead, are as fast.
-_XLA_OPTIONS_OF_GPUS = {"--xla_gpu_enable_triton_gemm": "false"}
 
 
 def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
@@ -232,9 +226,21 @@ def _call(options: type[Options], target: str | Callable, positional: str | None
   parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
   if not isinstance(target, str):
     return target(parsed)
-  choose_xla_options(os.path.exists(_NVIDIA_DRIVER), os.environ)
+  warning = gpus.prepare(gpus.read_driver(), os.environ, *_compilation(parsed))
+  if warning:
+    print(warning, file=sys.stderr, flush=True)
+  # Who has set another level wants to see what libraries write.
+  if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == LOG_LEVEL:
+    streams.drop_information()
   module, _, function = target.partition(":")
   return getattr(_imported(module), function)(parsed)
+
+
+def _compilation(options: Options) -> tuple[str, bool]:
+  """Where compiled programs are kept, and whether they must be deterministic, of scripts that compile some."""
+  directory = getattr(options, "compilation_cache_dir", "")
+  return (gpus.default_cache_directory(os.environ) if directory is None else directory,
+          getattr(options, "deterministic", False))
 
 
 def _status(work: Callable[[], int | None]) -> int:
@@ -266,14 +272,6 @@ def checked_names() -> Iterator[None]:
     if not _NO_UTF8.search(name):
       raise
     raise UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory") from None
-
-
-def choose_xla_options(has_nvidia_gpu: bool, environment: MutableMapping[str, str]) -> None:
-  """Adds our options to XLA_FLAGS, which XLA reads once, when it starts; those that the user has set stay."""
-  given = environment.get("XLA_FLAGS", "")
-  added = [f"{name}={value}" for name, value in _XLA_OPTIONS_OF_GPUS.items() if name not in given]
-  if has_nvidia_gpu and added:
-    environment["XLA_FLAGS"] = " ".join([*given.split(), *added])
 
 
 def _imported(name: str):

@@ -1,14 +1,58 @@
 """Standard streams that are closed, on a full disk, or read by a program that has ended.
 
-Messages that can't be shown are dropped; results that can't be written are an error.
+Messages that can't be shown are dropped; results that can't be written are an error. Libraries' lines of information
+are dropped, too.
 """
 
+import atexit
+import contextlib
 import os
 import sys
 from collections.abc import Callable
 from typing import TextIO
 
 from bert_tf.common.errors import UserError
+
+# What TensorFlow and XLA write past Python and past TF_CPP_MIN_LOG_LEVEL, as patterns of the shell: lines of
+# information, and errors that are none. ptxas before 12.6.3 is what TensorFlow 2.20 is installed with; a cached program
+# is first read as if it were text; libraries of CUDA are registered twice.
+_NOISE = tuple(pattern.replace("0000", 4 * "[0-9]").replace(" ", "\\ ").replace("<", "\\<") for pattern in (
+    "I0000 *", "WARNING: All log messages before absl::InitializeLog*",
+    "E0000 *which corresponds to a CUDA version <=12.6.2*", "Please upgrade to CUDA 12.6.3 or newer.*",
+    "E0000 *XlaSerializedCacheEntry*", "E0000 *Unable to register cu* factory*", "W0000 *Delay kernel timed out*"))
+# A process of its own, as neither Python nor a thread of it runs while a library works, or after it has crashed.
+_RELAY = r"""while IFS= read -r line || [ -n "$line" ]; do
+  case $line in %s) ;; *) printf '%%s\n' "$line" ;; esac
+done"""
+_SECONDS_TO_END = 1.0
+
+
+def drop_information() -> None:
+  """Drops lines of information that libraries write to file descriptor 2; Python's own output stays as it is."""
+  import subprocess
+
+  original, (reader, writer) = os.dup(2), os.pipe()
+  try:
+    # Another session: Ctrl-C ends the program, and the relay with it, not before it.
+    relay = subprocess.Popen(["sh", "-c", _RELAY % "|".join(_NOISE)], stdin=reader, stdout=original,
+                             start_new_session=True)
+  except OSError:
+    # No shell: the lines are shown.
+    return
+  finally:
+    os.close(reader)
+  stream = sys.stderr
+  sys.stderr = _Guarded(open(original, "w", 1, stream.encoding, "backslashreplace"), lambda error: None)
+  os.dup2(writer, 2)
+  os.close(writer)
+
+  def end() -> None:
+    os.dup2(original, 2)
+    # Processes that this one has started may still have it.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      relay.wait(_SECONDS_TO_END)
+
+  atexit.register(end)
 
 
 def guard() -> None:

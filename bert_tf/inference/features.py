@@ -124,8 +124,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
     log(load_weights(encoder, loaded.source).describe())
   names = tuple(f"layer_{layer}" for layer in options.layers)
   pooled = options.pooling != "none"
-  # Every length is compiled where XLA compiles.
-  lengths = lengths_for(options.max_seq_length, devices.jit_compile)
+  lengths = lengths_for(options.max_seq_length, devices.has_few_shapes)
   predict = Prediction(layer_outputs(encoder, options.layers, options.pooling), options.batch_size, lengths,
                        devices.strategy, devices.jit_compile, () if pooled else names)
   most_vectors = _BYTES_AT_ONCE // (4 * config.hidden_size * len(names))

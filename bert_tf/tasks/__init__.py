@@ -9,6 +9,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     preview.py             what --dry_run shows
     suggestions.py         settings that fit the training data, for --suggest
     model_card.py          README.md of a run directory
+    device_memory.py       what a step takes of the devices, and running out of it
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts

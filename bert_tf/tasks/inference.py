@@ -156,7 +156,7 @@ class TaskInference(abc.ABC):
     """Traces the graph that `predict` runs, so that nobody waits for it later."""
     if self._prediction is None:
       self._prediction = LocalPrediction(self.model_outputs, self._batch_size,
-                                         lengths_for(self.max_seq_length, jit_compile=False), self.token_outputs)
+                                         lengths_for(self.max_seq_length, few=False), self.token_outputs)
 
   def run(self, examples: Examples) -> dict[str, np.ndarray]:
     """`model_outputs` of all examples: [E, ...], or [T, ...] for `token_outputs`, in the order of the examples."""

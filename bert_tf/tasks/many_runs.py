@@ -36,9 +36,9 @@ _IRRELEVANT = frozenset((
     "output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "do_lower_case", "data_dir", "train_file",
     "dev_file", "test_file", "predict_file", "eval_files", "do_train", "do_eval", "do_predict", "fold",
     "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
-    "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "use_tpu", "tpu_name", "tpu_zone",
-    "gcp_project", "num_tpu_cores", "dry_run", "suggest", "recompute", "gradient_accumulation_steps",
-    "predict_batch_size", "pad_to_max_length", "eval_batch_size"))
+    "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
+    "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run", "suggest",
+    "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from bert_tf.common.errors import UserError
+from bert_tf.common.gpus import DEFAULT_CACHE
 from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
@@ -53,8 +54,15 @@ class DeviceOptions(Options):
       "float32 whose products GPUs round to 10 bits.",
       choices=("auto", "float32", "tf32", "bfloat16", "float16"))
   jit_compile: str = option(
-      "auto", "Compile the whole step with XLA. auto: on GPUs; on CPUs oneDNN is faster.",
+      "auto", "Compile the whole step with XLA. auto: on GPUs where a run is long enough to gain by it; on CPUs oneDNN "
+      "is faster.",
       choices=("auto", "true", "false"))
+  deterministic: bool = option(
+      False, "The same bits from the same command on the same GPU, every time, at some cost in speed. On CPUs it is "
+      "always so.")
+  compilation_cache_dir: str | None = option(
+      None, "Where programs that XLA compiled for GPUs are kept for later runs; empty for nowhere.",
+      default_text=DEFAULT_CACHE)
   use_tpu: bool = option(False, "As --distribution_strategy=tpu.")
   tpu_name: str | None = option(
       None, "Name or grpc:// address of the TPU; 'local' on a TPU VM.", aliases=("master",))

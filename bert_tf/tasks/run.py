@@ -15,8 +15,9 @@ import tensorflow as tf
 
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.common.gpus import cache_problem
 from bert_tf.common.options import flags_table
-from bert_tf.tasks import many_runs, model_card, preview, suggestions
+from bert_tf.tasks import device_memory, many_runs, model_card, preview, suggestions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -29,6 +30,7 @@ from bert_tf.training.prediction import Prediction
 from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from bert_tf.training.throughput import compiled_for
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
@@ -36,6 +38,9 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
+
+# Some sums are in any order on GPUs.
+_INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
 
 
 def run(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions) -> int:
@@ -96,6 +101,9 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
         raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
                         "machines to resume from the last checkpoint") from None
+      problem = cache_problem(str(error))
+      if problem:
+        raise UserError(problem) from None
       task.explain(error, log)
       raise
 
@@ -121,12 +129,16 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
   """The devices that the options ask for, see `devices.set_up`."""
   tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
-  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths)
+  return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths,
+                options.deterministic)
 
 
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
+  if devices.compiles_by_work:
+    flops = task.flops_ahead(0) if options.do_train else 0.0
+    devices = compiled_for(devices, flops, task.config.num_hidden_layers, task.count_shapes(devices))
   changes = run_directory.changed_flags(options.output_dir, options.values()) if options.do_train else []
   for change in changes:
     log(f"changed since the last run in {options.output_dir}: {change}")
@@ -193,7 +205,8 @@ class Run:
         freeze_embeddings(self.model)
       restored = self._restore() if options.do_train else None
       if restored:
-        self._note(f"resuming from {restored}, step {self.step}")
+        is_exact = options.deterministic or devices.kind != "GPU"
+        self._note(f"resuming from {restored}, step {self.step}{'' if is_exact else _INEXACT}")
       elif task.start is not None:
         self._load_start()
       elif options.do_train:
@@ -250,7 +263,8 @@ class Run:
         stage = task.stage(self)
         if stage.name:
           self.log(stage.name)
-        self._train_stage(stage, loop_options, schedule)
+        with device_memory.explained(lambda: device_memory.training_error(task, self.devices)):
+          self._train_stage(stage, loop_options, schedule)
         if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
           break
     except Interrupted as interruption:
@@ -265,8 +279,14 @@ class Run:
     return is_finished
 
   def describe_training(self) -> str:
-    """The plan of the training, or that it is finished."""
-    return self.task.finished(self) if self.is_finished() else self.task.plan(self)
+    """The plan of the training, with the memory it takes of GPUs, or that it is finished."""
+    if self.is_finished():
+      return self.task.finished(self)
+    plan = self.task.plan(self)
+    if not self.devices.memory:
+      return plan
+    estimate, fits = device_memory.describe_step(self.task, self.devices, self.devices.memory)
+    return f"{plan}\n{estimate if fits else f'warning: {estimate}'}"
 
   def is_finished(self) -> bool:
     """Whether there is nothing left to train."""
@@ -283,6 +303,7 @@ class Run:
     training_step = TrainingStep(
         task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    deterministic=options.deterministic,
                     gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
     train(Trainer(
         training_step, stage.make_dataset, self._state, devices,
@@ -304,7 +325,7 @@ class Run:
 
   def evaluate(self) -> None:
     """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
-    evaluation = self._evaluation = self.task.evaluate(self)
+    evaluation = self._evaluation = self._evaluated()
     if self.devices.is_chief:
       if self._best is not None:
         self.description = {**self.description, **evaluation.description}
@@ -333,8 +354,12 @@ class Run:
       if self.task.reports_every_evaluation:
         self.evaluate()
       else:
-        self._evaluation = self.task.evaluate(self)
+        self._evaluation = self._evaluated()
     return self.known_evaluation
+
+  def _evaluated(self) -> Evaluation:
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+      return self.task.evaluate(self)
 
   def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
@@ -344,7 +369,8 @@ class Run:
           lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
           task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
           self.check_stop)
-    return self._prediction(examples, advance)
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+      return self._prediction(examples, advance)
 
   def check_stop(self) -> None:
     """Raises `Interrupted` if a signal has come; several processes would have to agree first."""

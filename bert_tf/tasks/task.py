@@ -202,6 +202,10 @@ class Task(abc.ABC):
   def flops_ahead(self, step: int) -> float:
     """Floating-point operations of the training from a step to its end; 0 where they are not known."""
 
+  @abc.abstractmethod
+  def count_shapes(self, devices: Devices) -> int:
+    """How many shapes the batches of the training have: the model is compiled for each."""
+
   def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
     """Raises `UserError` for a training step that can't fit: `parts` micro-batches are computed on the replicas."""
     micro_batch = batch_size // parts
@@ -213,6 +217,12 @@ class Task(abc.ABC):
         needed, f"a training step of --train_batch_size={batch_size}"
         f"{f' in micro-batches of {micro_batch}' if parts > 1 else ''}",
         "take a smaller batch or model, or raise --gradient_accumulation_steps")
+
+  @abc.abstractmethod
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    """For each stage of the training, rows of a step, their tokens at most, and predictions of each; none where the
+    model is not trained as a whole.
+    """
 
   def finished(self, run: RunningModel) -> str:
     """What the user is told where the run is at its last step already."""
@@ -305,6 +315,14 @@ class FineTuningTask(Task):
             self.train_examples, options.train_batch_size, options.seed, step, lengths, context,
             options.original_batches)))
 
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    examples = self.train_examples
+    rows = self.options.train_batch_size * len(examples.row_lengths) / len(examples)
+    return [(rows, self.max_seq_length, 0)]
+
+  def count_shapes(self, devices: Devices) -> int:
+    return len(self.padded_lengths(devices))
+
   def flops_per_example(self) -> float:
     """The mean over the training examples, without the padding of batches."""
     examples = self.train_examples
@@ -328,7 +346,7 @@ class FineTuningTask(Task):
     # On a TPU every shape of a loop must be known when it is compiled.
     if self.options.pad_to_max_length or devices.kind == "TPU":
       return padded_lengths(self.max_seq_length, 1)
-    return lengths_for(self.max_seq_length, devices.jit_compile)
+    return lengths_for(self.max_seq_length, devices.has_few_shapes)
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -345,7 +363,7 @@ class FineTuningTask(Task):
     similar = "batches, each" if options.original_batches else "batches of similar length,"
     padding = "all padded to" if len(padded_to) == 1 else f"{similar} padded to at most"
     return "\n".join([
-        f"devices      {devices}{', XLA' if devices.jit_compile else ''}",
+        f"devices      {devices}{f', {devices.xla}' if devices.jit_compile or devices.why_compiled else ''}",
         f"model        {run.describe_model()}",
         f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "

@@ -7,12 +7,15 @@ Not run for want of the hardware: GPUs and TPUs.
 import dataclasses
 import os
 import socket
+import sys
+import sysconfig
 import urllib.parse
 
 import tensorflow as tf
 
 from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
 from bert_tf.common.errors import UserError, in_one_line
+from bert_tf.common.gpus import Driver, missing_libraries, problems, read_driver
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
@@ -37,6 +40,9 @@ class Devices:
     description: for the report, e.g. "2 x GPU (MirroredStrategy)".
     dtype: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
     jit_compile: whether the replica's computation is compiled with XLA.
+    compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `compiled_for`.
+    why_compiled: what `compiled_for` has decided, for the report.
+    memory: bytes of each GPU, the least of them; None where not known.
     tf32: GPUs may round the factors of float32 products to 10 bits.
   """
 
@@ -45,6 +51,9 @@ class Devices:
   description: str
   dtype: str
   jit_compile: bool
+  compiles_by_work: bool = False
+  why_compiled: str = ""
+  memory: int | None = None
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
@@ -54,13 +63,24 @@ class Devices:
     """The policy, or "tf32"."""
     return "tf32" if self.tf32 else self.dtype
 
+  @property
+  def has_few_shapes(self) -> bool:
+    """Whether every shape of a batch costs seconds: on GPUs some functions are compiled in any case."""
+    return self.jit_compile or self.kind == "GPU"
+
+  @property
+  def xla(self) -> str:
+    """"XLA on" or "XLA off", with the reason where there was a choice."""
+    return f"XLA {'on' if self.jit_compile else 'off'}{f' ({self.why_compiled})' if self.why_compiled else ''}"
+
   def __str__(self) -> str:
     """For reports: what is computed on, and how exactly."""
     return f"{self.description}, {self.precision}"
 
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
-           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = ()) -> Devices:  # noqa: B008
+           tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = (),  # noqa: B008
+           deterministic: bool = False) -> Devices:
   """Makes the strategy and settles precision and compilation.
 
   Args:
@@ -69,8 +89,11 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
-    jit_compile: "auto" is true on GPUs and false on CPUs, where oneDNN's matrix products are faster than XLA's.
+    jit_compile: "auto" is true on GPUs, see `compiled_for`, and false on CPUs, where oneDNN's matrix products are
+      faster than XLA's.
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
+    deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
+      process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
 
   Raises:
     UserError: a device that was asked for is not there.
@@ -99,9 +122,14 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   else:
     strategy = tf.distribute.get_strategy()
   tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
-  # Not before there is a strategy: that of several machines must find TensorFlow untouched.
-  _let_xla_introduce_itself()
-  device_kind = "TPU" if kind == "tpu" else "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+  if deterministic:
+    tf.config.experimental.enable_op_determinism()
+  gpus = tf.config.list_physical_devices("GPU")
+  device_kind = "TPU" if kind == "tpu" else "GPU" if gpus else "CPU"
+  driver = read_driver()
+  warning = unused_gpus(driver, len(gpus)) if device_kind == "CPU" else None
+  if warning:
+    print(warning, file=sys.stderr, flush=True)
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -112,19 +140,22 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       dtype=_dtype(precision, device_kind), tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
-      is_chief=is_chief, num_workers=num_workers)
+      compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
+      memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers)
 
 
-def _let_xla_introduce_itself() -> None:
-  """Compiles once with nobody listening: the first time XLA writes lines to standard error, past any log level."""
-  nowhere, listening = os.open(os.devnull, os.O_WRONLY), os.dup(2)
-  os.dup2(nowhere, 2)
-  try:
-    tf.function(lambda: tf.constant(1) + 1, jit_compile=True)()
-  finally:
-    os.dup2(listening, 2)
-    os.close(nowhere)
-    os.close(listening)
+def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
+  """A warning where the machine has GPUs and TensorFlow finds none, unless they are hidden from it."""
+  visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+  if num_found or visible is not None or driver is None or not driver.gpus:
+    return None
+  reasons = problems(driver, missing_libraries(sysconfig.get_path("purelib")), num_found, visible)
+  return (f"warning: {driver.gpus[0].name} is not used, the CPU is: {'; '.join(reasons)} (python "
+          "device_report.py shows more)")
+
+
+def _least_memory(driver: Driver | None) -> int | None:
+  return min((gpu.memory for gpu in driver.gpus), default=None) if driver else None
 
 
 def _dtype(precision: str, device_kind: str) -> str:

@@ -24,7 +24,7 @@ from bert_tf.training.inputs import without_auto_sharding
 # more from each other: all the short sequences of a pool of the whole epoch would meet again in every epoch.
 _BATCHES_PER_POOL = 50
 # Lengths that batches are padded to. A new one costs the functions of `modeling/layers.py` half a second.
-_LENGTHS, _LENGTHS_COMPILED = 32, 4
+_LENGTHS, _FEW_LENGTHS = 32, 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Examples:
         name: values[chosen] for name, values in self.values.items()}
 
 
-def lengths_for(longest: int, jit_compile: bool) -> np.ndarray:
-  """`padded_lengths`, as many of them as pay: few where the whole model is compiled for each length."""
-  return padded_lengths(longest, _LENGTHS_COMPILED if jit_compile else _LENGTHS)
+def lengths_for(longest: int, few: bool) -> np.ndarray:
+  """`padded_lengths`, as many of them as pay: few where each costs seconds, see `Devices.has_few_shapes`."""
+  return padded_lengths(longest, _FEW_LENGTHS if few else _LENGTHS)
 
 
 def padded_lengths(longest: int, number: int) -> np.ndarray:

@@ -57,12 +57,14 @@ class StepOptions:
     jit_compile: compile the replica's computation with XLA.
     gradient_accumulation_steps: micro-batches a step is cut into.
     loss_scaling: multiply the loss by a dynamic factor, for float16.
+    deterministic: TensorFlow lets nothing be measured inside of a step then.
     batch_sizes: of batches whose numbers of records differ; None where a step has as many records as examples.
   """
 
   jit_compile: bool
   gradient_accumulation_steps: int = 1
   loss_scaling: bool = False
+  deterministic: bool = False
   seed: int = 0
   batch_sizes: BatchSizes | None = None
 
@@ -94,6 +96,8 @@ class TrainingState:
 
 # Dynamic loss scaling of "Mixed precision training" (arXiv 1710.03740): halve on overflow, double after a while.
 _STEPS_BEFORE_DOUBLING = 2000
+# More operations than a model has: counting that far takes a tenth of a second.
+_NAMES_APART = 1 << 20
 # Sums of a step at most; a task has 4 to 8, the step adds 2.
 _MOST_TOTALS = 32
 
@@ -139,13 +143,15 @@ class TrainingStep:
 
     Returns:
       metrics of the loop's examples; "learning_rate" of its last step; "gradient_norm", the mean over its updates;
-      "examples_per_second", "steps_per_second"; "input_wait_share", of the time.
+      "examples_per_second", "steps_per_second"; "input_wait_share", of the time, unless `deterministic`.
 
     Raises:
       UserError: the loss or the gradient was not finite at one of the steps.
     """
     self._totals.assign(tf.zeros([_MOST_TOTALS]))
     self._seconds_waiting.assign(0.0)
+    if self._options.jit_compile and not self._names:
+      _align_function_names()
     started = time.perf_counter()
     self._run_steps(iterator, tf.constant(steps))
     # Reading a variable waits for the steps.
@@ -162,7 +168,8 @@ class TrainingStep:
         "gradient_norm": totals["gradient_norm"] / max(totals["updates"], 1.0),
         "examples_per_second": steps * self._global_batch_size / seconds,
         "steps_per_second": steps / seconds,
-        "input_wait_share": float(self._seconds_waiting.numpy()) / seconds,
+        **({} if self._options.deterministic else {
+            "input_wait_share": float(self._seconds_waiting.numpy()) / seconds}),
     }
 
   def _steps(self, iterator, steps: tf.Tensor) -> None:
@@ -224,6 +231,8 @@ class TrainingStep:
 
   def _next_batch(self, iterator) -> tuple[dict, tf.Tensor]:
     """The next batch, and an operation that is done when the time of waiting for it is noted."""
+    if self._options.deterministic:
+      return next(iterator), tf.no_op()
     began = tf.timestamp()
     with tf.control_dependencies([began]):
       features = next(iterator)
@@ -288,6 +297,18 @@ class TrainingStep:
     state.loss_scale.assign(tf.maximum(state.loss_scale * factor, 1.0))
     state.steps_since_overflow.assign(
         tf.where(tf.logical_and(finite, tf.logical_not(grown)), state.steps_since_overflow + 1, 0))
+
+
+def _align_function_names() -> None:
+  """Has a run that resumes give its functions the names that they had before.
+
+  TensorFlow's cache of compiled programs compares names, which end with the number of operations, of all kinds, that
+  were made before: it is raised to a round one.
+  """
+  from tensorflow.python.framework import ops
+
+  while ops.uid() % _NAMES_APART:
+    pass
 
 
 def _denominator(count: tf.Tensor) -> tf.Tensor:

@@ -1,8 +1,10 @@
 """Turns, what becomes of programs that break off, and the figures that turns add up to; without any library."""
 
+import fcntl
 import json
 import os
 import sys
+import threading
 import time
 
 from benchmarks import interleaved
@@ -87,3 +89,14 @@ def test_figures(capsys):
   assert lines[0].split() == "program steps/s quartiles note ours is faster by 95 % interval".split()
   assert lines[1].split() == ["ours", "4.0", "4.0", "to", "4.0", "1.00x"]
   assert lines[2].split()[:6] == ["peer", "2.0", "1.6", "to", "2.0", "padded"] and "2.00x" in lines[2]
+
+
+def test_turns_wait_for_other_benchmarks(tmp_path):
+  path = tmp_path / "lock"
+  with open(path, "a") as other:
+    fcntl.flock(other, fcntl.LOCK_EX)
+    threading.Timer(0.3, lambda: fcntl.flock(other, fcntl.LOCK_UN)).start()
+    began = time.monotonic()
+    interleaved.take_turns(interleaved.TurnsOptions(one_process=True, timing_lock=str(path)), ("a",), 1,
+                           lambda name: lambda: None)
+    assert time.monotonic() - began >= 0.3

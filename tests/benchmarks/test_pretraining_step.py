@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks import pretraining_step
-from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
+from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch, set_up_device
 from benchmarks.pytorch_peers import masked_labels
 from bert_tf.common.errors import UserError
+from bert_tf.common.gpus import Driver, Gpu
 from modeling.config import BertConfig
 
 CONFIG = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
@@ -18,8 +19,9 @@ PEERS = {"pytorch_gathered": "transformers", "keras_hub": "keras_hub"}
 
 
 def test_the_command(capsys, monkeypatch):
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
   monkeypatch.setattr(pretraining_step, "find_config", lambda size, vocab_size: CONFIG)
-  monkeypatch.setattr(pretraining_step, "_MATMUL_SIZE", 64)
+  monkeypatch.setattr(pretraining_step, "_MATMUL_SIZES", {"cpu": 64})
   peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
   programs = ("ours", "ours_recomputed", "model_garden", *peers)
   main(PretrainingStepOptions(batch_size=2, max_seq_length=16, vocab_size=60, repetitions=2, steps=1, one_process=True,
@@ -31,6 +33,18 @@ def test_the_command(capsys, monkeypatch):
                      re.MULTILINE), printed
   if len(peers) < len(PEERS):
     pytest.skip("PyTorch, transformers or KerasHub are not installed (requirements-peers.txt); the others ran")
+
+
+def test_programs_on_a_gpu():
+  options = PretrainingStepOptions(device="gpu")
+  assert options.chosen_precision == "bfloat16" and "pytorch_compiled" in options.chosen_programs
+  assert all(name in pretraining_step.PROGRAMS for name in options.chosen_programs)
+  environment = {}
+  set_up_device("gpu", Driver("580.1", (13, 0), (Gpu("NVIDIA H100 80GB HBM3", (9, 0), 80 << 30),)), environment)
+  assert environment == {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false", "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+                         "NVIDIA_TF32_OVERRIDE": "0"}
+  with pytest.raises(UserError, match="there is no GPU"):
+    set_up_device("gpu", None, {})
 
 
 def test_unused_predictions_are_left_out_of_the_labels():

@@ -25,7 +25,7 @@ def plan(options: PretrainingOptions, model: str, devices: Devices, phases: Sequ
          ) -> str:
   """What is about to happen, with an estimate of the time; `flops` is the arithmetic from the step on."""
   lines = [
-      ("devices", f"{devices}, XLA {'on' if devices.jit_compile else 'off'}"),
+      ("devices", f"{devices}, {devices.xla}"),
       ("model", model),
   ]
   for phase in phases:

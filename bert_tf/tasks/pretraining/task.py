@@ -15,7 +15,7 @@ from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.baselines import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import find_phases
+from bert_tf.tasks.pretraining.phases import Phase, find_phases
 from bert_tf.tasks.pretraining.report import SamplePredictions, plan
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Task
@@ -154,17 +154,24 @@ class PretrainingTask(Task):
     name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
             f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
     return Stage(
-        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example,
-        self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
-        / phase.train_records.sequences_per_record,
+        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example, self._flops_per_example(phase),
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
             phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
 
   def flops_ahead(self, step: int) -> float:
-    return sum(
-        max(phase.last_step - max(step, phase.first_step), 0) * phase.options.train_batch_size
-        / phase.train_records.sequences_per_record
-        * self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config)) for phase in self.phases)
+    return sum(max(phase.last_step - max(step, phase.first_step), 0) * phase.options.train_batch_size
+               * self._flops_per_example(phase) for phase in self.phases)
+
+  def _flops_per_example(self, phase: Phase) -> float:
+    flops = self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
+    return flops / phase.train_records.sequences_per_record
+
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    return [(phase.options.train_batch_size / phase.train_records.sequences_per_record, phase.options.max_seq_length,
+             phase.num_predictions(self.config)) for phase in self.phases]
+
+  def count_shapes(self, devices: Devices) -> int:
+    return len(self.phases)
 
   def batches(self) -> list[tuple[int, float]]:
     return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]

@@ -136,6 +136,9 @@ class FeatureTaggerTask(TokenClassificationTask):
                         f"a BiLSTM with --lstm_units={self.shape.units}",
                         "take a smaller one, or a smaller --train_batch_size")
 
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    return []
+
   def make_model(self, dtype: str) -> BertForFeatureTagging:
     options = self.options
     model = self.shape.make_model(
@@ -150,7 +153,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     if self.options.pad_to_max_length or devices.kind == "TPU":
       return padded_lengths(longest, 1)
     # Nothing is compiled for each length: a batch is as long as its longest sentence.
-    return lengths_for(longest, jit_compile=True) if devices.jit_compile else np.arange(1, longest + 1)
+    return lengths_for(longest, few=True) if devices.jit_compile else np.arange(1, longest + 1)
 
   def describe_examples(self) -> str:
     lengths = self.train_examples.row_lengths
@@ -189,7 +192,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     windows, whole = split.windows, window_examples(split.windows)
     predict = Prediction(
         lambda features: {"states": tf.cast(encoder_states(run.model.encoder, features, layers), precision)},
-        self.options.predict_batch_size, lengths_for(self.max_seq_length, run.devices.jit_compile),
+        self.options.predict_batch_size, lengths_for(self.max_seq_length, run.devices.has_few_shapes),
         run.devices.strategy, run.devices.jit_compile, ("states",), run.check_stop)
 
     def compute(first: int, end: int) -> np.ndarray:

@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from bert_tf.common import cli
-
 _SCRIPT = '''"""A script for the test.
 
   python script.py --name=x
@@ -319,24 +317,3 @@ def test_help_of_many_options(project):
   assert counts[0] < 20 and f"\n{counts[1] - counts[0]} more flags: --help=all lists them.\n" in short
   assert {"--train_file", "--version_2_with_negative", "--output_dir"} <= set(short.split())
   assert "--lora_rank" not in short and "--lora_rank" in long and "more flags" not in long
-
-
-@pytest.mark.parametrize(("has_gpu", "given", "expected"), [
-    (True, None, "--xla_gpu_enable_triton_gemm=false"),
-    (True, "--xla_dump_to=x", "--xla_dump_to=x --xla_gpu_enable_triton_gemm=false"),
-    # The user's own choice stays.
-    (True, "--xla_gpu_enable_triton_gemm=true", "--xla_gpu_enable_triton_gemm=true"),
-    (False, None, None), (False, "--xla_dump_to=x", "--xla_dump_to=x")])
-def test_options_of_xla_for_gpus(has_gpu, given, expected):
-  environment = {} if given is None else {"XLA_FLAGS": given}
-  cli.choose_xla_options(has_gpu, environment)
-  assert environment.get("XLA_FLAGS") == expected
-
-
-def test_xla_knows_the_options_for_gpus():
-  """It ends the process where it does not."""
-  environment = dict(os.environ)
-  cli.choose_xla_options(True, environment)
-  program = "import tensorflow as tf; print(int(tf.function(lambda: tf.constant(1) + 1, jit_compile=True)()))"
-  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=300)
-  assert done.stdout == "2\n", done.stderr[-500:]

@@ -2,7 +2,7 @@
 
   python tests/bert_tf/training/fine_tuning_on_two_cpus.py RESULTS.npz
 
-Called by `test_devices.py`. Not in one process with `mirrored_on_two_cpus.py`: the collective operations of two
+Called by `test_devices.py`. Not in one process with `mirrored_on_two_devices.py`: the collective operations of two
 strategies have the same numbers.
 """
 

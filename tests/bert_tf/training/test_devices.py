@@ -9,23 +9,32 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
-from bert_tf.training.devices import TpuOptions, set_up
+from bert_tf.common.gpus import Driver, Gpu
+from bert_tf.training.devices import TpuOptions, set_up, unused_gpus
 
 
-def run_on_two_cpus(script, folder) -> tuple[dict, str]:
+def run_on_two_devices(script, folder, kind="CPU") -> tuple[dict, str]:
   """The arrays that a script writes, and what it prints."""
-  done = subprocess.run([sys.executable, str(script), str(folder / "results.npz")],
+  done = subprocess.run([sys.executable, str(script), str(folder / "results.npz"), kind],
                         capture_output=True, text=True, timeout=400, cwd=folder)
   assert done.returncode == 0, done.stderr
   with np.load(folder / "results.npz") as file:
     return dict(file), done.stdout
 
 
-def test_two_devices_train_as_one(project, tmp_path):
+@pytest.mark.parametrize("kind", ["CPU", "GPU"])
+def test_two_devices_train_as_one(project, tmp_path, kind):
   """With XLA and recomputed layers on the two. With dropout: the units that are dropped depend on the example, not on
   the device. Without XLA: two processes in `tests/test_run_pretraining.py`."""
-  results, printed = run_on_two_cpus(project / "tests/bert_tf/training/mirrored_on_two_cpus.py", tmp_path)
-  assert "2 x CPU (MirroredStrategy), float32, XLA on" in printed
+  if not tf.config.list_physical_devices(kind):
+    pytest.skip(f"needs a {kind}")
+  results, printed = run_on_two_devices(project / "tests/bert_tf/training/mirrored_on_two_devices.py", tmp_path,
+                                        kind)
+  assert f"2 x {kind} (MirroredStrategy), float32, XLA on" in printed
+  # Not in the functions that are compiled, where NCCL hangs or is missing.
+  compiled = ("forward_backward", "accumulated", "update")
+  assert "_steps" in results["reductions"] and not [
+      name for name in results["reductions"] if any(one in name for one in compiled)]
   name = "mirrored-true"
   found, expected = (json.loads(results[f"{run} reports"].item()) for run in (name, "none-false"))
   assert [(line["split"], line["step"]) for line in found] == [(line["split"], line["step"]) for line in expected]
@@ -44,7 +53,7 @@ def test_two_devices_train_as_one(project, tmp_path):
 
 def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
   """With dropout, batches of several lengths, and a last batch that is filled up on the second device."""
-  results, _ = run_on_two_cpus(project / "tests/bert_tf/training/fine_tuning_on_two_cpus.py", tmp_path)
+  results, _ = run_on_two_devices(project / "tests/bert_tf/training/fine_tuning_on_two_cpus.py", tmp_path)
   marker = "none classes "
   expected = {key.removeprefix(marker): value for key, value in results.items() if key.startswith(marker)}
   assert expected["loss"].shape == (6,) and np.ptp(expected["loss"]) > 0.01
@@ -119,3 +128,15 @@ def test_a_tpu_that_does_not_answer_is_reported_at_once():
 def test_a_machine_without_a_tpu_is_told_so():
   with pytest.raises(UserError, match="--tpu_name=local: the TPU can't be reached"):
     set_up("tpu", tpu=TpuOptions(name="local"))
+
+
+def test_a_gpu_that_is_not_used_is_a_warning(monkeypatch):
+  driver = Driver("470.82.01", (11, 4), (Gpu("Tesla T4", (7, 5), 1),))
+  monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+  warning = unused_gpus(driver, 0)
+  assert warning.startswith("warning: Tesla T4 is not used, the CPU is: driver 470.82.01 is too old")
+  assert "device_report.py" in warning and "\n" not in warning
+  assert unused_gpus(driver, 1) is unused_gpus(None, 0) is unused_gpus(Driver(), 0) is None
+  # Hidden by the user.
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+  assert unused_gpus(driver, 0) is None

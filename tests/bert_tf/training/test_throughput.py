@@ -3,7 +3,16 @@ import dataclasses
 import pytest
 
 from bert_tf.training import throughput
-from bert_tf.training.throughput import describe_time, gpu_peak, matmul_rate, peak_rate, tpu_peak, utilisation
+from bert_tf.training.throughput import (
+  compilation_balance,
+  compiled_for,
+  describe_time,
+  gpu_peak,
+  matmul_rate,
+  peak_rate,
+  tpu_peak,
+  utilisation,
+)
 from tests.bert_tf.training.common import default_devices
 
 
@@ -57,3 +66,35 @@ def test_the_time_of_a_training(monkeypatch):
   assert describe_time(3.6e18, dataclasses.replace(cpu, kind="GPU")) == (
       "at least 2.0 h, at the devices' peak of 500 TFLOP/s")
   assert describe_time(3.6e18, dataclasses.replace(cpu, kind="TPU")) is None
+
+
+@pytest.mark.parametrize(("sequences", "flops_per_sequence", "layers", "shapes", "peak", "pays"), [
+    # BERT-Base on an H100: MRPC and SST-2 in three epochs, SQuAD in two; then pre-training of 100 and 10,000 steps.
+    (3 * 3668, 27e9, 12, 4, 989e12, False), (3 * 67349, 6.6e9, 12, 4, 989e12, False),
+    (2 * 88000, 90e9, 12, 4, 989e12, True), (100 * 256, 70e9, 12, 1, 989e12, False),
+    (10000 * 256, 70e9, 12, 1, 989e12, True),
+    # A slower device has more to gain.
+    (3 * 67349, 6.6e9, 12, 4, 65e12, True),
+    # Nothing to train.
+    (0, 27e9, 12, 4, 65e12, False)])
+def test_when_compilation_pays(sequences, flops_per_sequence, layers, shapes, peak, pays):
+  saved, spent = compilation_balance(sequences * flops_per_sequence, peak, layers, shapes)
+  assert (saved > spent) is pays
+
+
+def test_compilation_agrees_with_what_was_measured():
+  # BERT-Base, 128 tokens: 848 sequences/s without XLA, 3,407 with; 45 s to the first step.
+  sequences = 1e6
+  saved, spent = compilation_balance(sequences * 69.9e9, 989e12, 12, 1)
+  assert saved == pytest.approx(sequences / 848 - sequences / 3407, rel=0.03) and spent == pytest.approx(45, rel=0.03)
+  assert compilation_balance(0, 1, 2, 1)[1] == pytest.approx(19, rel=0.03)
+
+
+def test_what_the_user_says_about_xla_stays(monkeypatch):
+  monkeypatch.setattr(throughput, "_cpu_rate", lambda dtype: 1e12)
+  given = default_devices(jit_compile=True)
+  assert compiled_for(given, 0.0, 12, 4) == given
+  chosen = [compiled_for(dataclasses.replace(given, compiles_by_work=True), flops, 12, 4) for flops in (1e12, 1e14)]
+  assert [one.jit_compile for one in chosen] == [False, True]
+  assert chosen[0].xla == "XLA off (saves about 12 s of all steps, compiling takes about 2 min)"
+  assert chosen[1].xla.startswith("XLA on (saves about ")

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
+from bert_tf.tasks import run as driver
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import run
@@ -217,6 +218,15 @@ def test_training_goes_on_from_other_weights_at_step_0_without_next_sentences(tr
   assert "the visible token, " in output and "this model" in output
   assert "1 steps of 4 examples = 64 tokens = 0.14 epochs" in output
   assert "float32, XLA off" in output and "parameters" in output
+
+
+def test_xla_is_not_used_where_a_run_is_too_short_for_it(options, monkeypatch, capsys):
+  """As on a GPU: nothing else of one is here."""
+  devices = driver.set_up_devices(options)
+  monkeypatch.setattr(driver, "set_up_devices", lambda *arguments: dataclasses.replace(
+      devices, jit_compile=True, compiles_by_work=True))
+  assert run(dataclasses.replace(options, num_train_steps=1, num_warmup_steps=0)) == 0
+  assert "XLA off (saves about 0 s of all steps, compiling takes about " in capsys.readouterr().out
 
 
 def test_a_left_to_right_model(data, options, tmp_path, capsys):
