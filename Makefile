@@ -1,6 +1,6 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests
-# make pages  runs the commands of README, small
+# make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv)
 PYTHON ?= python3.11
 BIN := .venv/bin
@@ -27,9 +27,9 @@ demo: env
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# All commands of README, at small sizes.
+# All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env
-	$(BIN)/python -m pytest -q -m pages tests/test_readme.py
+	$(BIN)/python -m pytest -q -m pages tests/test_pages.py
 
 lint: env
 	$(BIN)/python -m ruff check .
