@@ -1,11 +1,12 @@
 # make demo   text -> vocabulary -> records -> pre-trained BERT-Tiny, on this machine
 # make test   the tests
-# make pages  runs the commands of README, small
+# make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
+# make docs   the documentation as a site, in output/site
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: env demo test pages lint clean
+.PHONY: env demo test pages docs lint clean
 
 env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 
@@ -34,9 +35,14 @@ demo: env
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# All commands of README, at small sizes.
+# All commands of README, the tutorial and the page of released weights, at small sizes.
 pages: env
-	$(BIN)/python -m pytest -q -m pages tests/test_readme.py
+	$(BIN)/python -m pytest -q -m pages tests/test_pages.py
+
+# The variable silences an advertisement.
+docs: env
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "output/site/index.html"
 
 lint: env
 	$(BIN)/python -m ruff check .

@@ -33,7 +33,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config):
-  config.addinivalue_line("markers", "pages: runs all commands of README at small sizes, a minute: make pages")
+  config.addinivalue_line("markers", "pages: runs all commands of README and the tutorial at small sizes: make pages")
   config.addinivalue_line("markers", "golden: compares with values that others made, above all the original code; see "
                           "docs/exactness.md")
 

@@ -18,12 +18,9 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: str, heading: str | None = None) -> list[tuple[str, str]]:
-  """(language, content) of the blocks of a page that are to be run, or of one of its sections."""
-  text = (PROJECT / page).read_text("utf-8")
-  if heading is not None:
-    text = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
-  return _BLOCK.findall(text)
+def blocks(page: str) -> list[tuple[str, str]]:
+  """(language, content) of the blocks of a page that are to be run."""
+  return _BLOCK.findall((PROJECT / page).read_text("utf-8"))
 
 
 def commands(block: str) -> list[list[str]]:
@@ -32,23 +29,18 @@ def commands(block: str) -> list[list[str]]:
   return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
-def run_page(page: str, sizes: dict[str, str], heading: str | None = None,
-             languages: tuple[str, ...] = ("bash", "python")) -> list[str]:
+def run_page(page: str, sizes: dict[str, str]) -> list[str]:
   """Runs the blocks of a page in the current directory.
 
   Args:
     page: path below the project.
     sizes: flag → value in place of the page's own, wherever the flag is given.
-    heading: of the only section that is run.
-    languages: of the blocks that are run.
 
   Returns:
     the commands that were run, as they stand on the page.
   """
   done = []
-  for language, content in blocks(page, heading):
-    if language not in languages:
-      continue
+  for language, content in blocks(page):
     if language == "python":
       exec(compile(content, page, "exec"), {"__name__": "__main__"})
       continue
