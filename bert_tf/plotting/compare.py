@@ -15,7 +15,7 @@ from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture, marker_style, 
 
 _REPORT = "comparison.md"
 # Of a value in a table on the console, and of an example's text.
-_LONGEST_VALUE, _LONGEST_TEXT = 40, 60
+_LONGEST_VALUE, _LONGEST_TEXT = 60, 500
 _MOST_PANELS = 6
 
 

@@ -91,7 +91,7 @@ def read_runs(sources: Sequence[str]) -> list[ComparedRun]:
 
 
 def groups_of(runs: Sequence[ComparedRun]) -> list[Group]:
-  """The runs by their flags without the seed, in the order of the first of each."""
+  """The runs by their flags without the seed, in the order of the first of each; each alone where all are alike."""
   found: dict[str, list[ComparedRun]] = {}
   for number, run in enumerate(runs):
     setting = {name: str(value) for name, value in run.flags.items() if name not in _OF_A_GROUP}
@@ -101,7 +101,8 @@ def groups_of(runs: Sequence[ComparedRun]) -> list[Group]:
     if any(run.seed == other.seed for other in others):
       key = f"{key} {number}"
     found.setdefault(key, []).append(run)
-  return [Group(_letter(number), _group_name(members), members) for number, members in enumerate(found.values())]
+  members = list(found.values()) if len(found) > 1 else [[run] for run in runs]
+  return [Group(_letter(number), _group_name(one), one) for number, one in enumerate(members)]
 
 
 def differing(values: Sequence[Mapping[str, object]]) -> tuple[list[list[str]], list[str]]:

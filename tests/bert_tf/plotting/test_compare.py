@@ -70,6 +70,9 @@ def test_runs_that_differ_in_the_seed_are_one_column(tmp_path, capsys):
   assert accuracy == (f"accuracy  0.8100 ± 0.0100  0.9200 ± 0.0265  +0.1100 [{low:+.4f}, {high:+.4f}] "
                       f"p={2 * expected.pvalue:.3f}")
   assert section(text, "Versions") == ["the same"]
+  # Who names seeds of one setting wants to see these.
+  assert [group.name for group in groups(*(tmp_path / f"all/lr0.001_seed{seed}" for seed in range(3)))] == [
+      f"lr0.001_seed{seed}" for seed in range(3)]
 
 
 def test_other_seeds_are_compared_unpaired(tmp_path):
