@@ -5,6 +5,7 @@ kept in `trackers.json` of the run directory. A tracker that fails is one warnin
 """
 
 import contextlib
+import importlib.util
 import os
 import re
 import sys
@@ -69,6 +70,9 @@ class MlflowTracker:
       os.environ.setdefault(name, value)
     import mlflow
 
+    # Its own default is a database, whose driver only the whole package brings.
+    if not mlflow.is_tracking_uri_set() and importlib.util.find_spec("sqlalchemy") is None:
+      raise RuntimeError("set MLFLOW_TRACKING_URI to a server or a directory, or `pip install mlflow` for a database")
     self._client = mlflow.MlflowClient()
     self.id = (run_id if run_id and self._is_there(run_id) else None) or self._create(_name(directory))
     self._client.update_run(self.id, status="RUNNING")

@@ -1,5 +1,6 @@
 """MLflow with a store of files and Weights & Biases offline: what a run and its resumption leave there."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -143,6 +144,12 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out from here on, the run continues: ")
   assert not lines and not (tmp_path / "trackers.json").exists()
+  # The small package without a place to write to.
+  monkeypatch.delenv("MLFLOW_TRACKING_URI")
+  if importlib.util.find_spec("sqlalchemy") is None:
+    with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
+      pass
+    assert "the run continues: set MLFLOW_TRACKING_URI to a server or a directory" in capsys.readouterr().err
   # One that is lost on the way.
   monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "lost"))
   with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
