@@ -300,9 +300,9 @@ class Run:
       self.trackers.metrics("final", outcome.evaluation.step, outcome.evaluation.metrics)
     if outcome.test_metrics:
       self.trackers.metrics("test", self.weights_step, outcome.test_metrics)
-    self.trackers.files([os.path.join(directory, name) for name in _REPORTED_FILES])
+    self.trackers.files(lambda: [os.path.join(directory, name) for name in _REPORTED_FILES])
     if self.task.options.report_weights:
-      self.trackers.files(checkpoints.final_weights(directory), "weights")
+      self.trackers.files(lambda: checkpoints.final_weights(directory), "weights")
 
   def describe_training(self) -> str:
     """The plan of the training, with the memory it takes of GPUs, or that it is finished."""

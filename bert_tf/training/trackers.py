@@ -196,10 +196,10 @@ class Trackers:
     """Reports a picture, uint8 [height, width, 4]."""
     self._each(lambda tracker: tracker.picture(name, pixels, step))
 
-  def files(self, paths: Sequence[str], folder: str | None = None) -> None:
-    """Hands over those of the files that exist, from any file system."""
+  def files(self, find: Callable[[], Sequence[str]], folder: str | None = None) -> None:
+    """Hands over the files that `find` names, those that exist, from any file system."""
     self._each(lambda tracker: tracker.files(
-        [files.local_copy(path, self) for path in paths if files.exists(path)], folder))
+        [files.local_copy(path, self) for path in find() if files.exists(path)], folder))
 
   def end(self, status: str) -> None:
     """Ends the trackers' runs."""

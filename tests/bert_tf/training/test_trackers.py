@@ -156,7 +156,7 @@ def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
     os.rename(tmp_path / "lost", tmp_path / "away")
     for step in range(3):
       trackers.metrics("train", step, {"loss": 1.0})
-    trackers.files([str(tmp_path / "trackers.json")])
+    trackers.files(lambda: [str(tmp_path / "trackers.json")])
   error = capsys.readouterr().err
   assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out") and len(lines) == 1
 
