@@ -22,6 +22,23 @@ def escape(text: str, longest: int | None = None) -> str:
   return text.translate(_TABLE)
 
 
+def readable_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+  """A Markdown table that can be read as it is, too: texts are code, in which nothing means anything."""
+  lines = [header, ["---"] * len(header), *([code(cell) for cell in row] for row in rows)]
+  return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(value: object) -> str:
+  """A code span for a table; numbers and nothing as they are."""
+  text = one_line(value).replace("`", "'").replace("|", "\\|")
+  return f"`{text}`" if text and isinstance(value, str) else text
+
+
+def one_line(value: object) -> str:
+  """A value as text without line breaks."""
+  return " ".join(str(value).split())
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], longest: int | None = None) -> str:
   """A Markdown table, its cells as `str` writes them, see `escape`."""
   lines = ["| " + " | ".join(escape(str(cell), longest) for cell in row) + " |" for row in (header, *rows)]

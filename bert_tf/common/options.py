@@ -15,6 +15,7 @@ Types of fields: bool, int, float, str, each also with `| None`; tuples of them,
 command line.
 """
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -273,6 +274,16 @@ def unknown_choice(name: str, value: str, choices: Iterable[str], closest: float
   suggestion = did_you_mean(value, choices, closest)
   return UserError(f"--{name}={_brief(value)} is unknown{suggestion or ':'} {'Use' if suggestion else 'use'} one of "
                    f"{', '.join(choices)}")
+
+
+def plain(value: object) -> object:
+  """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
+  if isinstance(value, list):
+    return plain(value[0]) if len(value) == 1 else [plain(one) for one in value]
+  if isinstance(value, str):
+    with contextlib.suppress(ValueError):
+      return float(value)
+  return value
 
 
 def flags_table(values: Mapping[str, object]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from bert_tf.common import charts, files, json_files
 from bert_tf.common.errors import UserError
+from bert_tf.common.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.training.run_directory import read_flags
@@ -99,7 +100,7 @@ def card(source: StoredWeights, config: BertConfig, name: str) -> str:
   flags, task = found.get("flags") or {}, read_task(source) or {}
   run_directory = os.path.dirname(directory) if os.path.basename(directory) == BEST_DIRECTORY else directory
   hub_task = _HUB_TASKS.get(architecture_of(source.tensors, config.causal), _ENCODER_TASK)
-  title, scores = model_card.one_line(name), model_card.score_tables(run_directory) if flags else []
+  title, scores = one_line(name), model_card.score_tables(run_directory) if flags else []
   start = flags.get("init_checkpoint")
   base = hub_name(str(start or ""))
   if start and not base:

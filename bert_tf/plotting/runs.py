@@ -45,7 +45,7 @@ class _Curves:
 def curves(options: PlotOptions) -> list[Picture]:
   """Losses and qualities by step, of all runs in one picture; of a directory without any, the runs below it."""
   runs = {}
-  paths = [path for source in options.sources for path in _with_runs_below(source)]
+  paths = [path for source in options.sources for path in with_runs_below(source)]
   for path, name, _ in named(paths):
     lines = json_files.read_objects(os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})
     if lines:
@@ -65,7 +65,7 @@ def curves(options: PlotOptions) -> list[Picture]:
                   (width, max(1.2 + 2.7 * rows, 0.22 * len(runs) if len(runs) > _MOST_BELOW else 0)))]
 
 
-def _with_runs_below(source: str) -> list[str]:
+def with_runs_below(source: str) -> list[str]:
   """A run; in its place the runs in a directory that is none, which must be of one task to be compared."""
   if files.exists(os.path.join(source, charts.METRICS_FILE)) or not files.is_directory(source):
     return [source]

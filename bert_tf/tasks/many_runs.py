@@ -24,7 +24,7 @@ from bert_tf.common.run_results import SELECTION_FILE, Result
 from bert_tf.common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
-from bert_tf.tasks.options import DevelopmentSetOptions, TrainingOptions
+from bert_tf.tasks.options import TENSORBOARD, DevelopmentSetOptions, TrainingOptions
 from bert_tf.tasks.task import FineTuningTask
 from bert_tf.training import checkpoints, console_log, hparams, run_directory
 from bert_tf.training.devices import Devices
@@ -38,7 +38,8 @@ _IRRELEVANT = frozenset((
     "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
     "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run", "suggest",
-    "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size"))
+    "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size",
+    "report_to", "report_weights"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 
@@ -209,7 +210,8 @@ def select(make_task: Callable, task: FineTuningTask, tasks: Sequence[FineTuning
   log(f"\n{summary(results, task.main_metric)}")
   if devices.is_chief:
     write_json(options.output_dir, results, best, task.main_metric)
-    write_hparams(options.output_dir, results, task.main_metric)
+    if TENSORBOARD in options.report_to:
+      write_hparams(options.output_dir, results, task.main_metric)
     checkpoints.copy_best(os.path.join(options.output_dir, best.directory), options.output_dir)
     model_card.write(options.output_dir, type(options))
   if options.do_eval or options.do_predict:

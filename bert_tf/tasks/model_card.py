@@ -8,10 +8,11 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from bert_tf.common import files, json_files, run_results
 from bert_tf.common.errors import UserError, in_one_line
+from bert_tf.common.markdown import code, one_line, readable_table
 from bert_tf.common.options import declared_options
 from bert_tf.common.tables import with_deviation
 from bert_tf.tasks.eval_results import EVAL_RESULTS
@@ -25,7 +26,7 @@ CARD_FILE = "README.md"
 _MARK = "<!-- Written by bert-tf, again by each run in this directory. Without this line it is left alone. -->\n"
 # Options that are no settings of the training.
 _NO_SETTINGS = {"do_train", "do_eval", "do_predict", "init_checkpoint", "bert_config_file", "vocab_file", "output_dir"}
-_SCORE_FILES = (EVAL_RESULTS, "test_results.json")
+SCORE_FILES = (EVAL_RESULTS, "test_results.json")
 # "kind" of task.json → an input of predict.py; what has none is filled in or made a vector.
 _PAIR = {"text_a": "A man plays the guitar.", "text_b": "A person makes music."}
 _TEXT = {"text": "Anna Berg plays the guitar in Oslo."}
@@ -87,7 +88,7 @@ def summary(config: BertConfig, script: object, flags: Mapping[str, object], tas
   if not flags and not task:
     return f"{sizes}."
   what = f"trained for {str(task['kind']).replace('_', ' ')}" if task.get("kind") else "pre-trained"
-  labels = [_code(label) for label in task.get("labels") or ()]
+  labels = [code(label) for label in task.get("labels") or ()]
   start = flags.get("init_checkpoint")
   begun = f"from the weights `{start}`" if start else "from random weights"
   shown = f" of {len(labels)} labels ({', '.join(labels[:20])}{', …' if len(labels) > 20 else ''})" if labels else ""
@@ -101,8 +102,8 @@ def _data(directory: str, flags: Mapping[str, object], options: type[TrainingOpt
   sources = json_files.read_object(os.path.join(directory, run_results.RESULT_FILE)).get("sources") or {}
   digests = [(name, "", value) for name, value in sources.items() if name.endswith(" data")]
   rows = [(f"--{name}", path, _size(path, name)) for name, path in paths.items()]
-  return "\n\n".join([*([_table(("flag", "path", "bytes"), rows)] if rows else []),
-                      *([_table(("split", "", "digest"), digests)] if digests else [])])
+  return "\n\n".join([*([readable_table(("flag", "path", "bytes"), rows)] if rows else []),
+                      *([readable_table(("split", "", "digest"), digests)] if digests else [])])
 
 
 def _size(pattern: str, flag: str) -> int | str:
@@ -116,11 +117,11 @@ def _size(pattern: str, flag: str) -> int | str:
 def score_tables(directory: str) -> list[str]:
   """A table of each file of scores."""
   tables = []
-  for name in _SCORE_FILES:
+  for name in SCORE_FILES:
     found = json_files.read_object(os.path.join(directory, name))
     degenerate = found.pop("degenerate", None)
     if found:
-      tables.append(f"`{name}`:\n\n{_table(('metric', 'value'), _shown(found))}")
+      tables.append(f"`{name}`:\n\n{readable_table(('metric', 'value'), _shown(found))}")
     if degenerate:
       tables.append(f"**{one_line(degenerate)}**")
   return tables
@@ -147,28 +148,11 @@ def _selection(directory: str) -> list[str]:
     rows.append((", ".join(f"{name} {value}" for name, value in setting.items()),
                  with_deviation(values["mean"], values["standard_deviation"]), len(one["seeds"])))
   return [f"The best of several runs, see `{run_results.SELECTION_FILE}`; mean ± standard deviation over seeds:\n\n"
-          f"{_table(('setting', metric, 'runs'), rows)}"]
+          f"{readable_table(('setting', metric, 'runs'), rows)}"]
 
 
 def _shown(values: Mapping[str, object]) -> list[tuple[str, object]]:
   return [(name, round(value, 4) if isinstance(value, float) else value) for name, value in values.items()]
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-  """A Markdown table that can be read as it is, too: texts are code, in which nothing means anything."""
-  lines = [header, ["---"] * len(header), *([_code(cell) for cell in row] for row in rows)]
-  return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _code(value: object) -> str:
-  """A code span for a table; numbers and nothing as they are."""
-  text = one_line(value).replace("`", "'").replace("|", "\\|")
-  return f"`{text}`" if text and isinstance(value, str) else text
-
-
-def one_line(value: object) -> str:
-  """A value as text without line breaks."""
-  return " ".join(str(value).split())
 
 
 def _settings(flags: Mapping[str, object], options: type[TrainingOptions]) -> str:
@@ -178,7 +162,7 @@ def _settings(flags: Mapping[str, object], options: type[TrainingOptions]) -> st
     default = list(one.default) if isinstance(one.default, tuple) else one.default
     if one.name in flags and flags[one.name] != default and not one.declaration.path and one.name not in _NO_SETTINGS:
       rows.append((f"--{one.name}", json.dumps(flags[one.name]), json.dumps(default)))
-  return _table(("flag", "value", "default"), rows) if rows else "All as their defaults."
+  return readable_table(("flag", "value", "default"), rows) if rows else "All as their defaults."
 
 
 def _use(directory: str, task: Mapping[str, object], source: str) -> str:
@@ -213,4 +197,4 @@ def _record(directory: str) -> str:
           *([("commit", f"{commit['id']}{', with changes' if commit['modified'] else ''}")] if commit else [])]
   return "\n\n".join([
       f"`{FLAGS_FILE}` has all starts of runs in this directory, `{CONSOLE_LOG}` what they printed. The last one:",
-      f"```bash\n{last['command']}\n```", _table(("", ""), rows)])
+      f"```bash\n{last['command']}\n```", readable_table(("", ""), rows)])

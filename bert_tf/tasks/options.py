@@ -4,6 +4,7 @@ No TensorFlow here: `--help` and wrong flags answer at once.
 """
 
 import dataclasses
+import importlib.util
 import itertools
 import math
 import os
@@ -16,6 +17,10 @@ from bert_tf.common.gpus import DEFAULT_CACHE
 from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, HEAD_DROPOUT, LARGEST_DROPOUT, BertConfig
+
+# Values of --report_to. Beside TensorBoard, which is always installed, the packages of the trackers.
+TENSORBOARD = "tensorboard"
+TRACKER_PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +87,29 @@ class DeviceOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingOptions(CheckpointOptions, DeviceOptions):
+class TrackerOptions(Options):
+  """Trackers."""
+
+  report_to: tuple[str, ...] = option(
+      (TENSORBOARD,), "What follows the run beside metrics.jsonl: metrics, flags, pictures and results go there; empty "
+      "for nothing.", choices=(TENSORBOARD, *TRACKER_PACKAGES))
+  report_weights: bool = option(
+      False, "Hand the weights that the run ends with to mlflow or wandb, too.")
+
+  def check(self) -> None:
+    super().check()
+    packages = [name for name in self.report_to if name in TRACKER_PACKAGES]
+    for name in packages:
+      found = importlib.util.find_spec(name)
+      # A directory of that name, such as wandb leaves, is no package.
+      if found is None or found.origin is None:
+        raise UserError(f"--report_to={name}: {TRACKER_PACKAGES[name]} is not installed: pip install 'bert-tf[{name}]'")
+    if self.report_weights and not packages:
+      raise UserError("--report_weights hands weights to a tracker: add one, e.g. --report_to=tensorboard,mlflow")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   """Training."""
 
   output_dir: str = option(

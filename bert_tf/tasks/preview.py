@@ -3,6 +3,7 @@
 Input: a task, and its model as the driver has made it. Output: lines for the user, beside `Task.plan`.
 """
 
+from bert_tf.tasks.options import TENSORBOARD
 from bert_tf.tasks.task import FineTuningTask, RunningModel, Task, count_parameters
 from bert_tf.training.throughput import describe_time
 from modeling import memory
@@ -57,5 +58,6 @@ def _writes(task: Task, run: RunningModel, trains: bool) -> str:
   size = memory.BYTES_PER_FLOAT * (weights + (_VALUES_OF_TRAINED - 1) * trained)
   kept = f"the last {options.keep_checkpoint_max}" if options.keep_checkpoint_max else "all"
   best = f", the best weights ({memory.shown(memory.BYTES_PER_FLOAT * weights)})" if task.main_metric else ""
+  places = "".join(f", {'TensorBoard' if name == TENSORBOARD else name}" for name in options.report_to)
   return (f"{options.output_dir}: a checkpoint of about {memory.shown(size)} every {options.save_checkpoints_steps} "
-          f"steps and at the end, {kept} kept{best}, results, TensorBoard")
+          f"steps and at the end, {kept} kept{best}, results{places}")

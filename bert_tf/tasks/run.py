@@ -19,7 +19,7 @@ from bert_tf.common.gpus import cache_problem
 from bert_tf.common.options import flags_table
 from bert_tf.tasks import device_memory, many_runs, model_card, preview, suggestions
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
-from bert_tf.tasks.options import DeviceOptions, TrainingOptions
+from bert_tf.tasks.options import TENSORBOARD, DeviceOptions, TrainingOptions
 from bert_tf.tasks.task import Stage, Task, count_parameters
 from bert_tf.training import checkpoints, console_log, hparams, run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
@@ -31,7 +31,14 @@ from bert_tf.training.reports import EVAL, TRAIN, Reports, printer
 from bert_tf.training.signals import Interrupted, StopSignal
 from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
 from bert_tf.training.throughput import compiled_for
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_best_record, read_task_file
+from bert_tf.training.trackers import Trackers, tracked
+from modeling.checkpoints.companion_files import (
+  BEST_DIRECTORY,
+  FLAGS_FILE,
+  TASK_FILE,
+  read_best_record,
+  read_task_file,
+)
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
@@ -39,6 +46,8 @@ from modeling.checkpoints.weights import HEADS, original_names
 from modeling.encoder import freeze_embeddings, freeze_layers
 from modeling.optimizer import WarmupDecay
 
+# What trackers are handed of a run directory.
+_REPORTED_FILES = (model_card.CARD_FILE, FLAGS_FILE, TASK_FILE, *model_card.SCORE_FILES)
 # Some sums are in any order on GPUs.
 _INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
 
@@ -146,17 +155,20 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
   console_log.begin()
-  if options.do_train and one.train() and unused:
-    log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
-  with one.stop.listening(log):
-    if must_evaluate or options.do_eval:
-      one.evaluation()
-    if options.do_eval and devices.is_chief:
-      task.write_evaluation(one, one.evaluation())
-    test_metrics = task.predict(one) if options.predicts else None
-  if devices.is_chief and not task.prints_only:
-    model_card.write(options.output_dir, type(options))
-  outcome = RunOutcome(one.known_evaluation, test_metrics)
+  reported = options.report_to if devices.is_chief and not task.prints_only else ()
+  with tracked(one.trackers, reported, options.output_dir, options.values(), log):
+    if options.do_train and one.train() and unused:
+      log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
+    with one.stop.listening(log):
+      if must_evaluate or options.do_eval:
+        one.evaluation()
+      if options.do_eval and devices.is_chief:
+        task.write_evaluation(one, one.evaluation())
+      test_metrics = task.predict(one) if options.predicts else None
+    if devices.is_chief and not task.prints_only:
+      model_card.write(options.output_dir, type(options))
+    outcome = RunOutcome(one.known_evaluation, test_metrics)
+    one.report_outcome(outcome)
   if outcome.evaluation is not None and outcome.evaluation.degenerate:
     log(f"warning: {outcome.evaluation.degenerate}")
   return outcome
@@ -176,6 +188,7 @@ class Run:
     options = task.options
     self.task, self.devices, self.log = task, devices, log
     self.stop = StopSignal()
+    self.trackers = Trackers()
     self.description = task.description
     # The last and the best one of this process.
     self._evaluation: Evaluation | None = None
@@ -240,7 +253,9 @@ class Run:
   def reports(self) -> Reports:
     """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
     if self._reports is None:
-      self._reports = Reports(self.task.options.output_dir, self.devices.is_chief, self.step, self.log)
+      options = self.task.options
+      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.trackers,
+                              TENSORBOARD in options.report_to)
     return self._reports
 
   def train(self) -> bool:
@@ -278,6 +293,17 @@ class Run:
     self._load_best()
     return is_finished
 
+  def report_outcome(self, outcome: RunOutcome) -> None:
+    """Tells the trackers what the weights that the run ends with are worth, and hands them its files."""
+    directory = self.task.options.output_dir
+    if outcome.evaluation is not None and outcome.evaluation.metrics:
+      self.trackers.metrics("final", outcome.evaluation.step, outcome.evaluation.metrics)
+    if outcome.test_metrics:
+      self.trackers.metrics("test", self.weights_step, outcome.test_metrics)
+    self.trackers.files(lambda: [os.path.join(directory, name) for name in _REPORTED_FILES])
+    if self.task.options.report_weights:
+      self.trackers.files(lambda: checkpoints.final_weights(directory), "weights")
+
   def describe_training(self) -> str:
     """The plan of the training, with the memory it takes of GPUs, or that it is finished."""
     if self.is_finished():
@@ -294,7 +320,7 @@ class Run:
 
   def _show_settings(self, seconds: float | None = None) -> None:
     options = self.task.options
-    if self.devices.is_chief:
+    if self.devices.is_chief and TENSORBOARD in options.report_to:
       values = {name: value for name, value in many_runs.relevant_options(options).items() if value is not None}
       hparams.write_session(options.output_dir, values, seconds)
 

@@ -16,12 +16,13 @@ import numpy as np
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.options import FineTuningOptions, TrainingOptions
+from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions, TrainingOptions
 from bert_tf.tasks.splits import TaskData
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths, training_dataset
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.loop import LoopOptions
+from bert_tf.training.reports import Reports
 from bert_tf.training.step import Objective
 from modeling import memory
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, StoredWeights
@@ -45,6 +46,7 @@ class RunningModel(Protocol):
     predict: (examples, advance) → the task's outputs for examples in memory, see `Prediction`.
     check_stop: () → raises `Interrupted` if a signal has come.
     describe_model: () → sizes and parameters.
+    reports: where `show_evaluation` shows pictures.
   """
 
   model: BertTaskModel
@@ -58,6 +60,7 @@ class RunningModel(Protocol):
   predict: Callable[..., dict[str, np.ndarray]]
   check_stop: Callable[[], None]
   describe_model: Callable[[], str]
+  reports: Reports
 
 
 @dataclasses.dataclass(frozen=True)
@@ -368,7 +371,7 @@ class FineTuningTask(Task):
         f"examples     {self.describe_examples()}; {padding} {padded_to[-1]}",
         f"training     steps {run.step} to {self.schedule().steps}, batch {options.train_batch_size}, "
         f"learning rate {options.learning_rate:g}, seed {options.seed}",
-        f"TensorBoard  tensorboard --logdir={options.output_dir}",
+        *([f"TensorBoard  tensorboard --logdir={options.output_dir}"] if TENSORBOARD in options.report_to else []),
     ])
 
 

@@ -12,6 +12,7 @@
     console_log.py    what the user saw, in a file
     hparams.py        TensorBoard's page HParams
     reports.py        lines, progress bar, `metrics.jsonl`, TensorBoard
+    trackers.py       MLflow, Weights & Biases
     signals.py        SIGTERM and SIGINT
     throughput.py     speed of this machine
 

@@ -23,7 +23,13 @@ from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics
 from bert_tf.training.step import TrainingState
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_best_record
+from modeling.checkpoints.companion_files import (
+  BEST_DIRECTORY,
+  BEST_RECORD,
+  TASK_FILE,
+  is_checkpoint_file,
+  read_best_record,
+)
 from modeling.checkpoints.lora import LoraWeights
 from modeling.checkpoints.native import checkpoint_of, weight_variables
 from modeling.checkpoints.tensorflow_files import (
@@ -201,6 +207,17 @@ class BestCheckpoint:
       if old != step:
         _remove_checkpoint(os.path.join(self.directory, f"{CHECKPOINT_NAME}-{old}"))
     return True
+
+
+def final_weights(directory: str) -> list[str]:
+  """The files of the weights that a run ends with, and what is needed to use them: `best/`, or the last checkpoint."""
+  best = os.path.join(directory, BEST_DIRECTORY)
+  source = best if files.is_directory(best) else directory
+  if (prefix := latest_checkpoint(source)) is None:
+    return []
+  own = f"{os.path.basename(prefix)}."
+  return [os.path.join(source, name) for name in files.list_directory(source)
+          if name.startswith(own) or is_checkpoint_file(name) and not name.startswith(f"{CHECKPOINT_NAME}-")]
 
 
 def copy_best(source: str, directory: str) -> None:

@@ -1,5 +1,5 @@
 """Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
-`bert_tf/common/charts.py`).
+`bert_tf/common/charts.py`), and other trackers.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -9,12 +9,14 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import charts, markdown
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
+from bert_tf.training.trackers import Trackers
 
 
 class Reports:
@@ -22,14 +24,19 @@ class Reports:
 
   Args:
     step: the step that the run resumes at; reports of later steps, made before an interruption, are dropped.
+    trackers: that are told as well; None for none.
+    tensorboard: whether TensorBoard's files are written.
 
   Raises:
     UserError: the directory can't hold what is going to be written; its methods raise it where the disk is full.
   """
 
-  def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None]):
+  def __init__(self, directory: str, is_chief: bool, step: int, log: Callable[[str], None],
+               trackers: Trackers | None = None, tensorboard: bool = True):
     self.directory = directory
     self._is_chief = is_chief
+    self._trackers = trackers or Trackers()
+    self._tensorboard = tensorboard
     self._log = log
     self._metrics = MetricsLog(directory, step) if is_chief else None
     self._evaluated: dict[int, Mapping[str, float]] = {
@@ -50,6 +57,11 @@ class Reports:
     """Shows a text in TensorBoard."""
     with self.showing(split, step):
       tf.summary.text(name, markdown)
+
+  def picture(self, name: str, pixels: np.ndarray, description: str = "") -> None:
+    """Shows a picture, uint8 [height, width, 4], in TensorBoard and other trackers, in a block of `showing`."""
+    tf.summary.image(name, pixels[None], description=description)
+    self._trackers.picture(name, pixels, tf.summary.experimental.get_step())
 
   def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
                ) -> None:
@@ -91,7 +103,7 @@ class Reports:
   @contextlib.contextmanager
   def showing(self, split: str, step: int) -> Iterator[None]:
     """Sends what is given to `tf.summary` in the block to TensorBoard, to `TRAIN` or `EVAL`, when the block ends."""
-    if not self._is_chief:
+    if not (self._is_chief and self._tensorboard):
       with tf.summary.create_noop_writer().as_default(step):
         yield
       return
@@ -124,6 +136,7 @@ class Reports:
         if (tag := charts.tag(name)) is not None:
           tf.summary.scalar(tag, value, description=markdown.escape(charts.find(name).description))
     self._metrics.append(step, split, metrics)
+    self._trackers.metrics(split, step, metrics)
 
   def _lay_out(self, metrics: Mapping[str, float]) -> None:
     """The order of the charts on TensorBoard's page Custom Scalars; written again when a metric is new."""

@@ -29,6 +29,7 @@ import bert_tf
 from bert_tf.common import files, json_files, locks
 from bert_tf.common.charts import METRICS_FILE
 from bert_tf.common.errors import UserError, in_one_line
+from bert_tf.common.options import plain
 from bert_tf.training import console_log
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, VOCAB_FILE
@@ -159,7 +160,7 @@ def check_same_variables(directory: str, flags: Mapping[str, object]) -> None:
   there = {**dict.fromkeys(_VARIABLES, 0), **earlier}
   for switch, others in _VARIABLES.items():
     for name in (switch, *(others if flags.get(switch) else ())):
-      if name in flags and name in there and _plain(there[name]) != _plain(flags[name]):
+      if name in flags and name in there and plain(there[name]) != plain(flags[name]):
         raise UserError(f"--output_dir={directory} holds a run with --{name}={_shown(there[name])}, --{name}="
                         f"{_shown(flags[name])} is given: resume it as it was begun, or choose another directory")
 
@@ -176,18 +177,8 @@ def _shown(value: object) -> str:
 def changed_flags(directory: str, flags: Mapping[str, object]) -> list[str]:
   """What an earlier run in this directory was given otherwise, e.g. "learning_rate: 0.0001 → 5e-05"."""
   earlier = read_flags(directory)
-  return [f"{name}: {_plain(earlier[name])} → {_plain(value)}" for name, value in flags.items()
-          if name in earlier and _plain(earlier[name]) != _plain(value)]
-
-
-def _plain(value: object) -> object:
-  """A flag's value for comparisons: numbers, which older runs wrote as text in lists, and lists of one value as it."""
-  if isinstance(value, list):
-    return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
-  if isinstance(value, str):
-    with contextlib.suppress(ValueError):
-      return float(value)
-  return value
+  return [f"{name}: {plain(earlier[name])} → {plain(value)}" for name, value in flags.items()
+          if name in earlier and plain(earlier[name]) != plain(value)]
 
 
 def write_description(directory: str, script: str, flags: Mapping[str, object], config: BertConfig,

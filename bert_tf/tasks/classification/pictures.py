@@ -1,6 +1,7 @@
 """What TensorBoard shows of a classifier's evaluation: confusion matrix, precision and recall, reliability, examples.
 
-Input: the probabilities of a development set. Output: summaries of the current `tf.summary` writer and step.
+Input: the probabilities of a development set. Output: summaries of the current `tf.summary` writer and step, pictures
+also for other trackers.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from bert_tf.common import markdown
 from bert_tf.evaluation import calibration, confusion
+from bert_tf.training.reports import Reports
 
 # Classes that get a curve of precision and recall: those with the most examples.
 _MOST_CURVES = 10
@@ -18,7 +20,8 @@ _FIRST, _MISTAKES = 5, 10
 _MOST_CHARACTERS = 300
 
 
-def show(names: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, texts: Sequence[Sequence[str]]) -> None:
+def show(reports: Reports, names: Sequence[str], labels: np.ndarray, probabilities: np.ndarray,
+         texts: Sequence[Sequence[str]]) -> None:
   """Writes all of it.
 
   Args:
@@ -27,14 +30,13 @@ def show(names: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, te
   labels, predicted = np.asarray(labels), probabilities.argmax(axis=-1)
   confidence = probabilities.max(axis=-1)
   matrix = confusion.confusion_matrix(predicted, labels, len(names))
-  tf.summary.image("quality/confusion", confusion.confusion_picture(matrix, names)[None],
-                   description="Rows are true classes, columns predicted ones; dark is a large share of the row. A "
-                               "click shows it in full size.")
+  reports.picture("quality/confusion", confusion.confusion_picture(matrix, names),
+                  "Rows are true classes, columns predicted ones; dark is a large share of the row. A click shows it "
+                  "in full size.")
   if not np.isfinite(confidence).all():
     return
   diagram = calibration.reliability_picture(calibration.reliability(confidence, predicted == labels))
-  tf.summary.image("quality/reliability", diagram[None],
-                   description="Of what the model is 80 % sure of, 80 % should be right.")
+  reports.picture("quality/reliability", diagram, "Of what the model is 80 % sure of, 80 % should be right.")
   _show_precision_and_recall(names, labels, probabilities)
   tf.summary.text("eval/examples", _examples(names, labels, predicted, confidence, texts))
 

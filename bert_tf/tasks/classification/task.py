@@ -102,7 +102,7 @@ class ClassificationTask(DevelopmentSetsTask):
     if self.data.kind == readers.CLASSES:
       split, logits = self.first_set(evaluation)
       texts = [texts for texts in (split.source.text_a, split.source.text_b) if texts is not None]
-      pictures.show(self.data.labels, split.source.labels, self.data.values(logits), texts)
+      pictures.show(run.reports, self.data.labels, split.source.labels, self.data.values(logits), texts)
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data

@@ -82,7 +82,7 @@ class TokenClassificationTask(DevelopmentSetsTask):
     _, tagged = self.first_set(evaluation)
     if tagged.counts is None:
       return
-    tf.summary.image("quality/confusion", confusion.confusion_picture(*_confusion(tagged))[None])
+    run.reports.picture("quality/confusion", confusion.confusion_picture(*_confusion(tagged)))
     worst = results.worst_sentences(tagged, self.options.worst_sentences)
     tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 

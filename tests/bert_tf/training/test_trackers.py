@@ -1,0 +1,233 @@
+"""MLflow with a store of files and Weights & Biases offline: what a run and its resumption leave there."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import struct
+import sys
+from collections.abc import Iterator
+
+import keras
+import numpy as np
+import pytest
+
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
+from bert_tf.tasks.classification import task as classification
+from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.training.signals import Interrupted
+from bert_tf.training.trackers import Trackers, tracked
+from modeling import BertConfig, BertForClassification
+from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
+
+_MISSING = "is optional, and not installed here"
+_VARIABLES = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true", "WANDB_MODE": "offline",
+              "WANDB_SILENT": "true"}
+
+
+@pytest.fixture(autouse=True)
+def variables(tmp_path, monkeypatch):
+  for name in ("MLFLOW_EXPERIMENT_NAME", "WANDB_PROJECT", "WANDB_DIR", "WANDB_API_KEY"):
+    monkeypatch.delenv(name, raising=False)
+  for name, value in _VARIABLES.items():
+    monkeypatch.setenv(name, value)
+  # A client of an earlier test keeps its own.
+  monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "store"))
+
+
+def options(folder, **changes) -> ClassificationOptions:
+  made = ClassificationOptions(**{**dict(
+      task_name="custom", train_file=f"{folder}/train.csv", dev_file=f"{folder}/dev.csv", text_a_column="review",
+      label_column="verdict", output_dir=f"{folder}/all/run", bert_config_file=f"{folder}/bert_config.json",
+      max_seq_length=16, train_batch_size=8, learning_rate=0.003, num_train_epochs=1, seed=1, do_train=True,
+      do_eval=True, report_weights=True), **changes})
+  made.check()
+  return made
+
+
+def write_data(folder) -> None:
+  write_model(folder)
+  write_csv(folder / "train.csv", 40, 1)
+  write_csv(folder / "dev.csv", 16, 2)
+
+
+def test_mlflow_has_a_run_and_its_resumption_in_one(tmp_path, capsys):
+  mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
+  write_data(tmp_path)
+  one = options(tmp_path, report_to=("mlflow",))
+  assert classification.run(one) == 0
+  assert classification.run(one.replace(num_train_epochs=2)) == 0
+  directory = tmp_path / "all/run"
+  assert not (directory / "train").exists() and "TensorBoard" not in capsys.readouterr().out
+  client = mlflow.MlflowClient()
+  (found,) = client.search_runs([client.get_experiment_by_name("bert-tf").experiment_id])
+  assert (found.info.run_name, found.info.status) == ("all/run", "FINISHED")
+  assert json_files.read(str(directory / "trackers.json")) == {"mlflow": found.info.run_id}
+  assert (found.data.params["num_train_epochs"], found.data.params["learning_rate"]) == ("1", "0.003")
+  assert found.data.tags["num_train_epochs"] == "2"
+  lines = json_files.read_objects(str(directory / "metrics.jsonl"))
+  for split in ("train", "eval"):
+    history = client.get_metric_history(found.info.run_id, f"{split}/loss")
+    expected = [(line["step"], line["loss"]) for line in lines if line["split"] == split]
+    assert [(one.step, float(f"{one.value:.7g}")) for one in history] == expected and len(expected) > 1
+  results = json_files.read(str(directory / "eval_results.json"))
+  assert found.data.metrics["final/accuracy"] == pytest.approx(results["eval_accuracy"])
+  handed = {one.path for one in client.list_artifacts(found.info.run_id)}
+  assert handed == {"README.md", "eval_results.json", "flags.json", "task.json", "images", "weights"}
+  assert {os.path.basename(one.path) for one in client.list_artifacts(found.info.run_id, "weights")} == {
+      one.name for one in (directory / "best").iterdir()} - {"flags.json"}
+  images = [one.path for one in client.list_artifacts(found.info.run_id, "images")]
+  assert any("confusion" in path for path in images) and any("reliability" in path for path in images)
+
+
+def test_wandb_has_a_run_and_its_resumption_under_one_id(tmp_path):
+  wandb = pytest.importorskip("wandb", reason=f"wandb {_MISSING}")
+  write_data(tmp_path)
+  one = options(tmp_path, report_to=("tensorboard", "wandb"))
+  assert classification.run(one) == 0
+  assert classification.run(one.replace(num_train_epochs=2)) == 0
+  # Its process writes the last of the log when it ends.
+  wandb.teardown()
+  directory = tmp_path / "all/run"
+  assert (directory / "train").is_dir()
+  run_id = json_files.read(str(directory / "trackers.json"))["wandb"]
+  logs = sorted(directory.glob(f"wandb/offline-run-*/run-{run_id}.wandb"))
+  assert len(logs) == 2
+  history, config, exits = zip(*(read_log(path) for path in logs), strict=True)
+  lines = json_files.read_objects(str(directory / "metrics.jsonl"))
+  assert [(row["step"], float(f"{row['train/loss']:.7g}")) for rows in history for row in rows if "train/loss" in row
+          ] == [(line["step"], line["loss"]) for line in lines if line["split"] == "train"]
+  assert any("quality/confusion/path" in row for row in history[0]) and "final/accuracy" in history[1][-1]
+  assert [one["num_train_epochs"] for one in config] == [1, 2] and exits == (0, 0)
+  assert {"README.md", "eval_results.json", "flags.json", "task.json"} <= {
+      path.name for path in (logs[1].parent / "files").iterdir()}
+
+
+def read_log(path: pathlib.Path) -> tuple[list[dict], dict, int]:
+  """Rows of metrics, flags, and the exit status in a log of Weights & Biases."""
+  from wandb.proto import wandb_internal_pb2
+
+  rows, config, status = [], {}, None
+  for data in read_records(path.read_bytes()):
+    record = wandb_internal_pb2.Record.FromString(data)
+    if record.HasField("history"):
+      rows.append({item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item})
+    config |= {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.config.update}
+    status = record.exit.exit_code if record.HasField("exit") else status
+  return rows, config, status
+
+
+def read_records(data: bytes) -> Iterator[bytes]:
+  """LevelDB's log: blocks of 32 KB with parts of records, each after a checksum, its length and its kind."""
+  place, record = 7, b""
+  while place < len(data):
+    if 32768 - place % 32768 < 7:
+      place += 32768 - place % 32768
+    length, kind = struct.unpack("<HB", data[place + 4:place + 7])
+    record += data[place + 7:place + 7 + length]
+    place += 7 + length
+    # 1 is a whole record, 4 the last part of one.
+    if kind in (1, 4):
+      yield record
+      record = b""
+
+
+def test_a_tracker_that_fails_is_one_warning(tmp_path, monkeypatch, capsys):
+  pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
+  trackers, lines = Trackers(), []
+  # A file where the store is to be.
+  (tmp_path / "store").touch()
+  with tracked(trackers, ("tensorboard", "mlflow"), str(tmp_path), {"seed": 1}, lines.append):
+    for step in range(3):
+      trackers.metrics("train", step, {"loss": 1.0})
+  error = capsys.readouterr().err
+  assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out from here on, the run continues: ")
+  assert not lines and not (tmp_path / "trackers.json").exists()
+  # The small package without a place to write to.
+  monkeypatch.delenv("MLFLOW_TRACKING_URI")
+  if importlib.util.find_spec("sqlalchemy") is None:
+    with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
+      pass
+    assert "the run continues: set MLFLOW_TRACKING_URI to a server or a directory" in capsys.readouterr().err
+  # One that is lost on the way.
+  monkeypatch.setenv("MLFLOW_TRACKING_URI", str(tmp_path / "lost"))
+  with tracked(trackers, ("mlflow",), str(tmp_path), {"seed": 1}, lines.append):
+    os.rename(tmp_path / "lost", tmp_path / "away")
+    for step in range(3):
+      trackers.metrics("train", step, {"loss": 1.0})
+    trackers.files(lambda: [str(tmp_path / "trackers.json")])
+  error = capsys.readouterr().err
+  assert error.count("\n") == 1 and error.startswith("warning: mlflow is left out") and len(lines) == 1
+
+
+def test_how_a_run_ends_and_names_that_mlflow_refuses(tmp_path, capsys):
+  mlflow = pytest.importorskip("mlflow", reason=f"mlflow {_MISSING}")
+  client, trackers = mlflow.MlflowClient(), Trackers()
+  for error, status in ((Interrupted("SIGTERM"), "KILLED"), (UserError("the disk is full"), "FAILED")):
+    with pytest.raises(type(error)), tracked(trackers, ("mlflow",), str(tmp_path), {}, print):
+      trackers.metrics("eval", 3, {"f1 of (a|b)": np.float32(0.5), "loss": float("nan")})
+      raise error
+    run_id = json_files.read(str(tmp_path / "trackers.json"))["mlflow"]
+    assert client.get_run(run_id).info.status == status
+  assert client.get_run(run_id).data.metrics["eval/f1 of _a_b_"] == 0.5
+  # A run that is in no store, or was deleted, is not resumed.
+  client.delete_run(run_id)
+  with tracked(trackers, ("mlflow",), str(tmp_path), {}, print):
+    pass
+  assert json_files.read(str(tmp_path / "trackers.json"))["mlflow"] != run_id
+  assert not capsys.readouterr().err
+
+
+def test_wandb_without_a_key_is_a_warning_and_asks_for_none(tmp_path, monkeypatch, capsys):
+  wandb = pytest.importorskip("wandb", reason=f"wandb {_MISSING}")
+  wandb.teardown()
+  for name, value in {"WANDB_MODE": "online", "NETRC": str(tmp_path / "none"), "HOME": str(tmp_path)}.items():
+    monkeypatch.setenv(name, value)
+  with tracked(Trackers(), ("wandb",), str(tmp_path), {}, print):
+    pass
+  wandb.teardown()
+  assert "the run continues: not logged in: `wandb login`" in capsys.readouterr().err
+
+
+def test_what_is_refused(tmp_path, monkeypatch):
+  for name in ("mlflow", "wandb"):
+    monkeypatch.delitem(sys.modules, name, raising=False)
+  # What Weights & Biases leave in a directory is not the package.
+  (tmp_path / "wandb").mkdir()
+  monkeypatch.setattr(sys, "path", [str(tmp_path)])
+  for name, package in (("mlflow", "mlflow-skinny"), ("wandb", "wandb")):
+    with pytest.raises(UserError, match=rf"--report_to={name}: {package} is not installed: pip install "
+                                        rf"'bert-tf\[{name}\]'"):
+      options(tmp_path, report_to=("tensorboard", name))
+  with pytest.raises(UserError, match="--report_weights hands weights to a tracker: add one"):
+    options(tmp_path)
+  with pytest.raises(UserError, match="--report_to=wandbb is unknown: did you mean wandb?"):
+    options(tmp_path, report_to=("wandbb",))
+
+
+@pytest.mark.parametrize("name", ["mlflow", "wandb"])
+def test_their_keras_callbacks_follow_our_models(name, tmp_path):
+  tracker = pytest.importorskip(name, reason=f"{name} {_MISSING}")
+  config = BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+  model = BertForClassification(config, classes=3)
+  model.compile()
+  x, y = np.random.default_rng(0).integers(0, 50, (32, 8)), np.arange(32) % 3
+
+  def fit(callback: keras.callbacks.Callback) -> dict[str, float]:
+    history = model.fit(x, y, epochs=2, verbose=0, callbacks=[callback]).history
+    return {metric: values[-1] for metric, values in history.items() if metric in ("loss", "accuracy")}
+
+  if name == "mlflow":
+    import mlflow.keras
+
+    with tracker.start_run() as run:
+      expected = fit(mlflow.keras.MlflowCallback())
+    found = tracker.get_run(run.info.run_id).data.metrics
+  else:
+    from wandb.integration.keras import WandbMetricsLogger
+
+    with tracker.init(project="bert", dir=str(tmp_path)) as run:
+      expected = {f"epoch/{metric}": value for metric, value in fit(WandbMetricsLogger()).items()}
+      found = dict(run.summary)
+  assert {metric: found[metric] for metric in expected} == pytest.approx(expected) and len(expected) == 2
