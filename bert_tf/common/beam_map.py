@@ -13,6 +13,7 @@ another one after the first has died, is harmless as long as the function itself
 import contextlib
 import functools
 import importlib.util
+import math
 import os
 import pickle
 import socket
@@ -33,6 +34,7 @@ _FLAG = "--beam_pipeline_options"
 _FN_API_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _SECONDS_TO_CONNECT = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_BEFORE_NOTE = 60.0
 # For an outcome to be seen here when the pipeline has ended: network file systems keep lists of names for a while.
 _SECONDS_TO_APPEAR = 60.0
 # Where our packages are; local workers are started with the environment of this process, not with its sys.path.
@@ -181,7 +183,8 @@ class _Pipeline:
     self._ended_at = time.monotonic()
 
   def wait_for(self, path: str) -> tuple[bool, Any]:
-    """An outcome, as soon as it is there."""
+    """An outcome, as soon as it is there; a pipeline may wait for its workers for ever, so a note says that it does."""
+    note_at = time.monotonic() + _SECONDS_BEFORE_NOTE
     while True:
       # Looked at first: what was written before the end is there after it.
       ended_at = self._ended_at
@@ -190,6 +193,10 @@ class _Pipeline:
           return pickle.load(file)
       if ended_at is not None and (self._error or time.monotonic() > ended_at + _SECONDS_TO_APPEAR):
         raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(self._error)}") from None
+      if time.monotonic() > note_at:
+        note_at = math.inf
+        print(f"\nnote: {_SECONDS_BEFORE_NOTE:.0f} s without the next result: do the runner's workers live, and see "
+              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops, --resume continues", file=sys.stderr)
       time.sleep(_SECONDS_BETWEEN_LOOKS)
 
   def cancel(self) -> None:
