@@ -133,8 +133,11 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipel
       if not succeeded:
         raise outcome
       yield outcome
-  finally:
+    pipeline.finish()
+  except BaseException:
     pipeline.cancel()
+    raise
+  finally:
     for path in paths:
       with contextlib.suppress(OSError):
         os.unlink(path)
@@ -199,14 +202,15 @@ class _Pipeline:
               f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops, --resume continues", file=sys.stderr)
       time.sleep(_SECONDS_BETWEEN_LOOKS)
 
+  def finish(self) -> None:
+    """Waits for the end, to which a pipeline comes a moment after its last outcome."""
+    self._thread.join()
+
   def cancel(self) -> None:
-    """Stops what still runs, where the runner can."""
+    """Stops what still runs, where the runner can; local workers end with this process."""
     if self._ended_at is None and self._result is not None:
       with contextlib.suppress(Exception):
         self._result.cancel()
-    # All outcomes are there before a pipeline has come to its own end, which takes it a moment.
-    elif sys.exc_info()[0] is None:
-      self._thread.join()
 
 
 def _build(function: Callable, items: Sequence, text: str) -> Any:
