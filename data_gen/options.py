@@ -64,7 +64,7 @@ class BeamOptions(WorkerOptions):
       "is the same. See docs/beam.md.")
 
   def check(self) -> None:
-    """Checks also that Beam is installed and that one of the two says how many workers there are."""
+    """Checks also the form of the options of Beam, and that one of the two says how many workers there are."""
     super().check()
     if self.beam_pipeline_options is None:
       return

@@ -42,16 +42,20 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def check_options(text: str) -> None:
+  """Raises `UserError` for what is no list of NAME=VALUE."""
+  _as_flags(text)
+
+
+def check_runner(text: str) -> None:
   """Refuses what can be known to be wrong before the work begins.
 
   Raises:
-    UserError: Apache Beam is not installed, an option is not NAME=VALUE, or the runner is unknown or not installed.
+    UserError: Apache Beam is not installed, the runner is unknown or not installed, or its job server is not there.
   """
-  flags = _as_flags(text)
   if importlib.util.find_spec("apache_beam") is None:
     raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam -r "
                     "requirements-beam.txt (of an installed package: pip install 'bert-tf[beam]')")
-  options = _pipeline_options(flags)
+  options = _pipeline_options(_as_flags(text))
   _runner(options)
   _check_job_server(options)
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_tf.common import beam_map, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
 from bert_tf.common.progress import Progress, painter
@@ -86,10 +86,12 @@ def generate(options: PretrainingDataOptions) -> dict:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
 
   Raises:
-    UserError: the input, an output or the disk is at fault, there is nothing to resume or something in the way, or
+    UserError: the input, an output, the disk or Beam is at fault, there is nothing to resume or something in the way, or
       the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
+  if options.beam_pipeline_options is not None:
+    beam_map.check_runner(options.beam_pipeline_options)
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")

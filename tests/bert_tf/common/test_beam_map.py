@@ -33,7 +33,7 @@ def beam():
 def test_without_beam_the_flag_says_what_to_type(monkeypatch):
   monkeypatch.setattr(beam_map.importlib.util, "find_spec", lambda name: None)
   with pytest.raises(UserError, match="pip install --only-binary apache-beam -r requirements-beam.txt"):
-    beam_map.check_options(IN_PROCESS)
+    beam_map.check_runner(IN_PROCESS)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "=3", "runner=X,,"])
@@ -85,9 +85,9 @@ def test_a_pipeline_that_fails_is_one_line(beam, tmp_path):
     ("Foo", "runner=Foo is unknown"), ("x.y.Z", "runner=x.y.Z is not installed")])
 def test_an_unknown_runner_is_named(beam, runner, message):
   with pytest.raises(UserError, match=message):
-    beam_map.check_options(f"runner={runner}")
+    beam_map.check_runner(f"runner={runner}")
 
 
 def test_a_job_server_that_is_not_there_is_named(beam):
   with pytest.raises(UserError, match="there is no job server at job_endpoint=localhost:1 .*start it first"):
-    beam_map.check_options("runner=PortableRunner,job_endpoint=localhost:1")
+    beam_map.check_runner("runner=PortableRunner,job_endpoint=localhost:1")
