@@ -86,8 +86,8 @@ def generate(options: PretrainingDataOptions) -> dict:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
 
   Raises:
-    UserError: the input, an output, the disk or Beam is at fault, there is nothing to resume or something in the way, or
-      the vocabulary contradicts the `tokenizer_config.json` beside it.
+    UserError: the input, an output, the disk or Beam is at fault, there is nothing to resume or something in the way,
+      or the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
   if options.beam_pipeline_options is not None:
