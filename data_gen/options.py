@@ -12,15 +12,20 @@ Library code takes the same classes: `PretrainingDataOptions(input_file="a.txt",
 import dataclasses
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from bert_tf.common import files, parallel
+from bert_tf.common import beam_map, files, parallel
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
 # More are files of a few records each, and as many renames and disk writes.
@@ -48,6 +53,31 @@ class WorkerOptions(Options):
     if self.workers > most:
       raise UserError(f"--num_workers={self.num_workers}: each is a process with memory of its own, and there are "
                       f"{parallel.default_num_workers()} cores: at most {most}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BeamOptions(WorkerOptions):
+  """Worker processes, or the workers of an Apache Beam pipeline."""
+
+  beam_pipeline_options: str | None = option(
+      None, "Work on the machines of an Apache Beam runner, e.g. runner=FlinkRunner,flink_master=HOST:8081; the output "
+      "is the same. See docs/beam.md.")
+
+  def check(self) -> None:
+    """Checks also the form of the options of Beam, and that one of the two says how many workers there are."""
+    super().check()
+    if self.beam_pipeline_options is None:
+      return
+    if self.num_workers is not None:
+      raise UserError("--num_workers: with --beam_pipeline_options the runner decides how many workers there are: "
+                      "leave it out (FnApiRunner takes direct_num_workers=N)")
+    beam_map.check_options(self.beam_pipeline_options)
+
+  def ordered_map(self, function: Callable[[Item], Result], items: Iterable[Item], directory: str) -> Iterator[Result]:
+    """`map(function, items)` on the workers; see `parallel.ordered_map` and `beam_map.ordered_map`."""
+    if self.beam_pipeline_options is None:
+      return parallel.ordered_map(function, items, self.workers)
+    return beam_map.ordered_map(function, items, self.beam_pipeline_options, directory)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,7 +144,7 @@ class MaskingOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingDataOptions(MaskingOptions, TextOptions):
+class PretrainingDataOptions(MaskingOptions, TextOptions, BeamOptions):
   """Pre-training data."""
 
   input_file: str = option(None, TEXT_FILES, required=True, path=FILES)

@@ -301,6 +301,11 @@ def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]
     make_output_directory(parent_directory(path), flag)
 
 
+def unshared_name(path: str) -> str:
+  """A name beside `path` to write under until the file is complete, which no other process that makes it has too."""
+  return f"{path}.{os.urandom(4).hex()}.tmp"
+
+
 @contextlib.contextmanager
 def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
   """A file that appears under its name, whatever was there, only when it is complete.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import google_crc32c
 import numpy as np
 
-from bert_tf.common import json_files
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
@@ -44,16 +44,17 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
   """
   try:
     checksum = 0
-    with open(f"{path}.rows.tmp", "wb") as file:
+    temporary = {kind: files.unshared_name(f"{path}.{kind}") for kind in ("rows", "keys")}
+    with open(temporary["rows"], "wb") as file:
       for batch in batches:
         data = batch.tobytes()
         checksum = google_crc32c.extend(checksum, data)
         file.write(data)
       size = file.tell()
-    with open(f"{path}.keys.tmp", "wb") as file:
+    with open(temporary["keys"], "wb") as file:
       file.write(keys.tobytes())
-    for kind in ("rows", "keys"):
-      os.replace(f"{path}.{kind}.tmp", f"{path}.{kind}")
+    for kind, name in temporary.items():
+      os.replace(name, f"{path}.{kind}")
     write_facts(path, {**facts, "rows_bytes": size, "rows_crc32c": checksum, "instances": len(keys)})
   except OSError as error:
     raise disk_error(path, error) from None
@@ -61,9 +62,10 @@ def write_run(path: str, keys: np.ndarray, batches: Iterable[np.ndarray], facts:
 
 def write_facts(path: str, facts: dict) -> None:
   """Writes `path`.json in one step."""
-  with open(f"{path}.json.tmp", "w", encoding="utf-8") as file:
+  temporary = files.unshared_name(f"{path}.json")
+  with open(temporary, "w", encoding="utf-8") as file:
     json.dump(facts, file)
-  os.replace(f"{path}.json.tmp", f"{path}.json")
+  os.replace(temporary, f"{path}.json")
 
 
 # What is kept of a run.

@@ -31,13 +31,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files, parallel
+from bert_tf.common import beam_map, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
 from bert_tf.common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
-from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
+from data_gen.pretraining.work_directory import WorkDirectory, join_parts, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.tokenizer_config import check_beside
@@ -46,7 +46,7 @@ from data_gen.tokenization.tokenizer_config import check_beside
 _SAMPLE_BYTES = 1 << 19
 _EXAMPLES_SHOWN = 3
 # Options that the bytes of the records do not depend on; the names of the files are compared in their own way.
-_NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume")
+_NOT_OF_THE_RECORDS = ("input_file", "output_file", "num_workers", "resume", "beam_pipeline_options")
 
 
 def run(options: PretrainingDataOptions) -> None:
@@ -86,10 +86,12 @@ def generate(options: PretrainingDataOptions) -> dict:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
 
   Raises:
-    UserError: the input, an output or the disk is at fault, there is nothing to resume or something in the way, or
-      the vocabulary contradicts the `tokenizer_config.json` beside it.
+    UserError: the input, an output, the disk or Beam is at fault, there is nothing to resume or something in the way,
+      or the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
+  if options.beam_pipeline_options is not None:
+    beam_map.check_runner(options.beam_pipeline_options)
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")
@@ -104,6 +106,7 @@ def generate(options: PretrainingDataOptions) -> dict:
   if options.resume and (finished := _read_finished(output_files, stats_file, identity)):
     remove_finished(output_files[0], identity)
     return finished
+  options = dataclasses.replace(options, vocab_file=_absolute(options.vocab_file))
   with WorkDirectory(output_files[0], identity, options.resume) as work:
     result = _generate(options, work, identity, input_files, output_files)
     work.publish(output_files, stats_file, result)
@@ -121,10 +124,10 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   work.check_free_space(projection.output_bytes + projection.temporary_bytes)
   portions = corpus.make_portions(text, options.generator(PORTIONS))
   counts = {"nul_bytes": text.nul_bytes}
-  peaks = []
+  made: tuple[list[dict], list[dict]] = [], []
   for facts in _make_runs(work, options, text, portions):
     statistics.add(counts, facts["counts"])
-    peaks.append(facts["peak_bytes"])
+    made[0].append(facts)
   if not counts.get("tokens"):
     work.discard()
     raise UserError(f"--input_file: no text in {_name_some(input_files)}")
@@ -135,7 +138,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
     work.check_shards(plan, output_files)
   for facts in _make_parts(work, options, runs, bits, list(itertools.chain.from_iterable(plan))):
     statistics.add(counts, facts["counts"])
-    peaks.append(facts["peak_bytes"])
+    made[1].append(facts)
   shards = [{"file": os.path.basename(path), "instances": sum(part.last - part.first for part in parts)}
             for path, parts in zip(output_files, plan, strict=True)]
   return {
@@ -147,8 +150,10 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
       "statistics": statistics.summarize(counts),
       "warnings": statistics.find_warnings(counts, options.max_seq_length, options.next_sentence_prediction,
                                            len(shards)),
-      "run": {"seconds": round(time.monotonic() - started, 2), "num_workers": options.workers,
-              "resumed": options.resume, "text_bytes": text.size, "peak_mib_per_worker": round(max(peaks) / 2**20)},
+      "run": {"seconds": round(time.monotonic() - started, 2), "resumed": options.resume, "text_bytes": text.size,
+              "num_workers": max(len({facts.get("process") for facts in half}) for half in made)
+                             if options.beam_pipeline_options else options.workers,
+              "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20)},
   }
 
 
@@ -211,7 +216,8 @@ def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict)
 
 
 def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
-  paths = [corpus.plain_file(path, work.text_path(number)) for number, path in enumerate(input_files)]
+  # Absolute, as workers need not be where this process is.
+  paths = [_absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
   for path, name in zip(paths, input_files, strict=True):
     if not os.path.getsize(path):
       print(f"note: {name} is empty", file=sys.stderr)
@@ -276,7 +282,7 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
         done += facts["instances"]
         progress.advance(size, instances=f"{done:,}")
         yield facts
-    for facts in parallel.ordered_map(functools.partial(workers.make_run, options), missing, options.workers):
+    for facts in options.ordered_map(functools.partial(workers.make_run, options), missing, work.path):
       done += facts["instances"]
       progress.advance(facts["text_bytes"], instances=f"{done:,}")
       yield facts
@@ -290,9 +296,22 @@ def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list
     done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
     make = functools.partial(workers.make_part, options, runs, bucket_bits)
     missing = ((part, work.part_path(part)) for part in parts if part not in done)
-    made = parallel.ordered_map(make, missing, options.workers)
+    made = options.ordered_map(make, missing, work.path)
     for part in parts:
-      facts = done.get(part) or next(made)
-      work.append_part(part, facts)
+      facts = done[part] = done.get(part) or next(made)
+      if not options.beam_pipeline_options:
+        work.append_part(part, facts)
       progress.advance(part.last - part.first)
       yield facts
+  if options.beam_pipeline_options:
+    _join_parts(work, options, {part: done[part] for part in parts})
+
+
+def _join_parts(work: WorkDirectory, options: PretrainingDataOptions, parts: dict[external_shuffle.ShardPart, dict]
+                ) -> None:
+  """Has the parts of each shard, given with their facts in order, put together by one worker."""
+  shards = [list(group) for _, group in itertools.groupby(parts, key=lambda part: part.shard)]
+  jobs = [work.shard_work(shard, [parts[part] for part in shard]) for shard in shards]
+  with Progress("files", total=len(jobs), unit=" files") as progress:
+    for _ in options.ordered_map(join_parts, jobs, work.path):
+      progress.advance(1)

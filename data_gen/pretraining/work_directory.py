@@ -6,13 +6,14 @@ bytes have moved into the shard, so that at any moment it is known how many byte
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from bert_tf.common import files, json_files, locks
@@ -21,7 +22,7 @@ from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_fa
 
 _SYNC_EVERY_BYTES = 64 << 20
 # What is in a work directory: nothing else is ever removed. "lock" is of earlier versions.
-_OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\..{8}\.tmp|(run|part|shard|text)-\d+[-.\w]*")
+_OWN = re.compile(r"lock|manifest\.json|\.manifest\.json\..{8}\.tmp|(run|part|shard|text)-\d+[-.\w]*|outcome-[-.\w]+")
 # What `workers.py` writes beside a part.
 _PART_FIELDS = {"counts": dict[str, int], "bytes": int, "peak_bytes": int}
 
@@ -68,6 +69,7 @@ class WorkDirectory:
     if os.path.exists(manifest):
       if self._resume:
         self._compare(json_files.read_object(manifest))
+        self._clear(lambda name: name.startswith("outcome-") or name.endswith(".tmp"))
         self.resumed = True
         return self
       if self._has_finished_work():
@@ -112,8 +114,8 @@ class WorkDirectory:
       raise UserError(f"--output_file: {self.path}, where the work is to be done, is there and is no work directory "
                       f"({strange}): move it away, or choose another output")
 
-  def _clear(self) -> None:
-    for name in os.listdir(self.path):
+  def _clear(self, chosen: Callable[[str], bool] = lambda name: True) -> None:
+    for name in filter(chosen, os.listdir(self.path)):
       os.unlink(os.path.join(self.path, name))
 
   def text_path(self, number: int) -> str:
@@ -196,6 +198,12 @@ class WorkDirectory:
     except OSError as error:
       raise disk_error(path, error) from None
 
+  def shard_work(self, parts: Sequence[ShardPart], found: Sequence[dict]) -> "ShardWork":
+    """What `join_parts` needs to put a shard together, of its parts in order and their facts."""
+    shard, sizes = parts[0].shard, [facts["bytes"] for facts in found]
+    self._shard_sizes[shard] = sum(sizes)
+    return ShardWork(self._shard_path(shard), [self.part_path(part) for part in parts], sizes)
+
   def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
     """Gives the shards their final names, replacing files of these names, and writes the statistics last.
 
@@ -227,6 +235,52 @@ class WorkDirectory:
     with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
       shutil.copyfileobj(source, target, 1 << 20)
     os.unlink(shard)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardWork:
+  """A shard to put together: its path, and paths and bytes of its parts in order."""
+
+  path: str
+  parts: list[str]
+  sizes: list[int]
+
+
+def join_parts(shard: ShardWork) -> None:
+  """Puts a shard together under another name, renames it, then removes its parts, the first one first; in a worker.
+
+  Called again, or by two workers at a time, it does no harm. The first parts may be in the shard already, as
+  `WorkDirectory.append_part` leaves them, and what this leaves when it is killed `append_part` completes.
+
+  Raises:
+    UserError: the disk is full.
+  """
+  try:
+    present = list(map(os.path.exists, shard.parts))
+    if not any(present):
+      return
+    moved = present.index(True)
+    temporary = files.unshared_name(shard.path)
+    with open(temporary, "wb") as target:
+      if moved:
+        with open(shard.path, "rb") as source:
+          _copy(source, target)
+        target.truncate(sum(shard.sizes[:moved]))
+        target.seek(0, os.SEEK_END)
+      for path in shard.parts[moved:]:
+        with open(path, "rb") as source:
+          _copy(source, target)
+      os.fsync(target.fileno())
+    os.replace(temporary, shard.path)
+    for path in shard.parts[moved:]:
+      with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+  except FileNotFoundError:
+    # Another worker has put this shard together, and its parts are going.
+    if os.path.getsize(shard.path) != sum(shard.sizes):
+      raise
+  except OSError as error:
+    raise disk_error(shard.path, error) from None
 
 
 def remove_finished(output_file: str, identity: dict) -> None:

@@ -12,11 +12,13 @@ import functools
 import gzip
 import os
 import resource
+import socket
 import sys
 from collections.abc import Iterator
 
 import numpy as np
 
+from bert_tf.common import files
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
@@ -54,7 +56,7 @@ def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
   """Tokenizes a portion, makes the instances of all passes over it, and writes them sorted by random key.
 
   Returns:
-    Facts: counts (of `corpus.load`), instances, text_bytes, peak_bytes (memory of the process).
+    Facts: counts (of `corpus.load`), instances, text_bytes, and `_process_facts`.
   """
   tokenizer = load_tokenizer(options.vocab_file, options.do_lower_case)
   documents = corpus.load(portion.blocks, tokenizer, options.on_bad_utf8)
@@ -71,9 +73,9 @@ def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
   ids = documents.ids.astype(dtype["input_ids"].base)
   rows = (make_rows(pairs.take(order[begin:begin + batch]), ids, dtype, tokenizer)
           for begin in range(0, len(order), batch))
-  facts = {"counts": counts, "instances": len(keys), "text_bytes": portion.size, "peak_bytes": _peak_bytes()}
+  facts = {"counts": counts, "instances": len(keys), "text_bytes": portion.size, **_process_facts()}
   external_shuffle.write_run(portion.path, keys[order], rows, facts)
-  return {**facts, "peak_bytes": _peak_bytes()}
+  return {**facts, **_process_facts()}
 
 
 def make_pairs(documents: corpus.Documents, own: int, options: PretrainingDataOptions,
@@ -103,7 +105,7 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
     work: (the part, path of its records).
 
   Returns:
-    Facts: counts (of `statistics.count_instances`), bytes, peak_bytes (memory of the process).
+    Facts: counts (of `statistics.count_instances`), bytes, and `_process_facts`.
 
   Raises:
     UserError: the disk is full.
@@ -113,8 +115,9 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
   dtype = external_shuffle.row_type(options.max_seq_length, vocab_size)
   rows, order = external_shuffle.read_bucket(runs, part.bucket, bucket_bits, dtype)
   counts: dict[str, int] = {}
+  temporary = files.unshared_name(path)
   try:
-    with open(f"{path}.tmp", "wb") as raw:
+    with open(temporary, "wb") as raw:
       # Parts are complete gzip members, and concatenated members are a gzip file.
       file = gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) if options.gzip_compress else raw
       generators = (options.generator(purpose, part.shard, part.number) for purpose in (MASKS, PACKS))
@@ -124,8 +127,8 @@ def make_part(options: PretrainingDataOptions, runs: list[str], bucket_bits: int
       if file is not raw:
         file.close()
       size = raw.tell()
-    facts = {"counts": counts, "bytes": size, "peak_bytes": _peak_bytes()}
-    os.replace(f"{path}.tmp", path)
+    facts = {"counts": counts, "bytes": size, **_process_facts()}
+    os.replace(temporary, path)
     external_shuffle.write_facts(path, facts)
   except OSError as error:
     raise external_shuffle.disk_error(path, error) from None
@@ -197,7 +200,8 @@ def _writer(schema: Schema, vocab_file: str, do_lower_case: bool) -> RecordWrite
   return RecordWriter(schema, load_tokenizer(vocab_file, do_lower_case).vocabulary.size)
 
 
-def _peak_bytes() -> int:
-  """Largest resident memory of this process so far."""
+def _process_facts() -> dict:
+  """The largest resident memory of this process so far, `peak_bytes`, and which one it is, `process`."""
   peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-  return peak if sys.platform == "darwin" else peak * 1024
+  return {"peak_bytes": peak if sys.platform == "darwin" else peak * 1024,
+          "process": f"{socket.gethostname()}:{os.getpid()}"}

@@ -247,7 +247,7 @@ def kill_at(moment: str, arguments: list[str], folder, work) -> bool:
 
 
 @pytest.mark.parametrize("moments", [
-    ["run-*.json"], ["run-*.rows.tmp", "part-*.json"], ["part-*.tmp", "shard-00000"], ["shard-00001"]])
+    ["run-*.json"], ["run-*.rows.*.tmp", "part-*.json"], ["part-*.tmp", "shard-00000"], ["shard-00001"]])
 def test_killed_and_resumed_it_ends_with_the_same_bytes(project, killing_ground, moments):
   folder, work = killing_ground, killing_ground / ".out-00000-of-00002.partial"
   for stale in folder.glob("out*"):

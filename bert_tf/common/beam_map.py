@@ -1,0 +1,244 @@
+"""Work spread over machines by Apache Beam: `parallel.ordered_map` for any runner.
+
+    items ─▶ Create ─▶ Reshuffle ─▶ call, on a worker ─▶ outcome, a file in a directory that all machines see
+                                                                │
+    results in the order of the items ◀─ this process ◀─────────┘
+
+Input: a function, its items, and the pipeline options as TensorFlow Datasets spells them. Output: what the function
+returns. A pipeline has no way of its own to return results to the process that started it; files have, on all runners.
+An outcome has a name of its own until it is complete, so an item that a runner gives to two workers, or again to
+another one after the first has died, is harmless as long as the function itself is. Beam is imported when it is used.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import math
+import os
+import pickle
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from bert_tf import __version__
+from bert_tf.common import files
+from bert_tf.common.errors import UserError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_FLAG = "--beam_pipeline_options"
+_FN_API_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+_SECONDS_TO_CONNECT = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_BEFORE_NOTE = 60.0
+# For an outcome to be seen here when the pipeline has ended: network file systems keep lists of names for a while.
+_SECONDS_TO_APPEAR = 60.0
+# Where our packages are; local workers are started with the environment of this process, not with its sys.path.
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def check_options(text: str) -> None:
+  """Raises `UserError` for what is no list of NAME=VALUE."""
+  _as_flags(text)
+
+
+def check_runner(text: str) -> None:
+  """Refuses what can be known to be wrong before the work begins.
+
+  Raises:
+    UserError: Apache Beam is not installed, the runner is unknown or not installed, or its job server is not there.
+  """
+  if importlib.util.find_spec("apache_beam") is None:
+    raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam -r "
+                    "requirements-beam.txt (of an installed package: pip install 'bert-tf[beam]')")
+  options = _pipeline_options(_as_flags(text))
+  _runner(options)
+  _check_job_server(options)
+
+
+def _check_job_server(options: Any) -> None:
+  """Raises `UserError` where nobody listens: Beam would wait for minutes."""
+  from apache_beam.options.pipeline_options import PortableOptions
+
+  endpoint = options.view_as(PortableOptions).job_endpoint
+  host, colon, port = (endpoint or "").rpartition(":")
+  if not colon or not port.isdecimal():
+    return
+  try:
+    socket.create_connection((host, int(port)), _SECONDS_TO_CONNECT).close()
+  except OSError as error:
+    raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} ({error.strerror or error}): start "
+                    "it first") from None
+
+
+def _pipeline_options(flags: Sequence[str]) -> Any:
+  from apache_beam.options.pipeline_options import PipelineOptions, WorkerOptions
+
+  options = PipelineOptions(list(flags))
+  harness = options.view_as(WorkerOptions)
+  harness.default_sdk_harness_log_level = harness.default_sdk_harness_log_level or "WARNING"
+  return options
+
+
+def _runner(options: Any) -> Any:
+  from apache_beam.options.pipeline_options import StandardOptions
+  from apache_beam.runners.runner import create_runner
+
+  name = options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER
+  try:
+    # Beam knows it under its whole name only.
+    return create_runner(_FN_API_RUNNER if name == "FnApiRunner" else name)
+  except (ImportError, AttributeError) as error:
+    raise UserError(f"{_FLAG}: runner={name} is not installed: {_in_one_line(error)}") from None
+  except ValueError:
+    raise UserError(f"{_FLAG}: runner={name} is unknown: FnApiRunner on this machine, or DataflowRunner, FlinkRunner, "
+                    "SparkRunner, PortableRunner, apache_beam.runners.dask.dask_runner.DaskRunner") from None
+
+
+def _as_flags(text: str) -> list[str]:
+  """`runner=X,streaming` as ["--runner=X", "--streaming"]."""
+  words = [word.strip() for word in text.split(",")]
+  for word in words:
+    if not word.split("=")[0].isidentifier():
+      raise UserError(f"{_FLAG}={text}: {word!r} is no option: name=value,name=value is expected, e.g. "
+                      "runner=FnApiRunner,direct_num_workers=2")
+  return [f"--{word}" for word in words]
+
+
+def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipeline_options: str,
+                directory: str) -> Iterator[Result]:
+  """`map(function, items)` on the workers of a Beam pipeline: the same results in the same order.
+
+  Args:
+    function: a top-level function, or a `functools.partial` of one. It may be called twice with the same item, at the
+      same time too.
+    items: what it is called with; all are kept in memory.
+    pipeline_options: comma-separated, `runner=FlinkRunner,flink_master=HOST:8081`.
+    directory: where the outcomes are written, absolute; all machines see it under this name.
+
+  Raises:
+    UserError: the runner is unknown or not installed, the pipeline failed, a worker has another version of this
+      package or does not see the directory; whatever of that kind `function` raises, at the place of its item.
+  """
+  work = list(items)
+  if not work:
+    return
+  token = os.urandom(4).hex()
+  paths = [os.path.join(directory, f"outcome-{token}-{number:07d}") for number in range(len(work))]
+  pipeline = _Pipeline(functools.partial(_call, function, __version__), list(zip(paths, work, strict=True)),
+                       pipeline_options)
+  try:
+    for path in paths:
+      succeeded, outcome = pipeline.wait_for(path)
+      if not succeeded:
+        raise outcome
+      yield outcome
+    pipeline.finish()
+  except BaseException:
+    pipeline.cancel()
+    raise
+  finally:
+    for path in paths:
+      with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _call(function: Callable[[Item], Result], version: str, item: tuple[str, Item]) -> None:
+  """Calls the function and writes what it returns, or the user's error; runs in the workers.
+
+  Any other error is the pipeline's, which may try again elsewhere.
+  """
+  path, argument = item
+  host = socket.gethostname()
+  if not os.path.isdir(os.path.dirname(path)):
+    raise FileNotFoundError(f"{host} does not see {os.path.dirname(path)}: the directory of the output must have the "
+                            "same name on all machines")
+  try:
+    if version != __version__:
+      raise UserError(f"{_FLAG}: the worker on {host} has version {__version__} of bert-tf, this command {version}: "
+                      "install the same one")
+    outcome: tuple[bool, Any] = (True, function(argument))
+  except UserError as error:
+    outcome = (False, error)
+  temporary = files.unshared_name(path)
+  with open(temporary, "wb") as file:
+    pickle.dump(outcome, file)
+  os.replace(temporary, path)
+
+
+class _Pipeline:
+  """A pipeline that runs in a thread of its own, as some runners return only when it has ended."""
+
+  def __init__(self, function: Callable, items: Sequence, text: str):
+    self._error: BaseException | None = None
+    self._result: Any = None
+    self._ended_at: float | None = None
+    self._pipeline = _build(function, items, text)
+    self._thread = threading.Thread(target=self._run, daemon=True)
+    self._thread.start()
+
+  def _run(self) -> None:
+    try:
+      self._result = self._pipeline.run()
+      self._result.wait_until_finish()
+    except BaseException as error:
+      self._error = error
+    self._ended_at = time.monotonic()
+
+  def wait_for(self, path: str) -> tuple[bool, Any]:
+    """An outcome, as soon as it is there; a pipeline may wait for its workers for ever, so a note says that it does."""
+    note_at = time.monotonic() + _SECONDS_BEFORE_NOTE
+    while True:
+      # Looked at first: what was written before the end is there after it.
+      ended_at = self._ended_at
+      with contextlib.suppress(FileNotFoundError):
+        with open(path, "rb") as file:
+          return pickle.load(file)
+      if ended_at is not None and (self._error or time.monotonic() > ended_at + _SECONDS_TO_APPEAR):
+        raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(self._error)}") from None
+      if time.monotonic() > note_at:
+        note_at = math.inf
+        print(f"\nnote: {_SECONDS_BEFORE_NOTE:.0f} s without the next result: do the runner's workers live, and see "
+              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops, --resume continues", file=sys.stderr)
+      time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+  def finish(self) -> None:
+    """Waits for the end, to which a pipeline comes a moment after its last outcome."""
+    self._thread.join()
+
+  def cancel(self) -> None:
+    """Stops what still runs, where the runner can; local workers end with this process."""
+    if self._ended_at is None and self._result is not None:
+      with contextlib.suppress(Exception):
+        self._result.cancel()
+
+
+def _build(function: Callable, items: Sequence, text: str) -> Any:
+  """The pipeline, not yet running."""
+  import apache_beam as beam
+
+  paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+  if _ROOT not in paths:
+    os.environ["PYTHONPATH"] = os.pathsep.join([_ROOT, *filter(None, paths)])
+  options = _pipeline_options(_as_flags(text))
+  try:
+    pipeline = beam.Pipeline(_runner(options), options)
+  except ValueError as error:
+    raise UserError(f"{_FLAG}: {_in_one_line(error)}") from None
+  # Without the reshuffle the items would stay in one bundle, with one worker.
+  _ = pipeline | beam.Create(items) | beam.Reshuffle() | "Work" >> beam.Map(function)
+  return pipeline
+
+
+def _in_one_line(error: BaseException | None) -> str:
+  """An error's kind and message; where Beam puts a worker's traceback before these, the last line."""
+  if error is None:
+    return "results are missing"
+  lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+  if any(line.startswith("Traceback") for line in lines):
+    return lines[-1]
+  return f"{type(error).__name__}: {' '.join(lines)}"

@@ -1,0 +1,93 @@
+"""Work on the workers of Apache Beam: results in order, errors in one line, and what needs no Beam."""
+
+import os
+
+import pytest
+
+from bert_tf.common import beam_map
+from bert_tf.common.errors import UserError
+
+IN_PROCESS = "runner=FnApiRunner"
+NEEDS_BEAM = "Apache Beam is not installed: pip install --only-binary apache-beam -r requirements-beam.txt"
+
+
+def square(number: int) -> int:
+  return number * number
+
+
+def refuse_three(number: int) -> int:
+  if number == 3:
+    raise UserError("corpus.txt has changed")
+  return number
+
+
+def divide(number: int) -> float:
+  return 1 / number
+
+
+@pytest.fixture
+def beam():
+  return pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
+
+
+def test_without_beam_the_flag_says_what_to_type(monkeypatch):
+  monkeypatch.setattr(beam_map.importlib.util, "find_spec", lambda name: None)
+  with pytest.raises(UserError, match="pip install --only-binary apache-beam -r requirements-beam.txt"):
+    beam_map.check_runner(IN_PROCESS)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "=3", "runner=X,,"])
+def test_what_is_no_list_of_options_is_refused(text):
+  with pytest.raises(UserError, match="name=value,name=value is expected"):
+    beam_map.check_options(text)
+
+
+def test_an_outcome_appears_whole_and_may_be_made_twice(tmp_path):
+  path = str(tmp_path / "outcome-0")
+  for _ in range(2):
+    beam_map._call(square, beam_map.__version__, (path, 7))
+  assert os.listdir(tmp_path) == ["outcome-0"]
+
+
+def test_a_worker_with_another_version_is_named(tmp_path):
+  path = str(tmp_path / "outcome-0")
+  beam_map._call(square, "0.0.1", (path, 7))
+  succeeded, error = beam_map.pickle.loads((tmp_path / "outcome-0").read_bytes())
+  assert not succeeded and "has version" in str(error) and "this command 0.0.1" in str(error)
+
+
+def test_a_worker_that_does_not_see_the_directory_says_so(tmp_path):
+  with pytest.raises(FileNotFoundError, match="must have the same name on all machines"):
+    beam_map._call(square, beam_map.__version__, (str(tmp_path / "elsewhere/outcome-0"), 7))
+
+
+def test_results_come_in_order_and_nothing_is_left(beam, tmp_path):
+  assert list(beam_map.ordered_map(square, range(20), IN_PROCESS, str(tmp_path))) == [n * n for n in range(20)]
+  assert list(beam_map.ordered_map(square, [], IN_PROCESS, str(tmp_path))) == []
+  assert not os.listdir(tmp_path)
+
+
+def test_a_user_error_of_a_worker_is_that_of_the_command(beam, tmp_path):
+  results = beam_map.ordered_map(refuse_three, range(6), IN_PROCESS, str(tmp_path))
+  assert [next(results) for _ in range(3)] == [0, 1, 2]
+  with pytest.raises(UserError, match="^corpus.txt has changed$"):
+    next(results)
+
+
+def test_a_pipeline_that_fails_is_one_line(beam, tmp_path):
+  with pytest.raises(UserError, match="the pipeline failed: .*ZeroDivisionError: division by zero") as caught:
+    list(beam_map.ordered_map(divide, [0, 1], IN_PROCESS, str(tmp_path)))
+  assert "\n" not in str(caught.value)
+  assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("runner, message", [
+    ("Foo", "runner=Foo is unknown"), ("x.y.Z", "runner=x.y.Z is not installed")])
+def test_an_unknown_runner_is_named(beam, runner, message):
+  with pytest.raises(UserError, match=message):
+    beam_map.check_runner(f"runner={runner}")
+
+
+def test_a_job_server_that_is_not_there_is_named(beam):
+  with pytest.raises(UserError, match="there is no job server at job_endpoint=localhost:1 .*start it first"):
+    beam_map.check_runner("runner=PortableRunner,job_endpoint=localhost:1")
