@@ -200,7 +200,10 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float) -> tuple[tf.distrib
       cluster_register_timeout_in_ms=1000 * _SECONDS_TO_REGISTER, heartbeat_timeout_in_ms=1000 * _SECONDS_OF_SILENCE,
       coordinated_jobs=[CoordinatedJob(name=kind, num_tasks=number) for kind, number in kinds.items()])
   try:
-    return tf.distribute.MultiWorkerMirroredStrategy(), meeting
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    # Again: its start takes SIGTERM for itself.
+    hold(stop)
+    return strategy, meeting
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
 

@@ -23,7 +23,7 @@ def hold(stop: "StopSignal") -> None:
   """
   for number in _STOP_SIGNALS:
     signal.signal(number, lambda number, frame: _held.append(number))
-  if stop.received:
+  if stop.received and not _held:
     _held.append(signal.SIGTERM)
 
 
