@@ -104,8 +104,8 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     except (tf.errors.OpError, UnicodeDecodeError) as error:
       # The latter: an error whose text quotes bytes of the data.
       if devices.meeting is not None and _tells_of_others(error):
-        raise UserError(f"{devices.meeting.who_has_gone()} has gone, see what it printed: run the same command again on "
-                        "all machines to resume from the last checkpoint") from None
+        raise UserError(f"{devices.meeting.who_has_gone()} has gone, see what it printed: run the same command again "
+                        "on all machines to resume from the last checkpoint") from None
       problem = cache_problem(str(error))
       if problem:
         raise UserError(problem) from None

@@ -94,8 +94,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   """Makes the strategy and settles precision and compilation.
 
   Args:
-    distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG or a scheduler describes
-      a cluster, mirrored on several GPUs, else none.
+    distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG or a scheduler
+      describes a cluster, mirrored on several GPUs, else none.
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
