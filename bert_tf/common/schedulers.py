@@ -137,5 +137,6 @@ def _number(environment: Mapping[str, str], variable: str) -> int:
 
 def _wrong(environment: Mapping[str, str], variable: str, what: str) -> UserError:
   value = environment.get(variable)
-  return UserError(f"{variable}{' is not set' if value is None else f'={value}'}: {what}: start the tasks with srun, or "
-                   "set TF_CONFIG, which wins, or give --distribution_strategy=none")
+  found = f"{variable} is not set" if value is None else f"{variable}={value}"
+  return UserError(f"{found}: {what}: start the tasks with srun, or set TF_CONFIG, which wins, or give "
+                   "--distribution_strategy=none")
