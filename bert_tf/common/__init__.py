@@ -15,6 +15,7 @@
     beam_map.py      the same on the workers of an Apache Beam pipeline
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
     cluster.py       the machines of a run, from TF_CONFIG
+    schedulers.py    the same from the variables of Slurm and SageMaker
     charts.py        table of the metrics: group in TensorBoard, description, unit
     markdown.py      tables and texts in Markdown
     tables.py        tables for the console

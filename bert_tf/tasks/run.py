@@ -7,6 +7,7 @@ steps in between.
 import contextlib
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -84,7 +85,11 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   if not task.prints_only:
     place = files.check_output_directory if options.dry_run else files.make_output_directory
     place(options.output_dir, "output_dir")
-  devices = set_up_devices(options, options.paths())
+  try:
+    devices = set_up_devices(options, options.paths())
+  except Interrupted as interruption:
+    print(f"{interruption}, while the processes waited for each other; run the same command again", file=sys.stderr)
+    return None
   tasks = [task.with_options(combination) for combination in combinations]
   for one in tasks:
     one.check_devices(devices)
@@ -107,14 +112,19 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
       return None
     except (tf.errors.OpError, UnicodeDecodeError) as error:
       # The latter: an error whose text quotes bytes of the data.
-      if devices.num_workers > 1 and "Collective ops is aborted" in str(error):
-        raise UserError("another process of the cluster has gone, see what it said: run the same command again on all "
-                        "machines to resume from the last checkpoint") from None
+      if devices.meeting is not None and _tells_of_others(error):
+        raise UserError(f"{devices.meeting.who_has_gone()} has gone, see what it printed: run the same command again "
+                        "on all machines to resume from the last checkpoint") from None
       problem = cache_problem(str(error))
       if problem:
         raise UserError(problem) from None
       task.explain(error, log)
       raise
+
+
+def _tells_of_others(error: Exception) -> bool:
+  """Whether the error is that another process of the cluster doesn't answer."""
+  return "Collective ops is aborted" in str(error) or isinstance(error, tf.errors.UnavailableError)
 
 
 def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[str], None]) -> None:
@@ -139,7 +149,7 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
   """The devices that the options ask for, see `devices.set_up`."""
   tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
   return set_up(options.strategy_kind, options.precision, options.jit_compile, tpu, paths,
-                options.deterministic)
+                options.deterministic, options.cluster_timeout)
 
 
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:

@@ -2,6 +2,7 @@
 
     inputs.py         record files → batches of every replica
     examples.py       examples in memory → batches
+    meeting.py        processes of a cluster: who is missing, who has gone
     devices.py        strategy, precision, XLA
     optimization.py   AdamW of the original
     step.py           the training step

@@ -4,6 +4,7 @@ Run here: the default strategy, MirroredStrategy on two logical CPUs, MultiWorke
 Not run for want of the hardware: GPUs and TPUs.
 """
 
+import collections
 import dataclasses
 import os
 import socket
@@ -12,14 +13,21 @@ import sysconfig
 import urllib.parse
 
 import tensorflow as tf
+from tensorflow.compiler.xla.tsl.protobuf.coordination_config_pb2 import CoordinatedJob
+from tensorflow.python.eager import context
 
-from bert_tf.common.cluster import Cluster, read_cluster, told_who_is_missing
+from bert_tf.common.cluster import Cluster, find_cluster, read_cluster
 from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.common.gpus import Driver, missing_libraries, problems, read_driver
+from bert_tf.common.schedulers import share_of_gpus
+from bert_tf.training.meeting import Meeting, meet
+from bert_tf.training.signals import StopSignal, hold
 
 # Where a TPU's server listens, and how long it may take to answer.
 _TPU_PORT = 8470
 _SECONDS_TO_CONNECT = 20.0
+# How long TensorFlow waits for processes that have met a moment ago, and for a sign of life of each later.
+_SECONDS_TO_REGISTER, _SECONDS_OF_SILENCE = 60, 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +52,7 @@ class Devices:
     why_compiled: what `compiled_for` has decided, for the report.
     memory: bytes of each GPU, the least of them; None where not known.
     tf32: GPUs may round the factors of float32 products to 10 bits.
+    meeting: the processes of a cluster; None where there is one process only.
   """
 
   strategy: tf.distribute.Strategy
@@ -57,6 +66,7 @@ class Devices:
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
+  meeting: Meeting | None = None
 
   @property
   def precision(self) -> str:
@@ -80,12 +90,12 @@ class Devices:
 
 def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_compile: str = "auto",
            tpu: TpuOptions = TpuOptions(), paths: tuple[str, ...] = (),  # noqa: B008
-           deterministic: bool = False) -> Devices:
+           deterministic: bool = False, cluster_timeout: float = 600.0) -> Devices:
   """Makes the strategy and settles precision and compilation.
 
   Args:
-    distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG is set, mirrored on
-      several GPUs, else none.
+    distribution_strategy: "auto" is TPU where one is named, multi_worker_mirrored where TF_CONFIG or a scheduler
+      describes a cluster, mirrored on several GPUs, else none.
     precision: "auto" is bfloat16 on TPUs and on GPUs of compute capability 8 or more, float16 on GPUs of 7, else
       float32. On a CPU bfloat16 is worth asking for where it has AMX units. "tf32" is float32 whose products GPUs
       round to 10 bits, which is TensorFlow's default, and here is what "float32" is not.
@@ -94,25 +104,27 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     paths: every path the run reads or writes, checked to be remote before a TPU is connected.
     deterministic: operations that add in any order on GPUs take one order, or are refused. Whatever else of this
       process uses TensorFlow is concerned, too. XLA's part is done before TensorFlow starts, see `gpus.prepare`.
+    cluster_timeout: seconds to wait for the other processes of a cluster.
 
   Raises:
-    UserError: a device that was asked for is not there.
+    UserError: a device that was asked for is not there, or a process of the cluster.
+    Interrupted: a signal to a process of a cluster, while they waited for each other.
   """
-  kind = distribution_strategy
+  kind, cluster = distribution_strategy, None
   if kind == "auto":
     if tpu.name:
       kind = "tpu"
-    elif os.environ.get("TF_CONFIG"):
+    elif cluster := find_cluster(os.environ):
       kind = "multi_worker_mirrored"
     else:
       kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
-  num_workers, is_chief = 1, True
+  num_workers, is_chief, meeting = 1, True, None
   if kind == "tpu":
     strategy = _tpu_strategy(tpu, paths)
   elif kind == "multi_worker_mirrored":
-    cluster = read_cluster()
+    cluster = cluster or read_cluster(os.environ)
     num_workers, is_chief = len(cluster.names), cluster.is_chief
-    strategy = _multi_worker_strategy(cluster)
+    strategy, meeting = _multi_worker_strategy(cluster, cluster_timeout)
   elif kind == "mirrored":
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     if len(devices) < 2:
@@ -141,7 +153,8 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
-      memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers)
+      memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers,
+      meeting=meeting)
 
 
 def unused_gpus(driver: Driver | None, num_found: int) -> str | None:
@@ -170,14 +183,29 @@ def _dtype(precision: str, device_kind: str) -> str:
   return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 
 
-def _multi_worker_strategy(cluster: Cluster) -> tf.distribute.Strategy:
+def _multi_worker_strategy(cluster: Cluster, timeout: float) -> tuple[tf.distribute.Strategy, Meeting]:
   """The strategy, once all processes are there."""
+  gpus = share_of_gpus(os.environ)
+  if gpus is not None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpus
+  os.environ["TF_CONFIG"] = cluster.tf_config
+  stop = StopSignal()
+  with stop.listening(lambda line: None):
+    meeting = meet(cluster, timeout, stop)
+  hold(stop)
+  kinds = collections.Counter(name.split()[0] for name in cluster.names)
+  # As the strategy does it, which takes an hour for the first and 100 s for the second.
+  context.context().configure_coordination_service(
+      "standalone", f"/job:{cluster.names[0].split()[0]}/replica:0/task:0",
+      cluster_register_timeout_in_ms=1000 * _SECONDS_TO_REGISTER, heartbeat_timeout_in_ms=1000 * _SECONDS_OF_SILENCE,
+      coordinated_jobs=[CoordinatedJob(name=kind, num_tasks=number) for kind, number in kinds.items()])
   try:
-    with told_who_is_missing():
-      return tf.distribute.MultiWorkerMirroredStrategy()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    # Again: its start takes SIGTERM for itself.
+    hold(stop)
+    return strategy, meeting
   except tf.errors.OpError as error:
-    raise UserError(f"TF_CONFIG: {cluster.names[cluster.index]} ({cluster.addresses[cluster.index]}) can't join the "
-                    f"cluster: {in_one_line(error)}") from None
+    raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:

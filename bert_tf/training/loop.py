@@ -138,7 +138,7 @@ def train(trainer: Trainer) -> None:
 
         # 3. Checkpoint.
         trainer.save()
-        stop.check()
+        agreement.check(stop)
 
         # 4. Evaluation.
         if trainer.is_due(state.step_number):
@@ -180,7 +180,7 @@ class Agreement:
   """What all processes of a cluster must decide alike; with one process it decides by itself."""
 
   def __init__(self, devices: Devices):
-    self._devices = devices
+    self._devices, self._stops = devices, False
     self._sum = tf.function(self._all_reduce, autograph=False)
 
   def check_same_step(self, step: int, directory: str) -> None:
@@ -202,9 +202,15 @@ class Agreement:
     if self._devices.num_workers == 1:
       return seconds_per_step
     seconds, signals = self._means([seconds_per_step, 1.0 if stop.received else 0.0])
-    if signals > 0 and not stop.received:
+    self._stops = signals > 0
+    if self._stops and not stop.received:
       stop.received = "a signal to another process"
     return seconds
+
+  def check(self, stop: StopSignal) -> None:
+    """Raises `Interrupted` if a signal has come of which all processes know: later ones are for the next loop."""
+    if self._stops or self._devices.num_workers == 1:
+      stop.check()
 
   def _means(self, values: list[float]) -> list[float]:
     # float64 holds the squares of steps exactly.

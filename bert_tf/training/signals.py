@@ -12,6 +12,21 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SECONDS_BETWEEN_SIGNALS = 1.0
 
 
+# Signals that nobody listened to, see `hold`.
+_held: list[int] = []
+
+
+def hold(stop: "StopSignal") -> None:
+  """Keeps signals, that of `stop` included, for whoever listens next.
+
+  A process of a cluster that has met the others can't leave alone before it trains with them.
+  """
+  for number in _STOP_SIGNALS:
+    signal.signal(number, lambda number, frame: _held.append(number))
+  if stop.received and not _held:
+    _held.append(signal.SIGTERM)
+
+
 class Interrupted(Exception):
   """SIGTERM or SIGINT came; raised between two inner loops."""
 
@@ -35,6 +50,8 @@ class StopSignal:
     thread.start()
     old_handlers = {number: signal.signal(number, lambda *unused: None) for number in _STOP_SIGNALS}
     old_descriptor = signal.set_wakeup_fd(writer)
+    while _held:
+      os.write(writer, bytes([_held.pop()]))
     try:
       yield
     finally:

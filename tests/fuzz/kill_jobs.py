@@ -192,6 +192,8 @@ _REVIEWS = ("run_classifier.py", *_TUNING, "--do_predict", "--task_name=custom",
 JOBS = {
     "pretraining": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run),
     "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run, workers=2),
+    "three_workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord", "--train_batch_size=12",
+                          "--eval_batch_size=12"), _write_records, _of_run, workers=3),
     "packed": Job((*_PRETRAINING, "--input_file=../packed.tfrecord"), _write_phases, _of_run),
     "dynamic": Job((*_PRETRAINING, "--input_file=../open.tfrecord", "--vocab_file=../vocab.txt"), _write_phases,
                    _of_run),

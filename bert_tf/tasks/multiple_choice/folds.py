@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from bert_tf.common import files, json_files
+from bert_tf.common.cluster import find_cluster
 from bert_tf.common.errors import UserError
 from bert_tf.common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks.eval_results import EVAL_RESULTS
@@ -30,8 +31,8 @@ def run_folds(run_fold: Callable[[MultipleChoiceOptions], Mapping[str, float]], 
     UserError: the folds do not fit together, there are several machines, or see `many_runs.carry_out` and
       `bert_tf/tasks/run.py`.
   """
-  if os.environ.get("TF_CONFIG"):
-    raise UserError("on several machines (TF_CONFIG) one fold is run at a time: choose it with --fold")
+  if find_cluster(os.environ) is not None:
+    raise UserError("on several machines one fold is run at a time: choose it with --fold")
   data_files = check_folds(options)
   checkpoint = open_checkpoint(options.init_checkpoint, bert_config_file=options.bert_config_file,
                                vocab_file=options.vocab_file, do_lower_case=options.do_lower_case)

@@ -115,7 +115,7 @@ class FeatureTaggerTask(TokenClassificationTask):
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
     if devices.num_workers > 1:
-      raise UserError("--feature_based keeps its activations on one machine: run it there, without TF_CONFIG")
+      raise UserError("--feature_based keeps its activations on one machine: run one process")
     if self.options.do_train:
       _check_best_is_ours(self.options.output_dir)
 

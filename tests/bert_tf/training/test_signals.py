@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bert_tf.training.signals import Interrupted, StopSignal
+from bert_tf.training.signals import Interrupted, StopSignal, hold
 
 
 def wait_for(condition) -> None:
@@ -44,3 +44,25 @@ def test_the_second_signal_ends_a_process_that_computes(number):
       time.sleep(10)
     os._exit(0)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 128 + number
+
+
+def test_a_held_signal_is_given_to_the_next_who_listens():
+  before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
+  try:
+    earlier, later = StopSignal(), StopSignal()
+    hold(earlier)
+    os.kill(os.getpid(), signal.SIGTERM)
+    with later.listening(lambda line: None):
+      wait_for(lambda: later.received)
+    assert later.received == "SIGTERM"
+    # One that came to somebody who can do nothing about it any more.
+    earlier.received, last = "SIGINT", StopSignal()
+    hold(earlier)
+    with last.listening(lambda line: None):
+      wait_for(lambda: last.received)
+    # Once only.
+    with StopSignal().listening(lambda line: None):
+      time.sleep(0.1)
+  finally:
+    for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+      signal.signal(number, handler)
