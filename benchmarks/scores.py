@@ -30,7 +30,7 @@ from bert_tf.common.tables import show_mean
 from bert_tf.tasks.question_answering.settings import SquadSettings
 
 if TYPE_CHECKING:
-  from bert_tf.tasks.task import FineTuningTask
+  from bert_tf.tasks.fine_tuning import FineTuningTask
   from bert_tf.training.examples import Examples
 
 _PREDICTED_TOGETHER = 32

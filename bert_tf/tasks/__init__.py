@@ -3,8 +3,11 @@
 Every run has the same skeleton: check → data → model → train / evaluate / predict.
 
     run.py                 the driver
+    running.py             a model in its run directory, which it trains
     task.py                what it asks of a task
+    fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
+    head_options.py        options of heads: dropout, weights of classes
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
     suggestions.py         settings that fit the training data, for --suggest

@@ -24,8 +24,8 @@ from bert_tf.common.run_results import SELECTION_FILE, Result
 from bert_tf.common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TENSORBOARD, DevelopmentSetOptions, TrainingOptions
-from bert_tf.tasks.task import FineTuningTask
 from bert_tf.training import checkpoints, console_log, hparams, run_directory
 from bert_tf.training.devices import Devices
 from modeling.checkpoints.load import Checkpoint

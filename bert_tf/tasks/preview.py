@@ -3,8 +3,9 @@
 Input: a task, and its model as the driver has made it. Output: lines for the user, beside `Task.plan`.
 """
 
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import TENSORBOARD
-from bert_tf.tasks.task import FineTuningTask, RunningModel, Task, count_parameters
+from bert_tf.tasks.task import RunningModel, Task, count_parameters
 from bert_tf.training.throughput import describe_time
 from modeling import memory
 from modeling.checkpoints.weights import original_names

@@ -14,8 +14,8 @@ import numpy as np
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import FineTuningOptions
-from bert_tf.tasks.task import FineTuningTask
 from bert_tf.training.devices import Devices
 from bert_tf.training.throughput import describe_time
 from modeling.checkpoints.load import open_checkpoint

@@ -5,7 +5,8 @@ from typing import Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.options import ClassWeightOptions, DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.head_options import ClassWeightOptions, HeadDropoutOptions
+from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled import xnli
 from data_gen.labelled.glue import find_task
 

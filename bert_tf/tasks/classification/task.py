@@ -17,8 +17,9 @@ from bert_tf.tasks.classification.data import ClassificationData, Split, check_h
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.labels import with_label_names
-from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
+from bert_tf.tasks.task import RunningModel
 from bert_tf.training.step import Objective
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
 from modeling.losses import HeadLoss

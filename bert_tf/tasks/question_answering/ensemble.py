@@ -25,7 +25,7 @@ from bert_tf.tasks.question_answering.settings import (
   choose_settings,
 )
 from bert_tf.tasks.question_answering.task import Logits, SquadTask
-from bert_tf.tasks.run import Run
+from bert_tf.tasks.running import Run
 from modeling.checkpoints.load import Checkpoint, open_checkpoint, trained_step
 
 _MEAN = "the mean of the runs' thresholds"

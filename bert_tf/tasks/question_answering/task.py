@@ -14,11 +14,12 @@ from bert_tf.common.progress import Progress
 from bert_tf.evaluation.squad_files import describe_choices
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_predicted, read_training
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
-from bert_tf.tasks.task import FineTuningTask, RunningModel
+from bert_tf.tasks.task import RunningModel
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint

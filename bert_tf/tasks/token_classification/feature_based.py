@@ -19,7 +19,7 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import whole_number
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.run import Run
+from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Stage
 from bert_tf.tasks.token_classification.activations import ActivationCache, LayersOf, words_of
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples

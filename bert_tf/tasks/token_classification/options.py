@@ -5,7 +5,8 @@ from typing import NamedTuple, Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, Options, option
-from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions, HeadDropoutOptions
+from bert_tf.tasks.head_options import HeadDropoutOptions
+from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
 

@@ -15,8 +15,9 @@ from bert_tf.evaluation import confusion, conlleval, entities
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.labels import with_label_names
-from bert_tf.tasks.task import DevelopmentSetsTask, RunningModel
+from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.token_classification import results
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions

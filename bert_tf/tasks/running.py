@@ -1,0 +1,348 @@
+"""A run: a model in its run directory, which the driver (`bert_tf/tasks/run.py`) trains, evaluates and predicts with.
+
+Input: a task and the devices. Output: weights, reports and evaluations in the run directory.
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import flags_table
+from bert_tf.tasks import device_memory, many_runs, model_card
+from bert_tf.tasks.evaluation import Evaluation, RunOutcome
+from bert_tf.tasks.options import TENSORBOARD
+from bert_tf.tasks.task import Stage, Task, count_parameters
+from bert_tf.training import checkpoints, hparams, run_directory
+from bert_tf.training.devices import Devices
+from bert_tf.training.examples import Examples
+from bert_tf.training.loop import LoopOptions, Trainer, train
+from bert_tf.training.optimization import AdamWeightDecay, layerwise_factors
+from bert_tf.training.prediction import Prediction
+from bert_tf.training.reports import EVAL, TRAIN, Reports
+from bert_tf.training.signals import Interrupted, StopSignal
+from bert_tf.training.step import StepOptions, TrainingState, TrainingStep
+from bert_tf.training.trackers import Trackers
+from modeling.checkpoints.companion_files import (
+  BEST_DIRECTORY,
+  FLAGS_FILE,
+  TASK_FILE,
+  read_best_record,
+  read_task_file,
+)
+from modeling.checkpoints.load import load_weights, read_checkpoint
+from modeling.checkpoints.lora import LoraWeights, lora_matrices
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
+from modeling.checkpoints.weights import HEADS, original_names
+from modeling.encoder import freeze_embeddings, freeze_layers
+from modeling.optimizer import WarmupDecay
+
+# What trackers are handed of a run directory.
+_REPORTED_FILES = (model_card.CARD_FILE, FLAGS_FILE, TASK_FILE, *model_card.SCORE_FILES)
+# Some sums are in any order on GPUs.
+_INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
+
+
+class Run:
+  """A model in its run directory: restored, or initialised from a checkpoint.
+
+  Attributes:
+    description: `task.json` of the weights, see `RunningModel`.
+
+  Raises:
+    UserError: the directory holds another model, or nothing is to be trained and the checkpoint has no head.
+  """
+
+  def __init__(self, task: Task, devices: Devices, log: Callable[[str], None]):
+    options = task.options
+    self.task, self.devices, self.log = task, devices, log
+    self.stop = StopSignal()
+    self.trackers = Trackers()
+    self.description = task.description
+    # The last and the best one of this process.
+    self._evaluation: Evaluation | None = None
+    self._best_evaluation: Evaluation | None = None
+    # Of an evaluation while training, once; the last line of a run says it again where it is still so.
+    self._has_warned = False
+    # Of the best weights, where they have taken the place of the last.
+    self._best_step: int | None = None
+    self._state = TrainingState()
+    self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
+    self._note = (lambda line: None) if task.prints_only else log
+    if options.output_dir:
+      # All that can be wrong with what is there, before anything of it is replaced.
+      run_directory.check_places(options.output_dir)
+      run_directory.read_metrics(options.output_dir)
+      run_directory.check_same_model(options.output_dir, task.config)
+    with devices.strategy.scope():
+      self.model = task.make_model(devices.dtype)
+      self.model.build_weights()
+      self.model.encoder.recompute = options.recompute
+      # What is trained further are merged weights, as in every other program; so is what is evaluated only.
+      if options.do_train and options.lora:
+        self.model.encoder.enable_lora(**options.lora)
+        self._lora = LoraWeights(self.model)
+      freeze_layers(self.model, options.freeze_layers)
+      if options.freeze_embeddings:
+        freeze_embeddings(self.model)
+      restored = self._restore() if options.do_train else None
+      if restored:
+        is_exact = options.deterministic or devices.kind != "GPU"
+        self._note(f"resuming from {restored}, step {self.step}{'' if is_exact else _INEXACT}")
+      elif task.start is not None:
+        self._load_start()
+      elif options.do_train:
+        self._note("no --init_checkpoint: all weights are random")
+    if not options.do_train:
+      self._state.step.assign(task.start_step)
+    if options.do_train and task.main_metric is not None:
+      self._best = checkpoints.BestCheckpoint(
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
+          self._lora)
+    if devices.is_chief and options.do_train:
+      self._describe(options.output_dir)
+      model_card.write(options.output_dir, type(options))
+
+  @property
+  def step(self) -> int:
+    """Updates made."""
+    return self._state.step_number
+
+  @property
+  def weights_step(self) -> int:
+    """Updates that the weights have seen: those of the best checkpoint after training, where there is one."""
+    return self.step if self._best_step is None else self._best_step
+
+  @property
+  def examples(self) -> int:
+    """Training examples seen: the place in their stream."""
+    return int(self._state.examples.numpy())
+
+  @property
+  def reports(self) -> Reports:
+    """Where metrics go. Made when first asked for: it drops the reports of steps after this one."""
+    if self._reports is None:
+      options = self.task.options
+      self._reports = Reports(options.output_dir, self.devices.is_chief, self.step, self.log, self.trackers,
+                              TENSORBOARD in options.report_to)
+    return self._reports
+
+  def train(self) -> bool:
+    """Trains to the end and takes the best weights, where evaluations have chosen some.
+
+    Returns:
+      whether there was nothing left to train.
+    """
+    task, options = self.task, self.task.options
+    loop_options = task.loop_options()
+    schedule = task.schedule()
+    is_finished = self.is_finished()
+    self.log(self.describe_training())
+    self.reports.text(TRAIN, "flags", flags_table(options.values()), self.step)
+    started = time.time()
+    if not is_finished:
+      self._show_settings()
+    try:
+      while True:
+        stage = task.stage(self)
+        if stage.name:
+          self.log(stage.name)
+        with device_memory.explained(lambda: device_memory.training_error(task, self.devices)):
+          self._train_stage(stage, loop_options, schedule)
+        if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
+          break
+    except Interrupted as interruption:
+      raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
+    if not is_finished:
+      self._show_settings(time.time() - started)
+      self.log(f"trained to step {self.step}: {self._checkpoints.latest_checkpoint}")
+    if self.step < loop_options.num_train_steps:
+      self.log(f"early stopping at step {self.step} of {loop_options.num_train_steps}: {task.main_metric} was best at "
+               f"step {self._best.record['step']}")
+    self._load_best()
+    return is_finished
+
+  def report_outcome(self, outcome: RunOutcome) -> None:
+    """Tells the trackers what the weights that the run ends with are worth, and hands them its files."""
+    directory = self.task.options.output_dir
+    if outcome.evaluation is not None and outcome.evaluation.metrics:
+      self.trackers.metrics("final", outcome.evaluation.step, outcome.evaluation.metrics)
+    if outcome.test_metrics:
+      self.trackers.metrics("test", self.weights_step, outcome.test_metrics)
+    self.trackers.files(lambda: [os.path.join(directory, name) for name in _REPORTED_FILES])
+    if self.task.options.report_weights:
+      self.trackers.files(lambda: checkpoints.final_weights(directory), "weights")
+
+  def describe_training(self) -> str:
+    """The plan of the training, with the memory it takes of GPUs, or that it is finished."""
+    if self.is_finished():
+      return self.task.finished(self)
+    plan = self.task.plan(self)
+    if not self.devices.memory:
+      return plan
+    estimate, fits = device_memory.describe_step(self.task, self.devices, self.devices.memory)
+    return f"{plan}\n{estimate if fits else f'warning: {estimate}'}"
+
+  def is_finished(self) -> bool:
+    """Whether there is nothing left to train."""
+    return self.step >= self.task.loop_options().num_train_steps or self._ends_early()
+
+  def _show_settings(self, seconds: float | None = None) -> None:
+    options = self.task.options
+    if self.devices.is_chief and TENSORBOARD in options.report_to:
+      values = {name: value for name, value in many_runs.relevant_options(options).items() if value is not None}
+      hparams.write_session(options.output_dir, values, seconds)
+
+  def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
+    task, options, devices = self.task, self.task.options, self.devices
+    training_step = TrainingStep(
+        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
+        StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
+                    deterministic=options.deterministic,
+                    gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
+    train(Trainer(
+        training_step, stage.make_dataset, self._state, devices,
+        dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example,
+                            flops_per_example=stage.flops_per_example),
+        self._checkpoints if devices.is_chief else None, self.reports, self.stop,
+        self.evaluate if loop_options.eval_steps else None,
+        self._ends_early if options.early_stopping_patience else None))
+
+  def _ends_early(self) -> bool:
+    """Whether the best evaluation is followed by as many others as --early_stopping_patience says.
+
+    A function of what is on disk, so that a run that was stopped ends where it would have ended.
+    """
+    patience = self.task.options.early_stopping_patience
+    if not patience or self._best.record is None:
+      return False
+    return self.reports.evaluations_after(self._best.record["step"]) >= patience
+
+  def evaluate(self) -> None:
+    """Evaluates the model at the run's step: keeps the weights if they are the best so far, and reports."""
+    evaluation = self._evaluation = self._evaluated()
+    if self.devices.is_chief:
+      if self._best is not None:
+        self.description = {**self.description, **evaluation.description}
+        self._best.update(evaluation.metrics)
+        # Several processes must all evaluate or none, and only this one knows which was the best.
+        if self.devices.num_workers == 1 and self._best.record["step"] == self.step:
+          self._best_evaluation = evaluation
+      with self.reports.showing(EVAL, self.step):
+        self.task.show_evaluation(self, evaluation)
+    self.reports.evaluation(self.step, evaluation.metrics)
+    if evaluation.degenerate and not self._has_warned:
+      self._has_warned = True
+      self.reports.log(f"step {self.step}: {evaluation.degenerate}")
+
+  @property
+  def known_evaluation(self) -> Evaluation | None:
+    """Of the weights as they are; None where there has been none."""
+    for one in (self._evaluation, self._best_evaluation):
+      if one is not None and one.step == self.weights_step:
+        return one
+    return None
+
+  def evaluation(self) -> Evaluation:
+    """Of the weights as they are: the last one where it was of the same weights."""
+    if self.known_evaluation is None:
+      if self.task.reports_every_evaluation:
+        self.evaluate()
+      else:
+        self._evaluation = self._evaluated()
+    return self.known_evaluation
+
+  def _evaluated(self) -> Evaluation:
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+      return self.task.evaluate(self)
+
+  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
+    if self._prediction is None:
+      task = self.task
+      self._prediction = Prediction(
+          lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
+          task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
+          self.check_stop)
+    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+      return self._prediction(examples, advance)
+
+  def check_stop(self) -> None:
+    """Raises `Interrupted` if a signal has come; several processes would have to agree first."""
+    if self.devices.num_workers == 1:
+      self.stop.check()
+
+  def describe_model(self) -> str:
+    """Sizes and parameters."""
+    config, variables = self.task.config, original_names(self.model) | lora_matrices(self.model)
+    frozen = count_parameters({name: one for name, one in variables.items() if not one.trainable})
+    return (f"L={config.num_hidden_layers} H={config.hidden_size} A={config.num_attention_heads}, "
+            f"{count_parameters(variables):,} parameters{f', {frozen:,} of them frozen' if frozen else ''}")
+
+  def _restore(self) -> str | None:
+    options = self.task.options
+    run_directory.check_same_variables(options.output_dir, options.values())
+    variables = original_names(self.model) | lora_matrices(self.model)
+    trained = {name: one.value for name, one in variables.items() if one.trainable}
+    self._optimizer = AdamWeightDecay(
+        trained, weight_decay_rate=options.weight_decay, clip_norm=options.max_grad_norm or None,
+        bias_correction=options.optimizer_bias_correction,
+        rate_factors=layerwise_factors(list(trained), options.layerwise_lr_decay))
+    if self.devices.is_chief:
+      checkpoints.remove_leftovers(options.output_dir)
+    self._checkpoints = checkpoints.CheckpointManager(
+        checkpoints.variables_of(self.model, self._state, self._optimizer, self._lora), options.output_dir,
+        self._state.step, options.save_checkpoints_steps, options.keep_checkpoint_max, self._lora)
+    return self._checkpoints.restore_or_initialize()
+
+  def _load_start(self) -> None:
+    task = self.task
+    heads = [name for name in original_names(self.model) if not name.startswith("bert/")]
+    start = task.start
+    if task.head_mismatch is not None:
+      start = dataclasses.replace(
+          start, tensors={name: shape for name, shape in start.tensors.items() if name not in heads})
+    report = load_weights(self.model, start)
+    self._note(report.describe())
+    if task.head_mismatch is not None:
+      self._note(f"the head is newly initialised: {task.head_mismatch}")
+    optional = {weight.original for head in task.optional_heads for weight in HEADS[head].weights}
+    if not task.options.do_train and {*heads} & {*report.newly_initialised} - optional:
+      raise UserError(f"{start.description} is not a trained model for this task"
+                      f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "
+                      "of one")
+
+  def _load_best(self) -> None:
+    directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
+    record = read_best_record(directory)
+    if not record:
+      return
+    if record["step"] != self.step:
+      with self.devices.strategy.scope():
+        load_weights(self.model, read_checkpoint(directory))
+        if self._lora:
+          self._lora.load(latest_checkpoint(directory))
+    self._best_step = record["step"]
+    self._use_description_of(directory)
+    self.log(f"best {record['metric']} {record['metrics'][record['metric']]:.4f} at step {record['step']}, kept in "
+             f"{directory}")
+
+  def _use_description_of(self, directory: str) -> None:
+    """Makes `task.json` of the best weights that of the run: what was tuned with them belongs to them."""
+    best = read_task_file(os.path.join(directory, TASK_FILE))
+    if not best:
+      return
+    self.description = {**(self.description or {}), **best}
+    path = os.path.join(self.task.options.output_dir, TASK_FILE)
+    if self.devices.is_chief and json_files.read_object(path) != self.description:
+      json_files.write(path, self.description)
+
+  def _describe(self, directory: str) -> None:
+    task = self.task
+    run_directory.write_description(
+        directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
+        self.description, task.vocab_sha256, task.options.given)
