@@ -96,6 +96,12 @@ def escape_pattern(path: str) -> str:
   return glob.escape(path)
 
 
+def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
+  """Where this project keeps what can be made or downloaded again (the XDG base directory specification)."""
+  shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+  return os.path.abspath(os.path.join(shared, "bert-tf"))
+
+
 def parent_directory(path: str) -> str:
   """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
   if not is_remote(path):

@@ -13,6 +13,8 @@ import shutil
 import tempfile
 from collections.abc import Mapping, MutableMapping
 
+from bert_tf.common import files
+
 # There where NVIDIA's kernel module is loaded.
 _DRIVER_FILE = "/proc/driver/nvidia/version"
 # Tuning Triton's matrix products takes most of the time before the first step (BERT-Base on an H100: 275 s, without it
@@ -24,7 +26,7 @@ _PROGRAM_CACHE, _TUNING_CACHE = "--tf_xla_persistent_cache_directory", "--xla_gp
 # Code for a CPU is right for this processor only, and quickly compiled.
 _CACHED_DEVICES = {"--tf_xla_persistent_cache_device_types": "GPU"}
 # Of `default_cache_directory`, for help.
-DEFAULT_CACHE = "bert_tf/compiled in $XDG_CACHE_HOME or ~/.cache"
+DEFAULT_CACHE = "bert-tf/compiled in $XDG_CACHE_HOME or ~/.cache"
 # TensorFlow ends where it can't write a program. Base's are some 10 MB each.
 _LEAST_FREE = 1 << 30
 # The oldest programs are removed beyond so much.
@@ -191,8 +193,7 @@ def cache_problem(message: str) -> str | None:
 
 
 def default_cache_directory(environment: Mapping[str, str]) -> str:
-  """Below the user's directory for caches (the XDG base directory specification)."""
-  return os.path.join(environment.get("XDG_CACHE_HOME") or os.path.join("~", ".cache"), "bert_tf", "compiled")
+  return os.path.join(files.cache_directory(environment), "compiled")
 
 
 def cache_key(driver: Driver, xla_flags: str, tensorflow_version: str) -> str:

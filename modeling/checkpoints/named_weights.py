@@ -107,7 +107,7 @@ def local_path(checkpoint: str) -> str:
       was at the first time, or huggingface_hub is not installed.
   """
   if checkpoint.startswith(GOOGLE) and not files.is_remote(checkpoint):
-    return _google_release(checkpoint, _cache(), os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip("/"))
+    return _google_release(checkpoint, files.cache_directory(), os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip("/"))
   if checkpoint.startswith(HUB) and not files.is_remote(checkpoint):
     return _hub_model(checkpoint)
   prefix = _PREFIX.match(checkpoint)
@@ -142,12 +142,6 @@ def _hint(name: str) -> str:
   else:
     return ""
   return f". Nothing is downloaded unless it is asked for: give {meant}"
-
-
-def _cache() -> str:
-  """The directory of this project's cache."""
-  shared = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-  return os.path.abspath(os.path.join(shared, "bert-tf"))
 
 
 # Google's releases.

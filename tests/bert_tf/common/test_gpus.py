@@ -140,8 +140,8 @@ def test_the_oldest_programs_make_room(tmp_path):
 
 
 def test_the_default_directory_of_the_cache():
-  assert gpus.default_cache_directory({}) == "~/.cache/bert_tf/compiled"
-  assert gpus.default_cache_directory({"XDG_CACHE_HOME": "/scratch/me"}) == "/scratch/me/bert_tf/compiled"
+  assert gpus.default_cache_directory({}) == os.path.expanduser("~/.cache/bert-tf/compiled")
+  assert gpus.default_cache_directory({"XDG_CACHE_HOME": "/scratch/me"}) == "/scratch/me/bert-tf/compiled"
 
 
 @pytest.mark.parametrize(("message", "expected"), [
