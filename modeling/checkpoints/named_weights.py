@@ -107,7 +107,8 @@ def local_path(checkpoint: str) -> str:
       was at the first time, or huggingface_hub is not installed.
   """
   if checkpoint.startswith(GOOGLE) and not files.is_remote(checkpoint):
-    return _google_release(checkpoint, files.cache_directory(), os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip("/"))
+    return _google_release(
+        checkpoint, files.cache_directory(), os.environ.get(MIRROR_VARIABLE, _GOOGLE_URL).rstrip("/"))
   if checkpoint.startswith(HUB) and not files.is_remote(checkpoint):
     return _hub_model(checkpoint)
   prefix = _PREFIX.match(checkpoint)
