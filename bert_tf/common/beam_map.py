@@ -37,7 +37,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_BEFORE_NOTE = 60.0
 # For an outcome to be seen here when the pipeline has ended: network file systems keep lists of names for a while.
 _SECONDS_TO_APPEAR = 60.0
-# Where our packages are; local workers are started with the environment of this process, not with its sys.path.
+# Where our packages are; local workers are started with the environment of this process, not with its import path.
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -46,6 +46,15 @@ class Waiting(threading.Thread):
     return self._result
 
 
+def _connected(cluster: Cluster) -> socket.socket:
+  """A connection to the first process, as soon as it listens."""
+  deadline = time.monotonic() + 30
+  while True:
+    with contextlib.suppress(ConnectionRefusedError):
+      return socket.create_connection(("localhost", int(cluster.addresses[0].rpartition(":")[2])))
+    assert time.monotonic() < deadline
+
+
 def test_all_meet_in_whatever_order_they_come(three):
   waiting = []
   for index in (2, 0, 1):
@@ -114,7 +123,7 @@ def test_a_signal_to_one_ends_the_wait_of_all(three, met):
 
 def test_one_that_is_started_again_is_waited_for_again(three):
   first = Waiting(three[0])
-  with socket.create_connection(("localhost", int(three[0].addresses[0].rpartition(":")[2]))) as killed:
+  with _connected(three[0]) as killed:
     killed.sendall(json.dumps(["bert_tf", 1, three[0].addresses]).encode() + b"\n")
     time.sleep(0.5)
   second = Waiting(three[2])
@@ -130,13 +139,8 @@ def test_one_that_is_started_again_is_waited_for_again(three):
 def test_strangers_are_not_counted(three, text):
   pair = [Cluster(three[0].names[:2], three[0].addresses[:2], index) for index in range(2)]
   first = Waiting(pair[0])
-  address = ("localhost", int(pair[0].addresses[0].rpartition(":")[2]))
-  deadline = time.monotonic() + 30
-  while True:
-    with contextlib.suppress(ConnectionRefusedError), socket.create_connection(address) as stranger:
-      stranger.sendall(text)
-      break
-    assert time.monotonic() < deadline
+  with _connected(pair[0]) as stranger:
+    stranger.sendall(text)
   assert isinstance(Waiting(pair[1]).result(), meeting.Meeting) and isinstance(first.result(), meeting.Meeting)
 
 
