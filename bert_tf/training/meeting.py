@@ -54,7 +54,7 @@ class Meeting:
     said = {index: line.received() for index, line in _ready(self._lines, _SECONDS_TO_LEAVE)}
     ended = [index for index, words in said.items() if words is None]
     silent = [index for index in self._lines if index not in said]
-    return ", ".join(map(self._cluster.describe, ended or silent))
+    return ", ".join(map(self._cluster.describe, sorted(ended or silent)))
 
   def _named_by_first(self) -> str:
     _send_all(self._lines.values(), _LEAVES)
