@@ -97,7 +97,9 @@ class _Wait:
     if now < self._next:
       return
     self._next = now + _SECONDS_BETWEEN
-    print(f"{me} waits for {missing}: not started yet, or not reachable", file=sys.stderr, flush=True)
+    # In one piece, as others print there, too.
+    sys.stderr.write(f"{me} waits for {missing}: not started yet, or not reachable\n")
+    sys.stderr.flush()
 
   def obey(self, words: Sequence) -> None:
     """Ends the wait where another process has ended it."""
