@@ -4,6 +4,7 @@ Input: run directories of this version and earlier ones. Output: flags, data, ve
 """
 
 import dataclasses
+import math
 import os
 import re
 import string
@@ -48,7 +49,7 @@ class ComparedRun:
   @property
   def seed(self) -> int:
     seed = self.flags.get("seed")
-    return int(seed) if isinstance(seed, (int, float)) else 0
+    return int(seed) if isinstance(seed, (int, float)) and math.isfinite(seed) else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +139,13 @@ def _is_run(path: str) -> bool:
 
 def _read(path: str, name: str) -> ComparedRun:
   fields = {"flags": dict | None, "versions": dict | None, "starts": list[dict] | None}
-  found = json_files.read_object(os.path.join(path, FLAGS_FILE), fields)
+  flags_path = os.path.join(path, FLAGS_FILE)
+  found = json_files.read_object(flags_path, fields)
   flags = {flag: _whole(options.plain(value)) for flag, value in (found.get("flags") or {}).items()}
   versions = dict(found.get("versions") or {})
   if starts := found.get("starts"):
     last = starts[-1]
+    json_files.check_object(last, {"commit": dict | None, "versions": dict | None}, flags_path)
     commit = last.get("commit") or {}
     versions |= {"devices": last.get("devices"), "host": last.get("host"), **(last.get("versions") or {}),
                  "commit": f"{str(commit.get('id', UNKNOWN))[:_DIGITS]}{'+' if commit.get('modified') else ''}"}

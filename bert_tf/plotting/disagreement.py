@@ -66,7 +66,7 @@ def disagreements(first: str, second: str) -> list[Disagreement]:
     ours, theirs = _read(os.path.join(first, name)), _read(os.path.join(second, name))
     common = [key for key, one in ours.items() if key in theirs and theirs[key].text == one.text]
     pairs = [(key, ours[key], theirs[key]) for key in common if ours[key].predicted != theirs[key].predicted]
-    if pairs and isinstance(pairs[0][1].predicted, float):
+    if all(isinstance(one.predicted, float) for pair in pairs for one in pair[1:]):
       pairs.sort(key=lambda pair: -abs(pair[1].predicted - pair[2].predicted))
     found.append(Disagreement(name, len(common), pairs))
   return found
@@ -82,5 +82,5 @@ def _read(path: str) -> dict[str, Prediction]:
 def _prediction(line: Mapping[str, object]) -> Prediction:
   texts = [line[name] for name in _TEXTS if line.get(name)]
   name = next((name for name in _PREDICTIONS if name in line), "")
-  return Prediction(" | ".join(text if isinstance(text, str) else " / ".join(map(str, text)) for text in texts),
+  return Prediction(" | ".join(" / ".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts),
                     line.get(name), line.get(f"true_{name}"))

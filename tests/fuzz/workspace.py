@@ -166,6 +166,9 @@ COMMANDS = (
              "squad.json"), ("answered",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "reliability"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json"), ("evaluated",)),
+    Command("compare.py", {"output_dir": "out", "formats": "png"},
+            ("evaluated/eval_predictions.jsonl", "evaluated/flags.json", "tuning/run/flags.json",
+             "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",
                                             "tuning/vocab.txt", *_RUN_STATE)),
     Command("run_classifier.py", {**_RESUMED, "config": "tuning/run/flags.json", "dry_run": "true"},
@@ -270,7 +273,7 @@ def make_workspace(folder: pathlib.Path) -> None:
 
 
 def _write_evaluations(folder: pathlib.Path) -> None:
-  """What `plot.py` reads of evaluations of question answering and of a classifier."""
+  """What `plot.py` and `compare.py` read of evaluations of question answering and of a classifier."""
   for name in ("answered", "evaluated"):
     (folder / name).mkdir()
     json_files.write(str(folder / name / "flags.json"), {"script": "run_squad.py", "flags": {

@@ -157,3 +157,24 @@ def test_what_is_refused(tmp_path):
       ((one, tmp_path / "damaged"), "damaged/flags.json: 'flags' is 3, an object is expected")):
     with pytest.raises(UserError, match=message):
       compare.run(options(*sources))
+
+
+@pytest.mark.parametrize(("file", "place", "value"), [
+    ("flags.json", ("flags", "seed"), float("nan")), ("flags.json", ("flags", "seed"), "1e999"),
+    ("flags.json", ("starts", 0, "commit"), True), ("flags.json", ("starts", 0, "versions"), 3),
+    ("eval_predictions.jsonl", ("label",), 1.5), ("eval_predictions.jsonl", ("text_a",), True)])
+def test_values_of_other_types_are_shown_or_refused(tmp_path, file, place, value):
+  sources = [write_run(tmp_path / name, 0.5, predicted=[name] * 8) for name in "ab"]
+  path = tmp_path / "a" / file
+  first, *others = path.read_text().splitlines() if file.endswith("l") else [path.read_text()]
+  content = json.loads(first)
+  inner = content
+  for key in place[:-1]:
+    inner = inner[key]
+  inner[place[-1]] = value
+  path.write_text("\n".join([json.dumps(content), *others]) + "\n")
+  if "starts" in place:
+    with pytest.raises(UserError, match=f"{place[-1]}' is {str(value).lower()}"):
+      compare.run(options(*sources))
+  else:
+    compare.run(options(*sources))
