@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from bert_tf.common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.preprocessing.preprocessor import BertPreprocessor
+from tests.refusals import assert_refused
 from tests.tiny import TOKENS, write_tiny
 
 OTHER = [*SPECIAL_TOKENS, *reversed(TOKENS[5:])]
@@ -26,14 +26,6 @@ def write(path, tokens) -> str:
   return str(path)
 
 
-def refused(call, *parts: str) -> None:
-  with pytest.raises(UserError) as error:
-    call()
-  for part in parts:
-    assert part in str(error.value), str(error.value)
-  assert "\n" not in str(error.value)
-
-
 def test_the_same_tokens_in_another_file_are_the_same_vocabulary(tiny, tmp_path):
   path = tmp_path / "words.txt"
   path.write_bytes("\r\n".join(TOKENS).encode())
@@ -43,8 +35,8 @@ def test_the_same_tokens_in_another_file_are_the_same_vocabulary(tiny, tmp_path)
 def test_another_vocabulary_of_the_same_size(tiny, tmp_path):
   other = write(tmp_path / "other.txt", OTHER)
   parts = ("--vocab_file", other, f"{tiny}/vocab.txt", "entries differ", "line 6: the there, mask here")
-  refused(lambda: open_checkpoint(tiny, vocab_file=other), *parts)
-  refused(lambda: convert(tiny, "huggingface", str(tmp_path / "hf"), vocab_file=other), *parts)
+  assert_refused(lambda: open_checkpoint(tiny, vocab_file=other), *parts)
+  assert_refused(lambda: convert(tiny, "huggingface", str(tmp_path / "hf"), vocab_file=other), *parts)
   assert not (tmp_path / "hf").exists()
 
 
@@ -61,7 +53,8 @@ def test_entries_that_a_release_holds_free_may_be_given_tokens(tmp_path):
                   "untrained so far")
   assert note in convert(str(directory), "native", str(tmp_path / "out"), vocab_file=own).notes
   # From now on these tokens are the checkpoint's own.
-  refused(lambda: open_checkpoint(str(tmp_path / "out"), vocab_file=write(tmp_path / "free.txt", free)), "line 8")
+  assert_refused(lambda: open_checkpoint(str(tmp_path / "out"), vocab_file=write(tmp_path / "free.txt", free)),
+                 "line 8")
 
 
 @pytest.mark.parametrize("output_format", ["native", "huggingface"])
@@ -72,16 +65,16 @@ def test_a_fingerprint_outlives_its_vocabulary(tiny, tmp_path, output_format):
   write(copy / "vocab.txt", OTHER)
   for call in (lambda: open_checkpoint(str(copy)), lambda: BertPreprocessor.from_checkpoint(str(copy)),
                lambda: convert(str(copy), "native", str(tmp_path / "again"))):
-    refused(call, f"{copy}/vocab.txt", "is not the vocabulary that the weights beside it were trained with",
+    assert_refused(call, f"{copy}/vocab.txt", "is not the vocabulary that the weights beside it were trained with",
             "put that one back")
   (copy / "vocab.txt").unlink()
   # Which has its entries, too.
   (copy / "tokenizer.json").unlink(missing_ok=True)
   other, right = write(tmp_path / "other.txt", OTHER), write(tmp_path / "right.txt", TOKENS)
-  refused(lambda: open_checkpoint(str(copy), vocab_file=other), other, "give the one that belongs to it")
+  assert_refused(lambda: open_checkpoint(str(copy), vocab_file=other), other, "give the one that belongs to it")
   assert open_checkpoint(str(copy), vocab_file=right).vocab_file == right
   # Still without its vocabulary it is known in what it is turned into.
   bare = tmp_path / "bare"
   convert(str(copy), "native", str(bare))
   assert json.loads((bare / "tokenizer_config.json").read_text())["vocab_sha256"] == read_checkpoint(tiny).vocab_sha256
-  refused(lambda: open_checkpoint(str(bare), vocab_file=other), "give the one that belongs to it")
+  assert_refused(lambda: open_checkpoint(str(bare), vocab_file=other), "give the one that belongs to it")
