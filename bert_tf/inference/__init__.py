@@ -3,7 +3,8 @@
     options.py        options of the scripts
     task_table.py     table of the tasks; the task of a checkpoint
     predictor.py      `Predictor`; `predict.py`
-    export.py         a checkpoint → a SavedModel; `export_model.py`
+    export.py         a checkpoint → a model for others; `export_model.py`
+    exports/          the formats of exports
     agreement.py      the tokenizer in the graph against the exact one
     features.py       hidden states as features; `extract_features.py`
     feature_files.py  the files of features

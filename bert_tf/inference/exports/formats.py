@@ -1,0 +1,68 @@
+"""What an export is written as: the interface of a format, and the table of formats.
+
+Input: a task with its model (`bert_tf/tasks/inference.py`). Output: a directory, and the requests with which
+`bert_tf/inference/export.py` finds out whether what was written gives what the model gives.
+"""
+
+import abc
+import dataclasses
+import importlib
+
+from bert_tf.inference.exports.loaders import Arrays
+from bert_tf.inference.options import ExportOptions
+from bert_tf.tasks.inference import TaskInference
+
+# Name → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
+FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+  """What an export is asked for, and what the model says.
+
+  Attributes:
+    signature: the entry of the export, a key of `LoadedExport.signatures`.
+    inputs: strings are arrays of bytes objects.
+    expected: outputs that are compared; an export may have others.
+  """
+
+  signature: str
+  inputs: Arrays
+  expected: Arrays
+
+
+class ExportFormat(abc.ABC):
+  """A way of writing a model.
+
+  Attributes:
+    takes_strings: whether the tokenizer is in the export.
+    tolerance: the largest difference of a number from the model that is rounding; more is a mistake of ours.
+  """
+
+  takes_strings = True
+  tolerance = 1e-3
+
+  def __init__(self, options: ExportOptions):
+    """Checks what can be known before weights are read.
+
+    Raises:
+      UserError: an option that the format does not take; a package that it needs is not installed.
+    """
+    self.options = options
+
+  @abc.abstractmethod
+  def write(self, task: TaskInference, directory: str) -> None:
+    """Fills an empty directory.
+
+    Raises:
+      UserError: the task has no such export.
+    """
+
+  @abc.abstractmethod
+  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+    """What the export is to be asked, of texts that the tokenizer in the graph and the exact one see alike."""
+
+
+def format_class(name: str) -> type[ExportFormat]:
+  """The class of a format of the table."""
+  return importlib.import_module(FORMATS[name]).Format

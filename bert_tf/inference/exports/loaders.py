@@ -1,0 +1,69 @@
+"""Exports in the hands of the runtimes that they are for. Nothing of the model, nor of this package, is imported here.
+
+Input: a directory that a format has written. Output: what its signatures answer.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+Arrays: TypeAlias = Mapping[str, np.ndarray]
+# Name → "dtype [shape]", of inputs and of outputs.
+Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
+
+
+class LoadedExport(Protocol):
+  """An export that can be asked.
+
+  Attributes:
+    signatures: name → inputs and outputs, as the runtime sees them.
+  """
+
+  signatures: dict[str, Signature]
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    """The outputs of one request; strings are bytes objects."""
+
+
+class SavedModel:
+  """What a program sees that has TensorFlow only."""
+
+  def __init__(self, directory: str):
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (its operations are in the graph)
+
+    self._saved = tf.saved_model.load(directory)
+    self.signatures = {name: self._describe(function) for name, function in sorted(self._saved.signatures.items())}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    import tensorflow as tf
+
+    tensors = {name: tf.constant(value) for name, value in inputs.items()}
+    # TFSMLayer passes all strings on as one dict.
+    outputs = self._saved.serve(tensors) if signature == "serve" else self._saved.signatures[signature](**tensors)
+    return {name: value.numpy() for name, value in outputs.items()}
+
+  @staticmethod
+  def _describe(function: Any) -> Signature:
+    def shown(tensors: Mapping) -> dict[str, str]:
+      return {name: describe_tensor(tensor.dtype.name, tensor.shape) for name, tensor in sorted(tensors.items())}
+
+    return shown(function.structured_input_signature[1]), shown(function.structured_outputs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loader:
+  """How the exports of a format are loaded, and the package whose import takes the time."""
+
+  load: Callable[[str], LoadedExport]
+  package: str
+
+
+LOADERS = {"saved_model": Loader(SavedModel, "tensorflow")}
+
+
+def describe_tensor(dtype: str, shape: Any) -> str:
+  """As it stands in a `Signature`; None for a size that may vary."""
+  return f"{dtype} [{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,0 +1,96 @@
+"""The process that loads an export back: what works only because this process knows the model would fail there.
+
+    python -m bert_tf.inference.exports.loading_back PACKAGE < questions > answers
+
+A question is a line with a format and two files: pickled (directory, [(signature, inputs)]), and where to write
+(signatures, [outputs]). The answer is an empty line, or what went wrong. There is one process for a package, which
+imports it beside the work of the exporting process, and ends with that.
+"""
+
+import atexit
+import functools
+import importlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+
+from bert_tf.inference.exports.loaders import LOADERS, Arrays, Signature
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+def start(format_name: str) -> None:
+  """Starts the process, which takes seconds to import what it needs, before there is a question."""
+  _process(LOADERS[format_name].package)
+
+
+def ask(format_name: str, directory: str,
+        requests: list[tuple[str, Arrays]]) -> tuple[dict[str, Signature], list[Arrays]]:
+  """The signatures of an export, and the outputs for each request.
+
+  Args:
+    requests: name of a signature, and its inputs; strings are bytes objects.
+
+  Raises:
+    RuntimeError: the export can't be loaded or fails at a request, with what its runtime says.
+  """
+  with tempfile.TemporaryDirectory() as folder:
+    question, answer = os.path.join(folder, "question"), os.path.join(folder, "answer")
+    with open(question, "wb") as file:
+      pickle.dump((directory, requests), file)
+    process = _process(LOADERS[format_name].package)
+    assert process.stdin and process.stdout
+    try:
+      process.stdin.write(json.dumps([format_name, question, answer]) + "\n")
+      process.stdin.flush()
+      problem = process.stdout.readline()
+    except BrokenPipeError:
+      problem = ""
+    if not problem.endswith("\n"):
+      _process.cache_clear()
+      raise RuntimeError(f"the process that loads the export back ended with status {process.wait()}")
+    if problem.strip():
+      raise RuntimeError(f"the export can't be used: {problem.strip()}")
+    with open(answer, "rb") as file:
+      return pickle.load(file)
+
+
+@functools.cache
+def _process(package: str) -> subprocess.Popen:
+  # Weights of another device's memory are of no use here, and a GPU may be full.
+  environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1",
+                 "PYTHONPATH": os.pathsep.join([_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])])}
+  process = subprocess.Popen([sys.executable, "-m", __spec__.name, package], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+  atexit.register(process.kill)
+  return process
+
+
+def _serve() -> None:
+  # Libraries that print do not answer.
+  answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+  os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+  importlib.import_module(sys.argv[1])
+  for line in sys.stdin:
+    name, question, answer = json.loads(line)
+    try:
+      _answer(name, question, answer)
+      problem = ""
+    except Exception as error:
+      problem = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+    print(problem, file=answers, flush=True)
+
+
+def _answer(name: str, question: str, answer: str) -> None:
+  with open(question, "rb") as file:
+    directory, requests = pickle.load(file)
+  loaded = LOADERS[name].load(directory)
+  with open(answer, "wb") as file:
+    pickle.dump((loaded.signatures, [dict(loaded(signature, inputs)) for signature, inputs in requests]), file)
+
+
+if __name__ == "__main__":
+  _serve()
