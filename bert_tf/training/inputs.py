@@ -2,8 +2,10 @@
 
 The stream of examples is a pure function of (files, seed, place in the stream): the place is the number of examples
 seen so far, so a resumed run continues with the very next one, and the number of devices does not change what a global
-batch holds. Every host reads the serialized records of the whole global batch, which costs little, and parses its own
-share of it, in batches.
+batch holds. Every host reads the serialized records of the whole global batch, which costs little where there are few
+hosts, and parses its own share of it, in batches. For many hosts the files are dealt into groups (`groups`): each has a
+stream of its own, every batch takes an equal share from each, and a host reads the groups of its share only. What a
+global batch holds is then a function of (files, seed, place, number of groups), still not of the number of hosts.
 
 Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Output: parsed batches for
 `bert_tf/training/step.py`.
@@ -11,6 +13,7 @@ Input: TFRecord files, whose schema `data_gen/pretraining/records.py` knows. Out
 
 import dataclasses
 import functools
+import math
 import os
 from collections.abc import Callable
 
@@ -47,6 +50,17 @@ class RecordFiles:
   def num_examples(self) -> int:
     return sum(self.counts)
 
+  def dealt(self, groups: int) -> list["RecordFiles"]:
+    """The files in groups whose numbers of records are about equal; at most as many groups as files."""
+    shares: list[list[int]] = [[] for _ in range(groups)]
+    totals = [0] * groups
+    for file in sorted(range(len(self.paths)), key=lambda file: -self.counts[file]):
+      least = totals.index(min(totals))
+      shares[least].append(file)
+      totals[least] += self.counts[file]
+    return [RecordFiles(*(tuple(values[file] for file in sorted(share))
+                          for values in (self.paths, self.counts, self.gzipped))) for share in shares]
+
 
 @dataclasses.dataclass(frozen=True)
 class BatchSizes:
@@ -68,7 +82,7 @@ class BatchSizes:
 
   @classmethod
   def packed(cls, batch_size: int, records: int, sequences: int, multiple: int | None = None,
-             first: int = 0) -> "BatchSizes":
+             first: int = 0, groups: int = 1) -> "BatchSizes":
     """Sizes for which a step has `batch_size` sequences on average.
 
     Args:
@@ -76,11 +90,19 @@ class BatchSizes:
       records, sequences: how many sequences so many records hold.
       multiple: every batch is filled up to the same number of records, which can be divided by this; None where
         batches may differ in size.
+      groups: every size can be divided by this, as that of each group's share is the same.
     """
-    total = round(_STEPS_PER_CYCLE * batch_size * records / sequences)
+    total = round(_STEPS_PER_CYCLE * batch_size * records / sequences / groups)
     ends = [total * step // _STEPS_PER_CYCLE for step in range(_STEPS_PER_CYCLE + 1)]
-    sizes = tuple(int(size) for size in np.diff(ends))
+    sizes = tuple(groups * int(size) for size in np.diff(ends))
+    if groups > 1:
+      multiple = math.lcm(multiple or 1, groups)
     return cls(sizes, -(-max(sizes) // multiple) * multiple if multiple else None, first)
+
+  def of_group(self, groups: int) -> "BatchSizes":
+    """The share of each of so many groups, which divide all sizes."""
+    return BatchSizes(tuple(size // groups for size in self.sizes), self.padded and self.padded // groups,
+                      self.first // groups)
 
   @property
   def is_constant(self) -> bool:
@@ -119,7 +141,7 @@ class BatchSizes:
 
 def training_dataset(
     files: RecordFiles, parse: Callable, batch_sizes: int | BatchSizes, seed: int, start_example: int,
-    context: tf.distribute.InputContext) -> tf.data.Dataset:
+    context: tf.distribute.InputContext, groups: int = 1) -> tf.data.Dataset:
   """Endless shuffled batches for the replicas of one host.
 
   Args:
@@ -129,6 +151,7 @@ def training_dataset(
     seed: of the order of files and records; each epoch has another one.
     start_example: how many records of the stream are already used, those before `batch_sizes.first` included.
     context: which of how many hosts this is (`strategy.distribute_datasets_from_function`).
+    groups: into how many the files are dealt; the hosts divide it, and it divides the records of a step.
 
   Returns:
     dicts for one replica after the other, each with its share of the records of a step. Where batches are filled up,
@@ -136,21 +159,20 @@ def training_dataset(
   """
   if isinstance(batch_sizes, int):
     batch_sizes = BatchSizes((batch_sizes,))
-  cycle = int(batch_sizes.ends[-1])
-  start_example = max(start_example - batch_sizes.first, 0)
-  # In the middle of a cycle of unequal steps the cycle is read from its beginning.
-  begin = start_example if batch_sizes.is_constant else start_example // cycle * cycle
-  first_epoch, used = divmod(begin, files.num_examples)
-  epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
-  stream = epochs.flat_map(lambda epoch: _in_pass(_shuffled_epoch(files, seed, epoch), epoch)).skip(used)
-  batches = stream.batch(cycle, drop_remainder=True)
-  if batch_sizes.is_constant:
-    batches = batches.map(lambda records, passes: (records, passes, None))
+  rows = batch_sizes.largest
+  if groups == 1:
+    batches = _batches(files, batch_sizes, seed, start_example)
   else:
-    done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
-    batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
+    # Those of this host, as if it were alone with them.
+    hosts = context.num_input_pipelines
+    own = groups // hosts
+    first = context.input_pipeline_id * own
+    batches = tf.data.Dataset.zip(tuple(
+        _batches(group, batch_sizes.of_group(groups), seed, start_example // groups)
+        for group in files.dealt(groups)[first:first + own])).map(_joined)
+    rows, context = rows // hosts, tf.distribute.InputContext(1, 0, context.num_replicas_in_sync // hosts)
   if batch_sizes.is_constant or batch_sizes.padded:
-    dataset = _for_replicas(batches, parse, batch_sizes.largest, context)
+    dataset = _for_replicas(batches, parse, rows, context)
   else:
     dataset = _parsed(batches.map(_drop_copies), parse)
   # Where a dataset may end, processes ask each other before every step, and batches lose their static size.
@@ -165,11 +187,31 @@ def evaluation_dataset(
   The last batch is filled up with copies of its first record; the feature "is_real_example", int32 [b], separates the
   real ones (1) from the copies (0).
   """
-  stream = _in_pass(_read(tf.constant(files.names), tf.constant(files.gzipped)), _EVALUATION_PASS)
-  batches = stream.batch(global_batch_size).map(lambda records, passes: _fill(records, passes, global_batch_size))
+  stream = _read(tf.constant(files.names), tf.constant(files.gzipped))
+  batches = stream.batch(global_batch_size).map(lambda records: _fill(records, global_batch_size))
   if max_batches is not None:
     batches = batches.take(max_batches)
   return _for_replicas(batches, parse, global_batch_size, context)
+
+
+def _batches(files: RecordFiles, batch_sizes: BatchSizes, seed: int, start_example: int) -> tf.data.Dataset:
+  """Endless (records, passes, is_real or None) of the steps from a place in the stream on, copies filled up."""
+  cycle = int(batch_sizes.ends[-1])
+  start_example = max(start_example - batch_sizes.first, 0)
+  # In the middle of a cycle of unequal steps the cycle is read from its beginning.
+  begin = start_example if batch_sizes.is_constant else start_example // cycle * cycle
+  first_epoch, used = divmod(begin, files.num_examples)
+  epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
+  stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(used)
+  # The pass of a record follows from its place; carried along from record to record it costs half as much as reading.
+  batches = stream.batch(cycle, drop_remainder=True).enumerate().map(
+      lambda number, records: (records, (begin + number * cycle + tf.range(cycle, dtype=tf.int64)) // files.num_examples))
+  if batch_sizes.is_constant:
+    batches = batches.map(lambda records, passes: (records, passes, None))
+  else:
+    done = int(np.searchsorted(batch_sizes.ends, start_example - begin, side="right"))
+    batches = batches.map(lambda *elements: _deal(elements, batch_sizes)).unbatch().skip(done)
+  return batches
 
 
 def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
@@ -182,9 +224,9 @@ def _shuffled_epoch(files: RecordFiles, seed: int, epoch: tf.Tensor) -> tf.data.
   return stream.shuffle(_SHUFFLE_BUFFER, seed=seed + epoch * (1 << 32), reshuffle_each_iteration=False)
 
 
-def _in_pass(stream: tf.data.Dataset, epoch: tf.Tensor | int) -> tf.data.Dataset:
-  """Serialized records with the pass they belong to."""
-  return tf.data.Dataset.zip((stream, tf.data.Dataset.from_tensors(tf.cast(epoch, tf.int64)).repeat()))
+def _joined(*parts: tuple) -> tuple:
+  """The batches of several groups as one, group by group."""
+  return tuple(None if values[0] is None else tf.concat(values, axis=0) for values in zip(*parts, strict=True))
 
 
 def _deal(elements: tuple[tf.Tensor, ...], batch_sizes: BatchSizes) -> tuple[tf.Tensor, ...]:
@@ -211,10 +253,10 @@ def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
       deterministic=True)
 
 
-def _fill(records: tf.Tensor, passes: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-  missing = size - tf.size(records)
+def _fill(records: tf.Tensor, size: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   is_real = tf.sequence_mask(tf.size(records), size, dtype=tf.int32)
-  return (*(tf.concat([values, tf.repeat(values[:1], missing)], axis=0) for values in (records, passes)), is_real)
+  records = tf.concat([records, tf.repeat(records[:1], size - tf.size(records))], axis=0)
+  return records, tf.fill([size], tf.constant(_EVALUATION_PASS, tf.int64)), is_real
 
 
 def _for_replicas(batches: tf.data.Dataset, parse: Callable, global_batch_size: int,

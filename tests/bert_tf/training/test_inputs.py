@@ -29,9 +29,9 @@ def parse(serialized, passes):
   return parser(Schema(LENGTH, PREDICTIONS), TINY)(serialized, passes)
 
 
-def stream(files, examples, batch=4, seed=1, start=0, context=ONE) -> list[int]:
+def stream(files, examples, batch=4, seed=1, start=0, context=ONE, groups=1) -> list[int]:
   """The next examples of the training stream, by number."""
-  dataset = training_dataset(files, parse, batch, seed, start, context)
+  dataset = training_dataset(files, parse, batch, seed, start, context, groups)
   rows = itertools.chain.from_iterable(map(numbers, dataset))
   return list(itertools.islice(rows, examples))
 
@@ -72,6 +72,41 @@ def test_the_global_batches_do_not_depend_on_replicas_and_hosts(files):
     streams = [np.array(stream(files, 96 // hosts, 8, context=tf.distribute.InputContext(hosts, host, replicas)))
                for host in range(hosts)]
     assert np.hstack([part.reshape(-1, share) for part in streams]).ravel().tolist() == expected
+
+
+def test_files_are_dealt_into_groups_of_about_the_same_size(files):
+  dealt = files.dealt(2)
+  assert [group.counts for group in dealt] == [(20, 3), (7, 13)]
+  assert sorted(path for group in dealt for path in group.paths) == sorted(files.paths)
+  assert [group.gzipped for group in dealt] == [(False, True), (False, True)]
+  assert [group.num_examples for group in files.dealt(4)] == [20, 13, 7, 3]
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_batches_of_groups_do_not_depend_on_hosts(files, groups):
+  expected = stream(files, 160, batch=8, groups=groups)
+  for hosts, replicas in ((1, 2), (2, 2), (2, 4), (4, 4)):
+    if groups % hosts == 0:
+      streams = [np.array(stream(files, 160 // hosts, 8, context=tf.distribute.InputContext(hosts, host, replicas),
+                                 groups=groups)) for host in range(hosts)]
+      assert np.hstack([part.reshape(-1, 8 // hosts) for part in streams]).ravel().tolist() == expected
+  # Every record of a group is read once before any of it is read again.
+  columns = np.reshape(expected, [-1, groups, 8 // groups])
+  for number, group in enumerate(files.dealt(groups)):
+    seen = columns[:, number].ravel()[:group.num_examples]
+    assert len(set(seen.tolist())) == min(group.num_examples, len(seen))
+  for start in (16, 80):
+    assert stream(files, 40, 8, start=start, groups=groups) == expected[start:start + 40]
+
+
+def test_a_host_reads_the_files_of_its_groups_only(files, tmp_path):
+  dealt = files.dealt(2)
+  missing = RecordFiles(tuple(str(tmp_path / "gone") if path in dealt[1].paths else path for path in files.paths),
+                        files.counts, files.gzipped)
+  first = tf.distribute.InputContext(2, 0, 2)
+  assert stream(missing, 30, 8, context=first, groups=2) == stream(files, 30, 8, context=first, groups=2)
+  with pytest.raises(tf.errors.NotFoundError):
+    stream(missing, 30, 8, context=first)
 
 
 def test_replicas_get_their_share_one_after_the_other(files):
@@ -139,6 +174,27 @@ def test_batches_of_packed_records_have_as_many_sequences_as_is_asked_for(batch,
     place = sizes.after(place)
     places.append(int(place))
   np.testing.assert_array_equal(np.diff([0, *places]), (sizes.sizes * 3)[:600])
+
+
+@pytest.mark.parametrize(("hosts", "replicas"), [(1, 1), (1, 4), (2, 4)])
+@pytest.mark.parametrize("start_step", [0, 254])
+def test_unequal_batches_of_groups(files, hosts, replicas, start_step):
+  sizes = BatchSizes.packed(12, 10, 17, replicas if replicas > 1 else None, groups=2)
+  assert not sizes.padded % (2 * replicas) and all(size % 2 == 0 for size in sizes.sizes)
+  place = sizes.place(start_step)
+  expected = stream(files, place + 60, 2, groups=2)[place:]
+  counts, seen = [], []
+  for host in range(hosts):
+    dataset = training_dataset(files, parse, sizes, 1, place, tf.distribute.InputContext(hosts, host, replicas), 2)
+    steps = itertools.islice(zip(*[iter(dataset)] * (replicas // hosts), strict=False), 6)
+    real = [[number for batch in step for number, is_real in
+             zip(numbers(batch), batch["is_real_example"].numpy(), strict=True) if is_real] for step in steps]
+    counts.append([len(numbers) for numbers in real])
+    seen.append(real)
+  assert np.sum(counts, axis=0).tolist() == list((sizes.sizes * 2)[start_step:start_step + 6])
+  # The records of each group in their order, whatever the sizes.
+  firsts = sum([step[:len(step) // (1 if hosts == 2 else 2)] for step in seen[0]], [])
+  assert firsts == expected[::2][:len(firsts)]
 
 
 @pytest.mark.parametrize("start_step", [0, 3, 254, 300])
