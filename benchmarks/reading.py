@@ -1,13 +1,13 @@
-r"""What reading pre-training records costs one of many hosts, with and without groups of files; and behind slow storage.
+r"""What reading pre-training records costs one of many hosts, with and without groups of files; slow storage.
 
-  python benchmarks/reading.py --input_file='records/*.tfrecord' --vocab_file=vocab.txt
-  python benchmarks/reading.py --input_file='records/*.tfrecord' --vocab_file=vocab.txt --hosts=8 --latency_ms=50
+  python benchmarks/reading.py --input_file='records/*.tfrecord'
+  python benchmarks/reading.py --input_file='records/*.tfrecord' --hosts=2 --latency_ms=50
 
 The other hosts are simulated: the pipeline of the first one is read, as if there were so many; files are listed several
-times where there are fewer than hosts. The cost is that of a step of all hosts together: bytes read and processor time of
-the first host, its parsing included. It is held against the time that a step takes, `--examples_per_second` of a host.
-With a latency every read takes so much longer (a small library, compiled by `cc`), and what counts is how long a step that
-takes its time waits for its batch.
+times where there are fewer than hosts. The cost is that of a step of all hosts together: bytes read and processor time
+of the first host, its parsing included. It is held against the time that a step takes, by --examples_per_second of a
+host. With a latency every read takes so much longer (a small library, compiled by cc), and what counts is how long
+a step that takes its time waits for its batch.
 """
 
 import dataclasses

@@ -64,7 +64,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
   except Interrupted as interruption:
     print(f"{interruption}, while the processes waited for each other; run the same command again", file=sys.stderr)
     return None
-  tasks = [task.with_options(combination) for combination in combinations]
+  tasks = [task.with_options(combination) for combination in combinations] if options.sweep else [task]
   for one in tasks:
     one.check_devices(devices)
   log = printer(devices.is_chief)

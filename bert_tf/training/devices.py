@@ -110,19 +110,19 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
     UserError: a device that was asked for is not there, or a process of the cluster.
     Interrupted: a signal to a process of a cluster, while they waited for each other.
   """
-  kind, cluster = distribution_strategy, None
+  kind = distribution_strategy
+  cluster = cluster_of(kind, tpu.name)
   if kind == "auto":
     if tpu.name:
       kind = "tpu"
-    elif cluster := find_cluster(os.environ):
+    elif cluster:
       kind = "multi_worker_mirrored"
     else:
       kind = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
   num_workers, is_chief, meeting = 1, True, None
   if kind == "tpu":
     strategy = _tpu_strategy(tpu, paths)
-  elif kind == "multi_worker_mirrored":
-    cluster = cluster or read_cluster(os.environ)
+  elif cluster:
     num_workers, is_chief = len(cluster.names), cluster.is_chief
     strategy, meeting = _multi_worker_strategy(cluster, cluster_timeout)
   elif kind == "mirrored":
@@ -155,6 +155,17 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
       memory=_least_memory(driver) if device_kind == "GPU" else None, is_chief=is_chief, num_workers=num_workers,
       meeting=meeting)
+
+
+def cluster_of(distribution_strategy: str, tpu_name: str | None) -> Cluster | None:
+  """The processes that a run is distributed over, see `set_up`; None where it has only this one, or TPUs.
+
+  Raises:
+    UserError: there should be some, or what describes them is wrong.
+  """
+  if distribution_strategy == "multi_worker_mirrored":
+    return read_cluster(os.environ)
+  return find_cluster(os.environ) if distribution_strategy == "auto" and not tpu_name else None
 
 
 def unused_gpus(driver: Driver | None, num_found: int) -> str | None:

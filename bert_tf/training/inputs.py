@@ -203,9 +203,10 @@ def _batches(files: RecordFiles, batch_sizes: BatchSizes, seed: int, start_examp
   first_epoch, used = divmod(begin, files.num_examples)
   epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
   stream = epochs.flat_map(lambda epoch: _shuffled_epoch(files, seed, epoch)).skip(used)
-  # The pass of a record follows from its place; carried along from record to record it costs half as much as reading.
+  # The pass of a record follows from its place: carried along from record to record it costs half as much as reading.
+  places = begin + tf.range(cycle, dtype=tf.int64)
   batches = stream.batch(cycle, drop_remainder=True).enumerate().map(
-      lambda number, records: (records, (begin + number * cycle + tf.range(cycle, dtype=tf.int64)) // files.num_examples))
+      lambda number, records: (records, (places + number * cycle) // files.num_examples))
   if batch_sizes.is_constant:
     batches = batches.map(lambda records, passes: (records, passes, None))
   else:

@@ -87,6 +87,14 @@ def _write_records(folder: pathlib.Path) -> None:
   ONE_LAYER.to_file(str(folder / "bert_config.json"))
 
 
+def _write_shards(folder: pathlib.Path) -> None:
+  from tests.bert_tf.training.common import write_records
+
+  _write_records(folder)
+  for number, count in enumerate((70, 80, 60, 90)):
+    write_records(folder / f"shard-{number}", count, 100 * number)
+
+
 def _write_examples(folder: pathlib.Path) -> None:
   from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 
@@ -194,6 +202,7 @@ JOBS = {
     "workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord"), _write_records, _of_run, workers=2),
     "three_workers": Job((*_PRETRAINING, "--input_file=../train.tfrecord", "--train_batch_size=12",
                           "--eval_batch_size=12"), _write_records, _of_run, workers=3),
+    "groups": Job((*_PRETRAINING, "--input_file=../shard-*", "--input_groups=4"), _write_shards, _of_run, workers=2),
     "packed": Job((*_PRETRAINING, "--input_file=../packed.tfrecord"), _write_phases, _of_run),
     "dynamic": Job((*_PRETRAINING, "--input_file=../open.tfrecord", "--vocab_file=../vocab.txt"), _write_phases,
                    _of_run),

@@ -13,6 +13,7 @@ from bert_tf.common.options import declared_options
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.dynamic_masking import masker
+from bert_tf.tasks.pretraining.input_groups import choose_groups
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.vocabulary import read_notes
 from bert_tf.training.devices import Devices
@@ -35,6 +36,7 @@ class Phase:
     first_step, last_step: updates made before it, and at its end.
     first_record: place in the stream of examples at which it begins.
     train_records, eval_records: checked; the same where there is nothing held out.
+    groups: into how many the files of `train_records` are dealt; the same in all phases.
   """
 
   options: PretrainingOptions
@@ -43,6 +45,7 @@ class Phase:
   first_record: int
   train_records: PretrainingRecords
   eval_records: PretrainingRecords
+  groups: int = 1
 
   @property
   def tokens_per_example(self) -> float:
@@ -61,7 +64,8 @@ class Phase:
     parts = (devices.strategy.num_replicas_in_sync if devices else 1) * options.gradient_accumulation_steps
     # Compiled code has one size, and so have replicas and micro-batches.
     is_fixed = parts > 1 or (devices is not None and (devices.jit_compile or devices.kind == "TPU"))
-    return BatchSizes.packed(options.train_batch_size, rows, sequences, parts if is_fixed else None, self.first_record)
+    return BatchSizes.packed(options.train_batch_size, rows, sequences, parts if is_fixed else None, self.first_record,
+                             self.groups)
 
   def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> tuple[Callable, Callable]:
     """How training and evaluation records are parsed, see `data.parser`."""
@@ -97,7 +101,7 @@ class Phase:
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
   """Looks at the records of all phases."""
-  phases, place = [], 0
+  found = []
   for one, first, last in options.phase_options():
     if options.phases:
       one = _complete(one)
@@ -107,7 +111,11 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
     if one.eval_file:
       eval_records = data.check_records(one.eval_file, "eval_file", config, *lengths)
     _check(one, train_records, eval_records)
-    phases.append(Phase(one, first, last, place, train_records, eval_records))
+    found.append((one, first, last, train_records, eval_records))
+  groups = choose_groups(options, [(len(records.files.paths), one.train_batch_size) for one, _, _, records, _ in found])
+  phases, place = [], 0
+  for one, first, last, train_records, eval_records in found:
+    phases.append(Phase(one, first, last, place, train_records, eval_records, groups))
     place = phases[-1].batch_sizes().place(last - first)
   return phases
 

@@ -88,6 +88,8 @@ class PretrainingTask(Task):
       self.shown_metric = "next_token_accuracy"
       self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
     self.phases = find_phases(options, self.config)
+    # As the run directory keeps them.
+    self.options = options = options.replace(input_groups=self.phases[0].groups)
     own = options.output_dir
     self.start = given
     if not options.do_train and latest_checkpoint(own) is not None:
@@ -156,7 +158,8 @@ class PretrainingTask(Task):
     return Stage(
         phase.last_step, phase.options.train_batch_size, phase.tokens_per_example, self._flops_per_example(phase),
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
-            phase.train_records.files, parse, sizes, phase.options.seed, begin, context)), sizes, name)
+            phase.train_records.files, parse, sizes, phase.options.seed, begin, context, phase.groups)),
+        sizes, name)
 
   def flops_ahead(self, step: int) -> float:
     return sum(max(phase.last_step - max(step, phase.first_step), 0) * phase.options.train_batch_size

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
@@ -95,6 +97,46 @@ def test_phases_follow_each_other(options, data):
   assert first.options.train_batch_size == 6 and first.options.max_predictions_per_seq == 2
   assert second.options.train_batch_size == 8 and second.first_record == 12 == second.batch_sizes().first
   assert [phase.eval_records.files.paths for phase in (first, second)] == [(f"{data}/short",), (f"{data}/plain",)]
+
+
+def test_the_groups_of_files_belong_to_the_run(options, data, tmp_path, monkeypatch, capsys):
+  for number in range(4):
+    write_packed(tmp_path / f"packed-{number}", masks=True, count=30 + number)
+  options = dataclasses.replace(options, input_file=f"{tmp_path}/packed-*", do_eval=False, num_train_steps=6,
+                                save_checkpoints_steps=3, output_dir=str(tmp_path / "whole"))
+  assert run(options.replace(input_groups=2)) == 0
+  shutil.copytree(tmp_path / "whole", tmp_path / "twice")
+  for path in (tmp_path / "twice").glob("ckpt-6.*"):
+    path.unlink()
+  resumed = options.replace(output_dir=str(tmp_path / "twice"))
+  assert run(resumed) == 0
+  whole, twice = (tf.train.load_checkpoint(str(tmp_path / name / "ckpt-6")) for name in ("whole", "twice"))
+  for name in whole.get_variable_to_shape_map():
+    if name.endswith("VARIABLE_VALUE") and not name.startswith("save_counter"):
+      np.testing.assert_array_equal(twice.get_tensor(name), whole.get_tensor(name), err_msg=name)
+  # As it was begun, where nothing is said.
+  assert find_phases(resumed, ONE_LAYER)[0].groups == 2
+  with pytest.raises(UserError, match="--input_groups=4: the run in .* was begun with 2; .* --input_order_may_change"):
+    find_phases(resumed.replace(input_groups=4), ONE_LAYER)
+  assert find_phases(resumed.replace(input_groups=4, input_order_may_change=True), ONE_LAYER)[0].groups == 4
+  assert run(resumed.replace(input_groups=4, input_order_may_change=True, num_train_steps=7)) == 0
+  assert "changed since the last run" in (output := capsys.readouterr().out) and "input_groups: 2 → 4" in output
+  new = options.replace(output_dir=str(tmp_path / "new"))
+  for changes, message in [({"input_groups": 5}, "there are 4 record files, and each group needs one"),
+                           ({"input_groups": 3}, "--train_batch_size=8 can't be divided by it")]:
+    with pytest.raises(UserError, match=message):
+      find_phases(new.replace(**changes), ONE_LAYER)
+  # By the number of processes, where that is possible.
+  for processes, groups in ((2, 1), (3, 1), (4, 4), (8, 1)):
+    workers = [f"host{number}:2222" for number in range(processes)]
+    monkeypatch.setenv("TF_CONFIG", json.dumps(
+        {"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}}))
+    assert find_phases(new, ONE_LAYER)[0].groups == groups
+  assert find_phases(new.replace(distribution_strategy="none"), ONE_LAYER)[0].groups == 1
+  monkeypatch.setenv("TF_CONFIG", json.dumps(
+      {"cluster": {"worker": ["a:1", "b:1", "c:1"]}, "task": {"type": "worker", "index": 0}}))
+  with pytest.raises(UserError, match="--input_groups=2, with which the run was begun: 3 processes can't share them"):
+    find_phases(resumed.replace(output_dir=str(tmp_path / "whole")), ONE_LAYER)
 
 
 def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
