@@ -139,8 +139,11 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
   for facts in _make_parts(work, options, runs, bits, list(itertools.chain.from_iterable(plan))):
     statistics.add(counts, facts["counts"])
     made[1].append(facts)
-  shards = [{"file": os.path.basename(path), "instances": sum(part.last - part.first for part in parts)}
-            for path, parts in zip(output_files, plan, strict=True)]
+  made_parts = iter(made[1])
+  shards = [{"file": os.path.basename(path), "bytes": work.shard_bytes(number),
+             "instances": sum(part.last - part.first for part in parts),
+             "rows": sum(next(made_parts)["counts"].get("rows", 0) for _ in parts)}
+            for number, (path, parts) in enumerate(zip(output_files, plan, strict=True))]
   return {
       **identity,
       "vocab_size": tokenizer.vocabulary.size,

@@ -3,11 +3,12 @@
 Input: patterns as `--input_file` has them. Output: record files of whole sets, without their statistics.
 """
 
+import functools
 import os
 import re
 from collections.abc import Sequence
 
-from bert_tf.common import files
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 
 # What generation writes beside the records, under the name that all shards begin with.
@@ -49,6 +50,36 @@ def find_records(patterns: str, flag: str) -> list[str]:
         raise UserError(f"--{flag}={patterns} matches files of two sets, {shard['name']}-*-of-{other} and "
                         f"{shard['name']}-*-of-{shard['count']}: name the one that is meant, or remove the other")
   return paths
+
+
+def statistics_of(path: str) -> str | None:
+  """The statistics that a record file belongs to: by its name, else those of its directory that list it."""
+  for candidate in dict.fromkeys((f"{path}{STATISTICS_SUFFIX}", f"{set_name(path)}{STATISTICS_SUFFIX}")):
+    if files.is_file(candidate):
+      return candidate
+  # The second and further names of a list stand in the statistics of the first.
+  for candidate in files.glob_files(f"{files.escape_pattern(files.parent_directory(path))}/*{STATISTICS_SUFFIX}"):
+    shards = json_files.read_object(candidate).get("shards")
+    if isinstance(shards, list) and any(
+        isinstance(shard, dict) and shard.get("file") == os.path.basename(path) for shard in shards):
+      return candidate
+  return None
+
+
+def stated_counts(paths: Sequence[str]) -> list[int | None]:
+  """How many records files hold, by the statistics beside them.
+
+  None where these don't tell, or were written of a file of another size. Counting takes 2 s for a million records.
+  """
+  read = functools.cache(json_files.read_object)
+  counts = []
+  for path in paths:
+    statistics = statistics_of(path)
+    shards = read(statistics).get("shards") if statistics else None
+    counts.append(next((shard["rows"] for shard in shards if isinstance(shard, dict)
+                        and shard.get("file") == os.path.basename(path) and isinstance(shard.get("rows"), int)
+                        and shard.get("bytes") == files.file_size(path)), None) if isinstance(shards, list) else None)
+  return counts
 
 
 def earlier_sets(paths: Sequence[str]) -> list[str]:

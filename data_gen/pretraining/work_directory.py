@@ -204,6 +204,10 @@ class WorkDirectory:
     self._shard_sizes[shard] = sum(sizes)
     return ShardWork(self._shard_path(shard), [self.part_path(part) for part in parts], sizes)
 
+  def shard_bytes(self, number: int) -> int:
+    """The size of a shard that has all its parts."""
+    return self._shard_sizes.get(number, 0)
+
   def publish(self, output_files: Sequence[str], stats_file: str, stats: dict) -> None:
     """Gives the shards their final names, replacing files of these names, and writes the statistics last.
 

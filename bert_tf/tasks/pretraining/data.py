@@ -15,7 +15,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
 from data_gen.pretraining import records, tfrecord
-from data_gen.pretraining.record_files import find_records
+from data_gen.pretraining.record_files import find_records, stated_counts
 from data_gen.pretraining.schema import Schema
 from modeling.config import BertConfig
 
@@ -58,7 +58,7 @@ class PretrainingRecords:
 
 def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: int,
                   max_predictions_per_seq: int) -> PretrainingRecords:
-  """Looks at the first record of every file and counts them all.
+  """Looks at the first record of every file, and counts them all where no statistics tell how many there are.
 
   Raises:
     UserError: a file is missing, empty, cut off, no pre-training records, of other lengths than the flags say, of
@@ -77,7 +77,8 @@ def check_records(patterns: str, flag: str, config: BertConfig, max_seq_length: 
       raise UserError(f"--{flag}: {paths[0]} and {path} use different feature names (the original's and the Model "
                       "Garden's): read them in two runs")
   record_files = RecordFiles(
-      paths=tuple(paths), counts=tuple(records.count_records(path) for path in paths),
+      paths=tuple(paths), counts=tuple(records.count_records(path) if stated is None else stated
+                                       for path, stated in zip(paths, stated_counts(paths), strict=True)),
       gzipped=tuple(gzipped.is_gzip(path) for path in paths))
   return PretrainingRecords(record_files, schema, flag, _count_sequences(paths) if schema.is_packed else (1, 1))
 

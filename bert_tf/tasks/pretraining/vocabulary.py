@@ -20,7 +20,7 @@ from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining import records
-from data_gen.pretraining.record_files import STATISTICS_SUFFIX, set_name
+from data_gen.pretraining.record_files import statistics_of
 from data_gen.tokenization.tokenizer_config import short
 from data_gen.tokenization.vocabulary import Vocabulary
 from data_gen.tokenization.wordpiece import WordPiece
@@ -106,7 +106,7 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
   """
   found: dict[str | None, list[str]] = {}
   for path in paths:
-    found.setdefault(_stats_file(path), []).append(path)
+    found.setdefault(statistics_of(path), []).append(path)
   notes = []
   for stats_file, group in found.items():
     facts = json_files.read_object(stats_file) if stats_file else {}
@@ -116,20 +116,6 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
         ("masked_lm_prob", "masked_lm_prob", float)) if isinstance(facts.get(key), kind)}
     notes.append(RecordNote(flag, tuple(group), **known))
   return notes
-
-
-def _stats_file(path: str) -> str | None:
-  """The statistics that a record file belongs to: by its name, else those of its directory that list it."""
-  for candidate in dict.fromkeys((f"{path}{STATISTICS_SUFFIX}", f"{set_name(path)}{STATISTICS_SUFFIX}")):
-    if files.is_file(candidate):
-      return candidate
-  # The second and further names of a list stand in the statistics of the first.
-  for candidate in files.glob_files(f"{files.escape_pattern(files.parent_directory(path))}/*{STATISTICS_SUFFIX}"):
-    shards = json_files.read_object(candidate).get("shards")
-    if isinstance(shards, list) and any(
-        isinstance(shard, dict) and shard.get("file") == os.path.basename(path) for shard in shards):
-      return candidate
-  return None
 
 
 def _choose(options: PretrainingOptions, config: BertConfig, weights: StoredWeights | None,

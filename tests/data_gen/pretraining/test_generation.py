@@ -224,6 +224,12 @@ def test_any_number_of_workers_writes_the_same_bytes(golden, uncased_vocab, tmp_
     written = [records.count_records(str(path)) for path in outputs]
     assert sum(written) == result["counts"]["rows"]
     assert ([shard["instances"] for shard in result["shards"]] == written) != packed
+    # What counts them at the start of a run.
+    assert record_files.stated_counts([*map(str, outputs)]) == written
+    with open(outputs[0], "ab") as file:
+      file.write(b"x")
+    assert record_files.stated_counts([*map(str, outputs)]) == [None, written[1]]
+    os.truncate(outputs[0], os.path.getsize(outputs[0]) - 1)
     hashes.append(_hashes(outputs))
   assert hashes[0] == hashes[1]
 

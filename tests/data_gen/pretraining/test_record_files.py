@@ -1,9 +1,11 @@
-"""Which files a pattern of records means: never their statistics, never two sets."""
+"""Which files a pattern of records means: never their statistics, never two sets; what these tell of them."""
+
+import json
 
 import pytest
 
 from bert_tf.common.errors import UserError
-from data_gen.pretraining.record_files import earlier_sets, find_records, set_name, shard_names
+from data_gen.pretraining.record_files import earlier_sets, find_records, set_name, shard_names, stated_counts
 
 
 def _touch(folder, *names):
@@ -40,3 +42,18 @@ def test_sets_that_an_earlier_run_left(tmp_path):
   assert earlier_sets(new) == [f"{tmp_path}/t[1]-*-of-00004", f"{tmp_path}/t[1]"]
   assert earlier_sets([f"{tmp_path}/t1"]) == [f"{tmp_path}/t1-*-of-00007"]
   assert set_name("a/b-00001-of-00002") == "a/b" and set_name("a/b.tfrecord") == "a/b.tfrecord"
+
+
+def test_statistics_tell_how_many_records_there_are_of_a_file_of_that_size(tmp_path):
+  names = shard_names("t", 3)
+  paths = [str(tmp_path / name) for name in names]
+  for path, text in zip(paths, ("12345", "1234567", ""), strict=True):
+    with open(path, "w") as file:
+      file.write(text)
+  shards = [{"file": name, "bytes": size, "rows": size * 10} for name, size in zip(names, (5, 6, 0), strict=True)]
+  (tmp_path / "t.stats.json").write_text(json.dumps({"shards": shards}))
+  assert stated_counts(paths) == [50, None, 0]
+  # Those of earlier versions have no sizes.
+  for wrong in ([{"file": names[0], "rows": 50}], [{"file": names[0], "bytes": 5}], ["t"], 7, None):
+    (tmp_path / "t.stats.json").write_text(json.dumps({"shards": wrong}))
+    assert stated_counts(paths) == [None] * 3
