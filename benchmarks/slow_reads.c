@@ -1,5 +1,5 @@
 /* Loaded before the C library (LD_PRELOAD): every read of a file below $SLOW_READS_DIR takes $SLOW_READS_MS longer, as on
-   a file system whose data is far away. TensorFlow reads local files with pread. */
+   a file system whose data is far away. TensorFlow reads local files with pread, Python with read. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,6 +26,13 @@ static void wait_if_slow(int fd) {
     wait_if_slow(fd);                                                                  \
     return next(fd, buffer, count, offset);                                            \
   }
+
+ssize_t read(int fd, void *buffer, size_t count) {
+  static ssize_t (*next)(int, void *, size_t);
+  if (!next) next = dlsym(RTLD_NEXT, "read");
+  wait_if_slow(fd);
+  return next(fd, buffer, count);
+}
 
 SLOW_PREAD(pread, off_t)
 SLOW_PREAD(pread64, off64_t)

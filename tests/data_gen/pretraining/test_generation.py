@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import statistics as means
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from bert_tf.common.errors import UserError
 from data_gen.options import PretrainingDataOptions
-from data_gen.pretraining import corpus, external_shuffle, records
+from data_gen.pretraining import corpus, external_shuffle, record_files, records
 from data_gen.pretraining.generation import generate
 from tests.oracles.data_generation import ReferenceGenerator
 from tests.oracles.tokenizer import ReferenceTokenizer
