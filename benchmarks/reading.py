@@ -24,7 +24,6 @@ from bert_tf.common.options import FILES, Options, option
 from bert_tf.common.tables import print_table
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slow_reads.c")
-_RECORDS_WARM_UP = 20_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +35,9 @@ class ReadingOptions(Options):
   replicas: int = option(8, "Replicas of a host.", minimum=1)
   host_batch_size: int = option(2048, "Examples of a step, a host.", minimum=1)
   steps: int = option(8, "Steps measured.", minimum=1)
+  warm_up_records: int = option(
+      20_000, "Read before, so that the shuffle buffer is full and tf.data has settled how many threads it takes.",
+      minimum=0)
   examples_per_second: float = option(
       27_000, "What a host trains: 8 GPUs of the 3,400 measured for BERT-Base at 128 tokens on an H100.", above=0)
   latency_ms: int = option(0, "How much longer every read takes.", minimum=0)
@@ -82,10 +84,10 @@ def _measure(options: ReadingOptions, hosts: int, groups: int) -> tuple[str, ...
       files, lambda records, passes: parse(records, passes), hosts * options.host_batch_size, 0, 0,
       tf.distribute.InputContext(hosts, 0, hosts * options.replicas), groups))
   step_seconds = options.host_batch_size / options.examples_per_second
-  # The shuffle buffer is full, and tf.data has settled how many threads it takes.
-  for _ in range(max(2, _RECORDS_WARM_UP // options.host_batch_size) * options.replicas):
+  read = options.host_batch_size * hosts // groups
+  for _ in range(max(2, options.warm_up_records // read) * options.replicas):
     next(batches)
-  watch, read, waits = Stopwatch(), _bytes_read(), []
+  watch, before, waits = Stopwatch(), _bytes_read(), []
   for _ in range(options.steps):
     began = time.perf_counter()
     for _ in range(options.replicas):
@@ -95,7 +97,7 @@ def _measure(options: ReadingOptions, hosts: int, groups: int) -> tuple[str, ...
     if options.latency_ms:
       time.sleep(max(step_seconds - waits[-1], 0))
   _, processor = watch.read()
-  return (f"{hosts}", f"{groups}", f"{(_bytes_read() - read) / options.steps / 1e6:,.1f}",
+  return (f"{hosts}", f"{groups}", f"{(_bytes_read() - before) / options.steps / 1e6:,.1f}",
           f"{1000 * processor / options.steps:,.1f}", f"{processor / options.steps / step_seconds:.0%}",
           f"{1000 * statistics.median(waits):,.1f}")
 
