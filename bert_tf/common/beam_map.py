@@ -13,6 +13,7 @@ another one after the first has died, is harmless as long as the function itself
 import contextlib
 import functools
 import importlib.util
+import logging
 import math
 import os
 import pickle
@@ -55,6 +56,8 @@ def check_runner(text: str) -> None:
   if importlib.util.find_spec("apache_beam") is None:
     raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam -r "
                     "requirements-beam.txt (of an installed package: pip install 'bert-tf[beam]')")
+  # It warns of Google's clients that are missing, whatever the runner.
+  logging.getLogger("apache_beam.io.gcp.internal.clients").setLevel(logging.ERROR)
   options = _pipeline_options(_as_flags(text))
   _runner(options)
   _check_job_server(options)
@@ -203,7 +206,7 @@ class _Pipeline:
       if time.monotonic() > note_at:
         note_at = math.inf
         print(f"\nnote: {_SECONDS_BEFORE_NOTE:.0f} s without the next result: do the runner's workers live, and see "
-              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops, --resume continues", file=sys.stderr)
+              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops", file=sys.stderr)
       time.sleep(_SECONDS_BETWEEN_LOOKS)
 
   def finish(self) -> None:

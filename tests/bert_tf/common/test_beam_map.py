@@ -6,9 +6,7 @@ import pytest
 
 from bert_tf.common import beam_map
 from bert_tf.common.errors import UserError
-
-IN_PROCESS = "runner=FnApiRunner"
-NEEDS_BEAM = "Apache Beam is not installed: pip install --only-binary apache-beam -r requirements-beam.txt"
+from tests.beam import IN_PROCESS, NEEDS_BEAM
 
 
 def square(number: int) -> int:

@@ -17,7 +17,7 @@ from data_gen.pretraining import workers
 from data_gen.pretraining.external_shuffle import ShardPart
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.work_directory import WorkDirectory, join_parts
-from tests.bert_tf.common.test_beam_map import NEEDS_BEAM
+from tests.beam import NEEDS_BEAM
 from tests.data_gen.test_create_pretraining_data import TOKENS, WORDS
 
 KINDS = {"plain": {}, "packed": {"packed": True}, "dynamic": {"dynamic_masking": True},
