@@ -12,11 +12,13 @@ another one after the first has died, is harmless as long as the function itself
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import logging
 import math
 import os
 import pickle
+import platform
 import socket
 import sys
 import threading
@@ -33,6 +35,8 @@ Result = TypeVar("Result")
 
 _FLAG = "--beam_pipeline_options"
 _FN_API_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+# What decides on results beside this package and Python, which knows Unicode's characters and their classes.
+_PACKAGES = ("numpy", "nupunkt")
 _SECONDS_TO_CONNECT = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_BEFORE_NOTE = 60.0
@@ -124,16 +128,18 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipel
     directory: where the outcomes are written, absolute; all machines see it under this name.
 
   Raises:
-    UserError: the runner is unknown or not installed, the pipeline failed, a worker has another version of this
-      package or does not see the directory; whatever of that kind `function` raises, at the place of its item.
+    UserError: the runner is unknown or not installed, the pipeline failed, a worker has another version of what
+      results depend on or does not see the directory; whatever of that kind `function` raises, at the place of its
+      item.
   """
   work = list(items)
   if not work:
     return
   token = os.urandom(4).hex()
   paths = [os.path.join(directory, f"outcome-{token}-{number:07d}") for number in range(len(work))]
-  pipeline = _Pipeline(functools.partial(_call, function, __version__), list(zip(paths, work, strict=True)),
-                       pipeline_options)
+  # As bytes, for a worker of another version, which may have no such function, to get as far as saying so.
+  call = functools.partial(_call, pickle.dumps(function), _versions())
+  pipeline = _Pipeline(call, list(zip(paths, map(pickle.dumps, work), strict=True)), pipeline_options)
   try:
     for path in paths:
       succeeded, outcome = pipeline.wait_for(path)
@@ -150,8 +156,14 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipel
         os.unlink(path)
 
 
-def _call(function: Callable[[Item], Result], version: str, item: tuple[str, Item]) -> None:
-  """Calls the function and writes what it returns, or the user's error; runs in the workers.
+@functools.cache
+def _versions() -> dict[str, str]:
+  return {"bert-tf": __version__, "Python": platform.python_version().rpartition(".")[0],
+          **{package: importlib.metadata.version(package) for package in _PACKAGES}}
+
+
+def _call(function: bytes, versions: dict[str, str], item: tuple[str, bytes]) -> None:
+  """Calls the function, pickled as its item is, and writes what it returns, or the user's error; runs in the workers.
 
   Any other error is the pipeline's, which may try again elsewhere.
   """
@@ -161,10 +173,11 @@ def _call(function: Callable[[Item], Result], version: str, item: tuple[str, Ite
     raise FileNotFoundError(f"{host} does not see {os.path.dirname(path)}: the directory of the output must have the "
                             "same name on all machines")
   try:
-    if version != __version__:
-      raise UserError(f"{_FLAG}: the worker on {host} has version {__version__} of bert-tf, this command {version}: "
-                      "install the same one")
-    outcome: tuple[bool, Any] = (True, function(argument))
+    for package, version in _versions().items():
+      if versions.get(package) != version:
+        raise UserError(f"{_FLAG}: the worker on {host} has {package} {version}, this command "
+                        f"{versions.get(package)}: install the same one")
+    outcome: tuple[bool, Any] = (True, pickle.loads(function)(pickle.loads(argument)))
   except UserError as error:
     outcome = (False, error)
   temporary = files.unshared_name(path)

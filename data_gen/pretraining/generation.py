@@ -27,7 +27,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -278,10 +278,15 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
         done += facts["instances"]
         progress.advance(size, instances=f"{done:,}")
         yield facts
-    for facts in options.ordered_map(functools.partial(workers.make_run, options), missing, work.path):
+    for facts in options.ordered_map(_work(workers.make_run, options), missing, work.path):
       done += facts["instances"]
       progress.advance(facts["text_bytes"], instances=f"{done:,}")
       yield facts
+
+
+def _work(make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> Callable[..., dict]:
+  vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+  return functools.partial(workers.with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
 
 
 def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
@@ -290,7 +295,7 @@ def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list
   total = sum(part.last - part.first for part in parts)
   with Progress("records", total=total, unit=" records") as progress:
     done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-    make = functools.partial(workers.make_part, options, runs, bucket_bits)
+    make = _work(workers.make_part, options, runs, bucket_bits)
     missing = ((part, work.part_path(part)) for part in parts if part not in done)
     made = options.ordered_map(make, missing, work.path)
     for part in parts:

@@ -1,6 +1,9 @@
 """Work on the workers of Apache Beam: results in order, errors in one line, and what needs no Beam."""
 
 import os
+import pickle
+import re
+import sys
 
 import pytest
 
@@ -23,6 +26,11 @@ def divide(number: int) -> float:
   return 1 / number
 
 
+def call(path: str, work=square, **versions: str) -> None:
+  """What a worker does with the item 7."""
+  beam_map._call(pickle.dumps(work), {**beam_map._versions(), **versions}, (path, pickle.dumps(7)))
+
+
 @pytest.fixture
 def beam():
   return pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
@@ -43,20 +51,32 @@ def test_what_is_no_list_of_options_is_refused(text):
 def test_an_outcome_appears_whole_and_may_be_made_twice(tmp_path):
   path = str(tmp_path / "outcome-0")
   for _ in range(2):
-    beam_map._call(square, beam_map.__version__, (path, 7))
+    call(path)
   assert os.listdir(tmp_path) == ["outcome-0"]
 
 
-def test_a_worker_with_another_version_is_named(tmp_path):
+def test_a_worker_of_another_version_need_not_have_the_function(tmp_path, monkeypatch):
+  with monkeypatch.context() as patch:
+    patch.setattr(sys.modules[__name__], "of_a_later_version", square, raising=False)
+    patch.setattr(square, "__qualname__", "of_a_later_version")
+    work = pickle.dumps(square)
   path = str(tmp_path / "outcome-0")
-  beam_map._call(square, "0.0.1", (path, 7))
-  succeeded, error = beam_map.pickle.loads((tmp_path / "outcome-0").read_bytes())
-  assert not succeeded and "has version" in str(error) and "this command 0.0.1" in str(error)
+  beam_map._call(work, {**beam_map._versions(), "bert-tf": "99.0"}, (path, b""))
+  assert "this command 99.0" in str(pickle.loads((tmp_path / "outcome-0").read_bytes())[1])
+
+
+@pytest.mark.parametrize("package", ["bert-tf", "Python", "numpy", "nupunkt"])
+def test_a_worker_with_another_version_is_named(tmp_path, package):
+  path = str(tmp_path / "outcome-0")
+  call(path, **{package: "0.0.1"})
+  succeeded, error = pickle.loads((tmp_path / "outcome-0").read_bytes())
+  assert not succeeded
+  assert re.fullmatch(rf".*worker on \S+ has {package} \S+, this command 0.0.1: install the same one", str(error))
 
 
 def test_a_worker_that_does_not_see_the_directory_says_so(tmp_path):
   with pytest.raises(FileNotFoundError, match="must have the same name on all machines"):
-    beam_map._call(square, beam_map.__version__, (str(tmp_path / "elsewhere/outcome-0"), 7))
+    call(str(tmp_path / "elsewhere/outcome-0"))
 
 
 def test_results_come_in_order_and_nothing_is_left(beam, tmp_path):
