@@ -7,7 +7,9 @@
 Input: a function, its items, and the pipeline options as TensorFlow Datasets spells them. Output: what the function
 returns. A pipeline has no way of its own to return results to the process that started it; files have, on all runners.
 An outcome has a name of its own until it is complete, so an item that a runner gives to two workers, or again to
-another one after the first has died, is harmless as long as the function itself is. Beam is imported when it is used.
+another one after the first has died, is harmless as long as the function itself is. While a worker is at it, it touches
+that file now and then: some runners wait for ever for workers that have died, and this process does not. Beam is
+imported when it is used.
 """
 
 import contextlib
@@ -38,8 +40,14 @@ _FN_API_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 # What decides on results beside this package and Python, which knows Unicode's characters and their classes.
 _PACKAGES = ("numpy", "nupunkt")
 _SECONDS_TO_CONNECT = 10.0
+_SECONDS_OF_A_PIPELINE = 30 * 86400
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_BEFORE_NOTE = 60.0
+# A runner that misses a worker may not come to the end of a pipeline whose results are all there.
+_SECONDS_TO_FINISH = 60.0
+_SECONDS_BETWEEN_SIGNS = 10.0
+# So long a runner may take to replace workers that have died. Before the first sign it may take any time.
+_SECONDS_WITHOUT_SIGN = 300.0
 # For an outcome to be seen here when the pipeline has ended: network file systems keep lists of names for a while.
 _SECONDS_TO_APPEAR = 60.0
 # Where our packages are; local workers are started with the environment of this process, not with its import path.
@@ -68,7 +76,8 @@ def check_runner(text: str) -> None:
 
 
 def _check_job_server(options: Any) -> None:
-  """Raises `UserError` where nobody listens: Beam would wait for minutes."""
+  """Raises `UserError` where nobody listens, or another kind of server: Beam would wait for it."""
+  import grpc
   from apache_beam.options.pipeline_options import PortableOptions
 
   endpoint = options.view_as(PortableOptions).job_endpoint
@@ -80,12 +89,20 @@ def _check_job_server(options: Any) -> None:
   except OSError as error:
     raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} ({error.strerror or error}): start "
                     "it first") from None
+  with grpc.insecure_channel(endpoint) as channel:
+    try:
+      grpc.channel_ready_future(channel).result(_SECONDS_TO_CONNECT)
+    except grpc.FutureTimeoutError:
+      raise UserError(f"{_FLAG}: what listens at job_endpoint={endpoint} is no job server") from None
 
 
 def _pipeline_options(flags: Sequence[str]) -> Any:
-  from apache_beam.options.pipeline_options import PipelineOptions, WorkerOptions
+  from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, WorkerOptions
 
   options = PipelineOptions(list(flags))
+  if "job_server_timeout" not in options.get_all_options(drop_default=True):
+    # Beam's own, 300 s, also ends the stream of states that it follows a pipeline by, and with it the pipeline.
+    options.view_as(PortableOptions).job_server_timeout = _SECONDS_OF_A_PIPELINE
   harness = options.view_as(WorkerOptions)
   harness.default_sdk_harness_log_level = harness.default_sdk_harness_log_level or "WARNING"
   return options
@@ -168,22 +185,62 @@ def _call(function: bytes, versions: dict[str, str], item: tuple[str, bytes]) ->
   Any other error is the pipeline's, which may try again elsewhere.
   """
   path, argument = item
-  host = socket.gethostname()
   if not os.path.isdir(os.path.dirname(path)):
-    raise FileNotFoundError(f"{host} does not see {os.path.dirname(path)}: the directory of the output must have the "
-                            "same name on all machines")
+    raise FileNotFoundError(f"{socket.gethostname()} does not see {os.path.dirname(path)}: the directory of the output "
+                            "must have the same name on all machines")
+  temporary = files.unshared_name(path)
+  try:
+    outcome = _outcome(function, versions, argument, temporary)
+    with open(temporary, "wb") as file:
+      pickle.dump(outcome, file)
+    os.replace(temporary, path)
+  except BaseException:
+    with contextlib.suppress(OSError):
+      os.unlink(temporary)
+    raise
+
+
+def _outcome(function: bytes, versions: dict[str, str], argument: bytes, touched: str) -> tuple[bool, Any]:
   try:
     for package, version in _versions().items():
       if versions.get(package) != version:
-        raise UserError(f"{_FLAG}: the worker on {host} has {package} {version}, this command "
+        raise UserError(f"{_FLAG}: the worker on {socket.gethostname()} has {package} {version}, this command "
                         f"{versions.get(package)}: install the same one")
-    outcome: tuple[bool, Any] = (True, pickle.loads(function)(pickle.loads(argument)))
+    with _signs_of_life(touched):
+      return True, pickle.loads(function)(pickle.loads(argument))
   except UserError as error:
-    outcome = (False, error)
-  temporary = files.unshared_name(path)
-  with open(temporary, "wb") as file:
-    pickle.dump(outcome, file)
-  os.replace(temporary, path)
+    return False, error
+
+
+@contextlib.contextmanager
+def _signs_of_life(path: str) -> Iterator[None]:
+  """Touches a file now and then while the block runs."""
+  ended = threading.Event()
+
+  def touch() -> None:
+    while not ended.is_set():
+      with contextlib.suppress(OSError), open(path, "ab"):
+        os.utime(path)
+      ended.wait(_SECONDS_BETWEEN_SIGNS)
+
+  thread = threading.Thread(target=touch, daemon=True)
+  thread.start()
+  try:
+    yield
+  finally:
+    ended.set()
+    thread.join()
+
+
+def _read_signs(directory: str) -> frozenset[tuple[str, int]]:
+  """Names of outcomes and, of those in the making, when they were touched, by whatever clock."""
+  found = set()
+  with os.scandir(directory) as entries:
+    for entry in entries:
+      if entry.name.startswith("outcome-"):
+        with contextlib.suppress(FileNotFoundError):
+          found.add((entry.name, entry.stat().st_mtime_ns if entry.name.endswith(".tmp") else 0))
+  return frozenset(found)
 
 
 class _Pipeline:
@@ -193,6 +250,8 @@ class _Pipeline:
     self._error: BaseException | None = None
     self._result: Any = None
     self._ended_at: float | None = None
+    self._signs: frozenset = frozenset()
+    self._signs_changed_at = self._signs_read_at = time.monotonic()
     self._pipeline = _build(function, items, text)
     self._thread = threading.Thread(target=self._run, daemon=True)
     self._thread.start()
@@ -206,7 +265,7 @@ class _Pipeline:
     self._ended_at = time.monotonic()
 
   def wait_for(self, path: str) -> tuple[bool, Any]:
-    """An outcome, as soon as it is there; a pipeline may wait for its workers for ever, so a note says that it does."""
+    """An outcome, as soon as it is there; while it is not, a note says so, and whether workers live is looked at."""
     note_at = time.monotonic() + _SECONDS_BEFORE_NOTE
     while True:
       # Looked at first: what was written before the end is there after it.
@@ -220,11 +279,26 @@ class _Pipeline:
         note_at = math.inf
         print(f"\nnote: {_SECONDS_BEFORE_NOTE:.0f} s without the next result: do the runner's workers live, and see "
               f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops", file=sys.stderr)
+      self._check_signs(os.path.dirname(path))
       time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+  def _check_signs(self, directory: str) -> None:
+    """Raises `UserError` where workers have begun, and for minutes none has touched or finished anything."""
+    now = time.monotonic()
+    if now < self._signs_read_at + _SECONDS_BETWEEN_SIGNS:
+      return
+    self._signs_read_at = now
+    signs = _read_signs(directory)
+    if signs != self._signs:
+      self._signs, self._signs_changed_at = signs, now
+    elif signs and now > self._signs_changed_at + _SECONDS_WITHOUT_SIGN:
+      raise UserError(f"{_FLAG}: no worker has given a sign of life for {_SECONDS_WITHOUT_SIGN:.0f} s, and the runner "
+                      "has not replaced those that have died: start it and them again, then this command")
 
   def finish(self) -> None:
     """Waits for the end, to which a pipeline comes a moment after its last outcome."""
-    self._thread.join()
+    self._thread.join(_SECONDS_TO_FINISH)
+    self.cancel()
 
   def cancel(self) -> None:
     """Stops what still runs, where the runner can; local workers end with this process."""

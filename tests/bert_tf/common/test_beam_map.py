@@ -3,7 +3,10 @@
 import os
 import pickle
 import re
+import socket
 import sys
+import threading
+import time
 
 import pytest
 
@@ -26,9 +29,9 @@ def divide(number: int) -> float:
   return 1 / number
 
 
-def call(path: str, work=square, **versions: str) -> None:
-  """What a worker does with the item 7."""
-  beam_map._call(pickle.dumps(work), {**beam_map._versions(), **versions}, (path, pickle.dumps(7)))
+def call(path: str, work=square, item: int = 7, **versions: str) -> None:
+  """What a worker does with an item."""
+  beam_map._call(pickle.dumps(work), {**beam_map._versions(), **versions}, (path, pickle.dumps(item)))
 
 
 @pytest.fixture
@@ -109,3 +112,76 @@ def test_an_unknown_runner_is_named(beam, runner, message):
 def test_a_job_server_that_is_not_there_is_named(beam):
   with pytest.raises(UserError, match="there is no job server at job_endpoint=localhost:1 .*start it first"):
     beam_map.check_runner("runner=PortableRunner,job_endpoint=localhost:1")
+
+
+def test_another_kind_of_server_is_named(beam, monkeypatch):
+  monkeypatch.setattr(beam_map, "_SECONDS_TO_CONNECT", 0.5)
+  with socket.create_server(("localhost", 0)) as server:
+    endpoint = f"localhost:{server.getsockname()[1]}"
+    with pytest.raises(UserError, match=f"what listens at job_endpoint={endpoint} is no job server"):
+      beam_map.check_runner(f"runner=PortableRunner,job_endpoint={endpoint}")
+
+
+def test_a_pipeline_may_last_longer_than_a_request_of_beam(beam):
+  from apache_beam.options.pipeline_options import PortableOptions
+
+  timeouts = [beam_map._pipeline_options(flags).view_as(PortableOptions).job_server_timeout
+              for flags in ([], ["--job_server_timeout=7"])]
+  assert timeouts == [30 * 86400, 7]
+
+
+class Endless:
+  """A pipeline, and its result, of a runner that waits for workers that have died."""
+
+  def run(self) -> "Endless":
+    return self
+
+  def wait_until_finish(self) -> None:
+    threading.Event().wait()
+
+  def cancel(self) -> None:
+    """Does nothing, as Beam's own job service."""
+
+
+@pytest.fixture
+def endless(monkeypatch):
+  monkeypatch.setattr(beam_map, "_build", lambda *unused: Endless())
+  monkeypatch.setattr(beam_map, "_SECONDS_BETWEEN_SIGNS", 0.05)
+  monkeypatch.setattr(beam_map, "_SECONDS_WITHOUT_SIGN", 0.5)
+  return beam_map._Pipeline(square, [], "")
+
+
+def test_workers_that_have_died_end_the_command(endless, tmp_path):
+  (tmp_path / "outcome-0.0a1b2c3d.tmp").touch()
+  with pytest.raises(UserError, match="no worker has given a sign of life for .* start it and them again"):
+    endless.wait_for(str(tmp_path / "outcome-0"))
+
+
+def take_long(number: int) -> int:
+  time.sleep(1.5)
+  return number
+
+
+def test_work_that_takes_long_is_waited_for(endless, tmp_path):
+  path = str(tmp_path / "outcome-0")
+  threading.Thread(target=call, args=(path, take_long)).start()
+  assert endless.wait_for(path) == (True, 7)
+
+
+def test_workers_that_have_not_begun_are_waited_for(endless, tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(beam_map, "_SECONDS_BEFORE_NOTE", 0.1)
+  path = str(tmp_path / "outcome-0")
+  threading.Timer(1.2, call, [path]).start()
+  assert endless.wait_for(path) == (True, 49)
+  assert "without the next result: do the runner's workers live" in capsys.readouterr().err
+
+
+def test_the_end_of_a_pipeline_is_not_waited_for_for_ever(endless, monkeypatch):
+  monkeypatch.setattr(beam_map, "_SECONDS_TO_FINISH", 0.1)
+  endless.finish()
+
+
+def test_work_that_fails_leaves_nothing(tmp_path):
+  with pytest.raises(ZeroDivisionError):
+    call(str(tmp_path / "outcome-0"), divide, item=0)
+  assert not os.listdir(tmp_path)
