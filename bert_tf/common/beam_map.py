@@ -16,6 +16,7 @@ import contextlib
 import functools
 import importlib.metadata
 import importlib.util
+import io
 import logging
 import math
 import os
@@ -81,14 +82,16 @@ def _check_job_server(options: Any) -> None:
   from apache_beam.options.pipeline_options import PortableOptions
 
   endpoint = options.view_as(PortableOptions).job_endpoint
-  host, colon, port = (endpoint or "").rpartition(":")
-  if not colon or not port.isdecimal():
+  if not endpoint or endpoint == "embed":
     return
+  host, _, port = endpoint.rpartition(":")
   try:
     socket.create_connection((host, int(port)), _SECONDS_TO_CONNECT).close()
-  except OSError as error:
-    raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} ({error.strerror or error}): start "
-                    "it first") from None
+  except ValueError:
+    raise UserError(f"{_FLAG}: job_endpoint={endpoint} is no HOST:PORT") from None
+  except (OSError, OverflowError) as error:
+    raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} "
+                    f"({getattr(error, 'strerror', None) or error}): start it first") from None
   with grpc.insecure_channel(endpoint) as channel:
     try:
       grpc.channel_ready_future(channel).result(_SECONDS_TO_CONNECT)
@@ -99,8 +102,16 @@ def _check_job_server(options: Any) -> None:
 def _pipeline_options(flags: Sequence[str]) -> Any:
   from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, WorkerOptions
 
-  options = PipelineOptions(list(flags))
-  if "job_server_timeout" not in options.get_all_options(drop_default=True):
+  said = io.StringIO()
+  try:
+    with contextlib.redirect_stderr(said):
+      options = PipelineOptions(list(flags))
+      given = options.get_all_options(drop_default=True, retain_unknown_options=True)
+  except SystemExit:
+    # argparse, which has printed how it is used, and what is wrong in the end.
+    reason = said.getvalue().rstrip().rpartition(": error: ")[2] or f"{flags[-1]} is no option of a pipeline"
+    raise UserError(f"{_FLAG}: {reason}") from None
+  if "job_server_timeout" not in given:
     # Beam's own, 300 s, also ends the stream of states that it follows a pipeline by, and with it the pipeline.
     options.view_as(PortableOptions).job_server_timeout = _SECONDS_OF_A_PIPELINE
   harness = options.view_as(WorkerOptions)
@@ -317,7 +328,7 @@ def _build(function: Callable, items: Sequence, text: str) -> Any:
   options = _pipeline_options(_as_flags(text))
   try:
     pipeline = beam.Pipeline(_runner(options), options)
-  except ValueError as error:
+  except (ValueError, TypeError) as error:
     raise UserError(f"{_FLAG}: {_in_one_line(error)}") from None
   # Without the reshuffle the items would stay in one bundle, with one worker.
   _ = pipeline | beam.Create(items) | beam.Reshuffle() | "Work" >> beam.Map(function)

@@ -109,9 +109,22 @@ def test_an_unknown_runner_is_named(beam, runner, message):
     beam_map.check_runner(f"runner={runner}")
 
 
-def test_a_job_server_that_is_not_there_is_named(beam):
-  with pytest.raises(UserError, match="there is no job server at job_endpoint=localhost:1 .*start it first"):
-    beam_map.check_runner("runner=PortableRunner,job_endpoint=localhost:1")
+@pytest.mark.parametrize("endpoint, message", [
+    ("localhost:1", "there is no job server at job_endpoint=localhost:1 .*start it first"),
+    ("localhost", "job_endpoint=localhost is no HOST:PORT")])
+def test_a_job_server_that_is_not_there_is_named(beam, endpoint, message):
+  with pytest.raises(UserError, match=message):
+    beam_map.check_runner(f"runner=PortableRunner,job_endpoint={endpoint}")
+
+
+@pytest.mark.parametrize("options, message", [
+    ("direct_num_workers=x", "argument --direct_num_workers: invalid int value: 'x'$"),
+    ("direct_running_mode=x", r"argument --direct_running_mode: invalid choice: 'x' \(choose from"),
+    ("help", "--help is no option of a pipeline")])
+def test_values_that_beam_refuses_are_one_line(beam, options, message, capsys):
+  with pytest.raises(UserError, match=f"^--beam_pipeline_options: {message}"):
+    beam_map.check_runner(f"runner=FnApiRunner,{options}")
+  assert not capsys.readouterr().err
 
 
 def test_another_kind_of_server_is_named(beam, monkeypatch):
