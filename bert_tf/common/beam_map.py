@@ -261,6 +261,7 @@ class _Pipeline:
     self._error: BaseException | None = None
     self._result: Any = None
     self._ended_at: float | None = None
+    self._begun = False
     self._signs: frozenset = frozenset()
     self._signs_changed_at = self._signs_read_at = time.monotonic()
     self._pipeline = _build(function, items, text)
@@ -283,7 +284,10 @@ class _Pipeline:
       ended_at = self._ended_at
       with contextlib.suppress(FileNotFoundError):
         with open(path, "rb") as file:
-          return pickle.load(file)
+          outcome = pickle.load(file)
+        os.unlink(path)
+        self._begun = True
+        return outcome
       if ended_at is not None and (self._error or time.monotonic() > ended_at + _SECONDS_TO_APPEAR):
         raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(self._error)}") from None
       if time.monotonic() > note_at:
@@ -301,8 +305,8 @@ class _Pipeline:
     self._signs_read_at = now
     signs = _read_signs(directory)
     if signs != self._signs:
-      self._signs, self._signs_changed_at = signs, now
-    elif signs and now > self._signs_changed_at + _SECONDS_WITHOUT_SIGN:
+      self._signs, self._signs_changed_at, self._begun = signs, now, True
+    elif self._begun and now > self._signs_changed_at + _SECONDS_WITHOUT_SIGN:
       raise UserError(f"{_FLAG}: no worker has given a sign of life for {_SECONDS_WITHOUT_SIGN:.0f} s, and the runner "
                       "has not replaced those that have died: start it and them again, then this command")
 
@@ -338,7 +342,7 @@ def _build(function: Callable, items: Sequence, text: str) -> Any:
 def _in_one_line(error: BaseException | None) -> str:
   """An error's kind and message; where Beam puts a worker's traceback before these, the last line."""
   if error is None:
-    return "results are missing"
+    return "it has ended, and results are missing: the runner's logs may say why"
   lines = [line.strip() for line in str(error).splitlines() if line.strip()]
   if any(line.startswith("Traceback") for line in lines):
     return lines[-1]

@@ -164,8 +164,12 @@ def endless(monkeypatch):
   return beam_map._Pipeline(square, [], "")
 
 
-def test_workers_that_have_died_end_the_command(endless, tmp_path):
-  (tmp_path / "outcome-0.0a1b2c3d.tmp").touch()
+@pytest.mark.parametrize("at_work", [True, False])
+def test_workers_that_have_died_end_the_command(endless, tmp_path, at_work):
+  call(str(tmp_path / "outcome-1"))
+  assert endless.wait_for(str(tmp_path / "outcome-1")) == (True, 49)
+  if at_work:
+    (tmp_path / "outcome-0.0a1b2c3d.tmp").touch()
   with pytest.raises(UserError, match="no worker has given a sign of life for .* start it and them again"):
     endless.wait_for(str(tmp_path / "outcome-0"))
 
