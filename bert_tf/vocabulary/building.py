@@ -17,8 +17,6 @@ from bert_tf.common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
 from data_gen.options import TEXT_FILES, TextOptions
-from data_gen.pretraining.corpus import plain_file
-from data_gen.pretraining.work_directory import beam_directory
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from data_gen.tokenization.vocabulary import UNK, Vocabulary
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
@@ -110,6 +108,10 @@ def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
+  # Here, for --help to be quick.
+  from data_gen.pretraining.corpus import plain_file
+  from data_gen.pretraining.work_directory import beam_directory
+
   paths = names = files.expand_patterns(getattr(options, flag), flag)
   for path in paths:
     files.check_readable(path, flag)

@@ -3,7 +3,9 @@
 import os
 import pickle
 import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -191,6 +193,33 @@ def test_workers_that_have_not_begun_are_waited_for(endless, tmp_path, monkeypat
   threading.Timer(1.2, call, [path]).start()
   assert endless.wait_for(path) == (True, 49)
   assert "without the next result: do the runner's workers live" in capsys.readouterr().err
+
+
+ONE_DIES = """
+import sys
+from bert_tf.common import beam_map
+from bert_tf.common.errors import UserError
+from tests.bert_tf.common.test_beam_map import die_of_three
+
+beam_map._SECONDS_BETWEEN_SIGNS, beam_map._SECONDS_WITHOUT_SIGN = 0.2, 3
+options = "runner=FnApiRunner,direct_num_workers=2,direct_running_mode=multi_processing"
+try:
+  list(beam_map.ordered_map(die_of_three, range(6), options, sys.argv[1]))
+except UserError as error:
+  print(error, flush=True)
+"""
+
+
+def die_of_three(number: int) -> int:
+  if number == 3:
+    os.kill(os.getpid(), signal.SIGKILL)
+  return number
+
+
+def test_a_worker_that_is_killed_ends_the_command(beam, tmp_path, project):
+  done = subprocess.run([sys.executable, "-c", ONE_DIES, str(tmp_path)], cwd=project, capture_output=True, text=True,
+                        timeout=120)
+  assert done.stdout.startswith("--beam_pipeline_options: no worker has given a sign of life for 3 s"), done.stderr
 
 
 def test_the_end_of_a_pipeline_is_not_waited_for_for_ever(endless, monkeypatch):
