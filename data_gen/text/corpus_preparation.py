@@ -14,6 +14,7 @@ import itertools
 import operator
 import os
 import pickle
+import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import IO, Any
 
@@ -266,16 +267,17 @@ def split_files(options: CorpusOptions, group: FileGroup) -> ReadingNotes:
   """Splits files into sentences and writes what `_read_split` reads; runs in the workers of Beam.
 
   Raises:
-    UserError: a file can't be read, or is another one than that of the command.
+    UserError: a file can't be read, or is another one than that of the command; the disk is full.
   """
   for path, size in group.paths:
     files.check_size(path, size)
   notes = ReadingNotes()
   temporary = files.unshared_name(group.target)
-  with open(temporary, "wb") as file:
-    for parts in _split((path for path, _ in group.paths), options, notes, lambda read: None, 1):
-      pickle.dump(parts, file)
-  os.replace(temporary, group.target)
+  with files.user_error(f"can't write {group.target} on {socket.gethostname()}"):
+    with open(temporary, "wb") as file:
+      for parts in _split((path for path, _ in group.paths), options, notes, lambda read: None, 1):
+        pickle.dump(parts, file)
+    os.replace(temporary, group.target)
   return notes
 
 

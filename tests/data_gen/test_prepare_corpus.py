@@ -168,6 +168,11 @@ class TestBeam:
     with pytest.raises(UserError, match=r"^book0.txt has 14 bytes on \S+, it had .* when the work began"):
       corpus_preparation.split_files(options, group)
 
+  def test_a_worker_that_can_not_write_says_where(self, inputs):
+    group = corpus_preparation.FileGroup([("empty.txt", 2)], "missing/text-00000.txt")
+    with pytest.raises(UserError, match=r"^can't write missing/text-00000.txt on \S+: No such file or directory$"):
+      corpus_preparation.split_files(CorpusOptions(input_file="empty.txt", output_file="out"), group)
+
   @pytest.mark.parametrize("output", ["ram://out", "/dev/stdout"])
   def test_an_output_that_workers_can_not_write_beside_is_refused(self, inputs, output, beam_options):
     with pytest.raises(UserError, match="--output_file: .* that all machines see"):
