@@ -46,7 +46,7 @@ def main(options: BuildVocabOptions) -> None:
       tokens = len(file.readlines())
     print(f"build_vocab.py         {ours:6.1f} s   {size / 1e6:.1f} MB → {tokens:,} tokens, all included", flush=True)
 
-    words = word_counts.count_words([text], True, 1, 5_000_000).words
+    words = word_counts.count_words([text], True, map, 5_000_000).words
     learner = wordpiece_learner.load_learner()
     start = time.perf_counter()
     found = learner.learn(words, options.vocab_size, wordpiece_learner.special_tokens(0))

@@ -81,7 +81,7 @@ class BeamOptions(WorkerOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextOptions(WorkerOptions):
+class TextOptions(BeamOptions):
   """Faults of the text."""
 
   on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))
@@ -144,7 +144,7 @@ class MaskingOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingDataOptions(MaskingOptions, TextOptions, BeamOptions):
+class PretrainingDataOptions(MaskingOptions, TextOptions):
   """Pre-training data."""
 
   input_file: str = option(None, TEXT_FILES, required=True, path=FILES)

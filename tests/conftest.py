@@ -8,6 +8,8 @@ import signal
 import hypothesis
 import pytest
 
+from bert_tf.common import beam_map
+from tests.beam import IN_PROCESS, NEEDS_BEAM, WithoutBeam
 from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -49,6 +51,17 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
   # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
   gc.freeze()
+
+
+@pytest.fixture(params=["FnApiRunner", "without Beam"])
+def beam_options(request, monkeypatch) -> str:
+  """A value for --beam_pipeline_options: a real runner, and everything but the runner."""
+  if request.param == "FnApiRunner":
+    pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
+  else:
+    monkeypatch.setattr(beam_map, "check_runner", lambda text: None)
+    monkeypatch.setattr(beam_map, "_Pipeline", WithoutBeam)
+  return IN_PROCESS
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,21 @@
 Input: a function, its items, and the pipeline options as TensorFlow Datasets spells them. Output: what the function
 returns. A pipeline has no way of its own to return results to the process that started it; files have, on all runners.
 An outcome has a name of its own until it is complete, so an item that a runner gives to two workers, or again to
-another one after the first has died, is harmless as long as the function itself is. Beam is imported when it is used.
+another one after the first has died, is harmless as long as the function itself is. While a worker is at it, it touches
+that file now and then: some runners wait for ever for workers that have died, and this process does not. Beam is
+imported when it is used.
 """
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.util
+import io
+import logging
 import math
 import os
 import pickle
+import platform
 import socket
 import sys
 import threading
@@ -32,9 +38,17 @@ Result = TypeVar("Result")
 
 _FLAG = "--beam_pipeline_options"
 _FN_API_RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+# What decides on results beside this package and Python, which knows Unicode's characters and their classes.
+_PACKAGES = ("numpy", "nupunkt")
 _SECONDS_TO_CONNECT = 10.0
+_SECONDS_OF_A_PIPELINE = 30 * 86400
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_BEFORE_NOTE = 60.0
+# A runner that misses a worker may not come to the end of a pipeline whose results are all there.
+_SECONDS_TO_FINISH = 60.0
+_SECONDS_BETWEEN_SIGNS = 10.0
+# So long a runner may take to replace workers that have died. Before the first sign it may take any time.
+_SECONDS_WITHOUT_SIGN = 300.0
 # For an outcome to be seen here when the pipeline has ended: network file systems keep lists of names for a while.
 _SECONDS_TO_APPEAR = 60.0
 # Where our packages are; local workers are started with the environment of this process, not with its import path.
@@ -55,30 +69,51 @@ def check_runner(text: str) -> None:
   if importlib.util.find_spec("apache_beam") is None:
     raise UserError(f"{_FLAG}: Apache Beam is not installed: pip install --only-binary apache-beam -r "
                     "requirements-beam.txt (of an installed package: pip install 'bert-tf[beam]')")
+  # It warns of Google's clients that are missing, whatever the runner.
+  logging.getLogger("apache_beam.io.gcp.internal.clients").setLevel(logging.ERROR)
   options = _pipeline_options(_as_flags(text))
   _runner(options)
   _check_job_server(options)
 
 
 def _check_job_server(options: Any) -> None:
-  """Raises `UserError` where nobody listens: Beam would wait for minutes."""
+  """Raises `UserError` where nobody listens, or another kind of server: Beam would wait for it."""
+  import grpc
   from apache_beam.options.pipeline_options import PortableOptions
 
   endpoint = options.view_as(PortableOptions).job_endpoint
-  host, colon, port = (endpoint or "").rpartition(":")
-  if not colon or not port.isdecimal():
+  if not endpoint or endpoint == "embed":
     return
+  host, _, port = endpoint.rpartition(":")
   try:
     socket.create_connection((host, int(port)), _SECONDS_TO_CONNECT).close()
-  except OSError as error:
-    raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} ({error.strerror or error}): start "
-                    "it first") from None
+  except ValueError:
+    raise UserError(f"{_FLAG}: job_endpoint={endpoint} is no HOST:PORT") from None
+  except (OSError, OverflowError) as error:
+    raise UserError(f"{_FLAG}: there is no job server at job_endpoint={endpoint} "
+                    f"({getattr(error, 'strerror', None) or error}): start it first") from None
+  with grpc.insecure_channel(endpoint) as channel:
+    try:
+      grpc.channel_ready_future(channel).result(_SECONDS_TO_CONNECT)
+    except grpc.FutureTimeoutError:
+      raise UserError(f"{_FLAG}: what listens at job_endpoint={endpoint} is no job server") from None
 
 
 def _pipeline_options(flags: Sequence[str]) -> Any:
-  from apache_beam.options.pipeline_options import PipelineOptions, WorkerOptions
+  from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, WorkerOptions
 
-  options = PipelineOptions(list(flags))
+  said = io.StringIO()
+  try:
+    with contextlib.redirect_stderr(said):
+      options = PipelineOptions(list(flags))
+      given = options.get_all_options(drop_default=True, retain_unknown_options=True)
+  except SystemExit:
+    # argparse, which has printed how it is used, and what is wrong in the end.
+    reason = said.getvalue().rstrip().rpartition(": error: ")[2] or f"{flags[-1]} is no option of a pipeline"
+    raise UserError(f"{_FLAG}: {reason}") from None
+  if "job_server_timeout" not in given:
+    # Beam's own, 300 s, also ends the stream of states that it follows a pipeline by, and with it the pipeline.
+    options.view_as(PortableOptions).job_server_timeout = _SECONDS_OF_A_PIPELINE
   harness = options.view_as(WorkerOptions)
   harness.default_sdk_harness_log_level = harness.default_sdk_harness_log_level or "WARNING"
   return options
@@ -121,16 +156,18 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipel
     directory: where the outcomes are written, absolute; all machines see it under this name.
 
   Raises:
-    UserError: the runner is unknown or not installed, the pipeline failed, a worker has another version of this
-      package or does not see the directory; whatever of that kind `function` raises, at the place of its item.
+    UserError: the runner is unknown or not installed, the pipeline failed, a worker has another version of what
+      results depend on or does not see the directory; whatever of that kind `function` raises, at the place of its
+      item.
   """
   work = list(items)
   if not work:
     return
   token = os.urandom(4).hex()
   paths = [os.path.join(directory, f"outcome-{token}-{number:07d}") for number in range(len(work))]
-  pipeline = _Pipeline(functools.partial(_call, function, __version__), list(zip(paths, work, strict=True)),
-                       pipeline_options)
+  # As bytes, for a worker of another version, which may have no such function, to get as far as saying so.
+  call = functools.partial(_call, pickle.dumps(function), _versions())
+  pipeline = _Pipeline(call, list(zip(paths, map(pickle.dumps, work), strict=True)), pipeline_options)
   try:
     for path in paths:
       succeeded, outcome = pipeline.wait_for(path)
@@ -147,27 +184,74 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], pipel
         os.unlink(path)
 
 
-def _call(function: Callable[[Item], Result], version: str, item: tuple[str, Item]) -> None:
-  """Calls the function and writes what it returns, or the user's error; runs in the workers.
+@functools.cache
+def _versions() -> dict[str, str]:
+  return {"bert-tf": __version__, "Python": platform.python_version().rpartition(".")[0],
+          **{package: importlib.metadata.version(package) for package in _PACKAGES}}
+
+
+def _call(function: bytes, versions: dict[str, str], item: tuple[str, bytes]) -> None:
+  """Calls the function, pickled as its item is, and writes what it returns, or the user's error; runs in the workers.
 
   Any other error is the pipeline's, which may try again elsewhere.
   """
   path, argument = item
-  host = socket.gethostname()
   if not os.path.isdir(os.path.dirname(path)):
-    raise FileNotFoundError(f"{host} does not see {os.path.dirname(path)}: the directory of the output must have the "
-                            "same name on all machines")
-  try:
-    if version != __version__:
-      raise UserError(f"{_FLAG}: the worker on {host} has version {__version__} of bert-tf, this command {version}: "
-                      "install the same one")
-    outcome: tuple[bool, Any] = (True, function(argument))
-  except UserError as error:
-    outcome = (False, error)
+    raise FileNotFoundError(f"{socket.gethostname()} does not see {os.path.dirname(path)}: the directory of the output "
+                            "must have the same name on all machines")
   temporary = files.unshared_name(path)
-  with open(temporary, "wb") as file:
-    pickle.dump(outcome, file)
-  os.replace(temporary, path)
+  try:
+    outcome = _outcome(function, versions, argument, temporary)
+    with open(temporary, "wb") as file:
+      pickle.dump(outcome, file)
+    os.replace(temporary, path)
+  except BaseException:
+    with contextlib.suppress(OSError):
+      os.unlink(temporary)
+    raise
+
+
+def _outcome(function: bytes, versions: dict[str, str], argument: bytes, touched: str) -> tuple[bool, Any]:
+  try:
+    for package, version in _versions().items():
+      if versions.get(package) != version:
+        raise UserError(f"{_FLAG}: the worker on {socket.gethostname()} has {package} {version}, this command "
+                        f"{versions.get(package)}: install the same one")
+    with _signs_of_life(touched):
+      return True, pickle.loads(function)(pickle.loads(argument))
+  except UserError as error:
+    return False, error
+
+
+@contextlib.contextmanager
+def _signs_of_life(path: str) -> Iterator[None]:
+  """Touches a file now and then while the block runs."""
+  ended = threading.Event()
+
+  def touch() -> None:
+    while not ended.is_set():
+      with contextlib.suppress(OSError), open(path, "ab"):
+        os.utime(path)
+      ended.wait(_SECONDS_BETWEEN_SIGNS)
+
+  thread = threading.Thread(target=touch, daemon=True)
+  thread.start()
+  try:
+    yield
+  finally:
+    ended.set()
+    thread.join()
+
+
+def _read_signs(directory: str) -> frozenset[tuple[str, int]]:
+  """Names of outcomes and, of those in the making, when they were touched, by whatever clock."""
+  found = set()
+  with os.scandir(directory) as entries:
+    for entry in entries:
+      if entry.name.startswith("outcome-"):
+        with contextlib.suppress(FileNotFoundError):
+          found.add((entry.name, entry.stat().st_mtime_ns if entry.name.endswith(".tmp") else 0))
+  return frozenset(found)
 
 
 class _Pipeline:
@@ -177,6 +261,9 @@ class _Pipeline:
     self._error: BaseException | None = None
     self._result: Any = None
     self._ended_at: float | None = None
+    self._begun = False
+    self._signs: frozenset = frozenset()
+    self._signs_changed_at = self._signs_read_at = time.monotonic()
     self._pipeline = _build(function, items, text)
     self._thread = threading.Thread(target=self._run, daemon=True)
     self._thread.start()
@@ -190,25 +277,43 @@ class _Pipeline:
     self._ended_at = time.monotonic()
 
   def wait_for(self, path: str) -> tuple[bool, Any]:
-    """An outcome, as soon as it is there; a pipeline may wait for its workers for ever, so a note says that it does."""
+    """An outcome, as soon as it is there; while it is not, a note says so, and whether workers live is looked at."""
     note_at = time.monotonic() + _SECONDS_BEFORE_NOTE
     while True:
       # Looked at first: what was written before the end is there after it.
       ended_at = self._ended_at
       with contextlib.suppress(FileNotFoundError):
         with open(path, "rb") as file:
-          return pickle.load(file)
+          outcome = pickle.load(file)
+        os.unlink(path)
+        self._begun = True
+        return outcome
       if ended_at is not None and (self._error or time.monotonic() > ended_at + _SECONDS_TO_APPEAR):
         raise UserError(f"{_FLAG}: the pipeline failed: {_in_one_line(self._error)}") from None
       if time.monotonic() > note_at:
         note_at = math.inf
         print(f"\nnote: {_SECONDS_BEFORE_NOTE:.0f} s without the next result: do the runner's workers live, and see "
-              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops, --resume continues", file=sys.stderr)
+              f"{os.path.dirname(path)}? Its logs say; Ctrl-C stops", file=sys.stderr)
+      self._check_signs(os.path.dirname(path))
       time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+  def _check_signs(self, directory: str) -> None:
+    """Raises `UserError` where workers have begun, and for minutes none has touched or finished anything."""
+    now = time.monotonic()
+    if now < self._signs_read_at + _SECONDS_BETWEEN_SIGNS:
+      return
+    self._signs_read_at = now
+    signs = _read_signs(directory)
+    if signs != self._signs:
+      self._signs, self._signs_changed_at, self._begun = signs, now, True
+    elif self._begun and now > self._signs_changed_at + _SECONDS_WITHOUT_SIGN:
+      raise UserError(f"{_FLAG}: no worker has given a sign of life for {_SECONDS_WITHOUT_SIGN:.0f} s, and the runner "
+                      "has not replaced those that have died: start it and them again, then this command")
 
   def finish(self) -> None:
     """Waits for the end, to which a pipeline comes a moment after its last outcome."""
-    self._thread.join()
+    self._thread.join(_SECONDS_TO_FINISH)
+    self.cancel()
 
   def cancel(self) -> None:
     """Stops what still runs, where the runner can; local workers end with this process."""
@@ -227,7 +332,7 @@ def _build(function: Callable, items: Sequence, text: str) -> Any:
   options = _pipeline_options(_as_flags(text))
   try:
     pipeline = beam.Pipeline(_runner(options), options)
-  except ValueError as error:
+  except (ValueError, TypeError) as error:
     raise UserError(f"{_FLAG}: {_in_one_line(error)}") from None
   # Without the reshuffle the items would stay in one bundle, with one worker.
   _ = pipeline | beam.Create(items) | beam.Reshuffle() | "Work" >> beam.Map(function)
@@ -237,7 +342,7 @@ def _build(function: Callable, items: Sequence, text: str) -> Any:
 def _in_one_line(error: BaseException | None) -> str:
   """An error's kind and message; where Beam puts a worker's traceback before these, the last line."""
   if error is None:
-    return "results are missing"
+    return "it has ended, and results are missing: the runner's logs may say why"
   lines = [line.strip() for line in str(error).splitlines() if line.strip()]
   if any(line.startswith("Traceback") for line in lines):
     return lines[-1]

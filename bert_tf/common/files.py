@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import shutil
+import socket
 import stat
 import tempfile
 import weakref
@@ -110,6 +111,11 @@ def parent_directory(path: str) -> str:
   return parent if is_remote(parent) else f"{parent}/"
 
 
+def absolute(path: str) -> str:
+  """`os.path.abspath` of a local path, for processes that are elsewhere."""
+  return path if is_remote(path) else os.path.abspath(path)
+
+
 def make_directories(path: str) -> None:
   """`os.makedirs`; nothing happens where it exists."""
   try:
@@ -141,6 +147,16 @@ def rename(source: str, target: str) -> None:
 def file_size(path: str) -> int:
   """`os.path.getsize`, bytes."""
   return _on_its_file_system(path, os.path.getsize, lambda gfile: gfile.stat(path).length)
+
+
+def check_size(path: str, size: int) -> None:
+  """Raises `UserError` with the host unless a file has so many bytes: it has changed, or is another one there."""
+  host = socket.gethostname()
+  with user_error(f"can't read {path} on {host}"):
+    found = file_size(path)
+  if found != size:
+    raise UserError(f"{path} has {found:,} bytes on {host}, it had {size:,} when the work began: it must be the same "
+                    "on all machines, and stay so")
 
 
 def copy(source: str, target: str) -> None:

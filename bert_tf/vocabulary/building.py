@@ -5,6 +5,7 @@ Input: a prepared corpus. Output: `vocab.txt`, `bert_config.json` and `tokenizer
 """
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -55,7 +56,8 @@ def run(options: VocabularyOptions) -> None:
   """The command: builds the vocabulary and prints how well it fits.
 
   Raises:
-    UserError: an input can't be read or has no words, the output can't be written, or the size is too small.
+    UserError: an input can't be read or has no words, the output can't be written, the size is too small, or Beam is at
+      fault.
   """
   files.make_output_directory(options.output_dir, "output_dir")
   inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
@@ -106,12 +108,20 @@ def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
 
 
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
-  paths = files.expand_patterns(getattr(options, flag), flag)
+  # Here, for --help to be quick.
+  from data_gen.pretraining.corpus import plain_file
+  from data_gen.pretraining.work_directory import beam_directory
+
+  paths = names = files.expand_patterns(getattr(options, flag), flag)
   for path in paths:
     files.check_readable(path, flag)
-  with Progress("counting words", total=total_size(paths), unit="B") as progress:
-    return count_words(paths, options.do_lower_case, options.workers, _MAX_COUNTED_WORDS, held_out_fraction,
-                       options.on_bad_utf8, progress.advance)
+  with beam_directory(options, os.path.join(options.output_dir, WRITTEN[0]), "output_dir") as work:
+    if work:
+      paths = [files.absolute(plain_file(path, work.text_path(number))) for number, path in enumerate(paths)]
+    ordered_map = functools.partial(options.ordered_map, directory=work and work.path)
+    with Progress("counting words", total=total_size(paths), unit="B") as progress:
+      return count_words(paths, options.do_lower_case, ordered_map, _MAX_COUNTED_WORDS, held_out_fraction,
+                         options.on_bad_utf8, progress.advance, names)
 
 
 def _report_counts(options: VocabularyOptions, counts: CorpusCounts, words: Sequence[tuple[str, int]],

@@ -1,14 +1,18 @@
 """Frequencies of the words of a corpus, counted on all cores in bounded memory.
 
 Input: text files. Output: `CorpusCounts`, for `wordpiece_learner.py`. Words are what `data_gen/tokenization/basic.py`
-makes of the text, so a vocabulary learnt from them fits the tokenizer.
+makes of the text, so a vocabulary learnt from them fits the tokenizer. A worker reads plain text itself, and is sent
+what is gzipped or remote.
 """
 
 import collections
 import dataclasses
+import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO
 
-from bert_tf.common import files, gzipped, parallel
+from bert_tf.common import files, gzipped
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
 
@@ -18,14 +22,23 @@ _PORTION_BYTES = 1 << 22
 
 @dataclasses.dataclass(frozen=True)
 class Portion:
-  """Whole lines of a file: what a worker counts at a time."""
+  """Whole lines of a file: what a worker counts at a time.
 
+  Attributes:
+    name: what the file is called in errors.
+    path: the file.
+    offset: where the lines begin in its text.
+    stored: their bytes as they are stored; 0 for those that come with a later portion.
+    data: their text; None where it is to be read from the file, `stored` bytes from `offset` on.
+    file_size: bytes of that file.
+  """
+
+  name: str
   path: str
   offset: int
-  data: bytes
-  do_lower_case: bool
-  held_out_fraction: float
-  on_bad_utf8: str
+  stored: int
+  data: bytes | None = None
+  file_size: int = 0
 
 
 @dataclasses.dataclass
@@ -41,51 +54,62 @@ class CorpusCounts:
 
 
 def count_words(
-    paths: Sequence[str], do_lower_case: bool, num_workers: int, max_words: int, held_out_fraction: float = 0.0,
-    on_bad_utf8: str = "error", progress: Callable[[int], None] = lambda amount: None,
-) -> CorpusCounts:
+    paths: Sequence[str], do_lower_case: bool, ordered_map: Callable[..., Iterator], max_words: int,
+    held_out_fraction: float = 0.0, on_bad_utf8: str = "error", progress: Callable[[int], None] = lambda amount: None,
+    names: Sequence[str] | None = None) -> CorpusCounts:
   """Counts the words of text files.
 
   Args:
     paths: UTF-8 text, gzipped or not.
     do_lower_case: as for the tokenizer.
-    num_workers: processes; the result does not depend on it.
+    ordered_map: `map`, or one of that kind that does the work elsewhere.
     max_words: most different words kept. When there are more, the rarest are dropped until half as many are left,
       so that what is dropped was rare in a long stretch of text.
     held_out_fraction: share of the text, the end of each 4 MB of it, that is counted apart.
     on_bad_utf8: "error" or "replace".
     progress: is told the bytes read since, as they are stored.
+    names: what the files are called in errors; by default their paths.
 
   Raises:
     UserError: a file can't be read or is not UTF-8 (names the byte).
   """
   counts = CorpusCounts(collections.Counter(), collections.Counter())
-  portions = _portions(paths, do_lower_case, held_out_fraction, on_bad_utf8, counts, progress)
-  for words, held_out in parallel.ordered_map(count_portion, portions, num_workers):
+  count = functools.partial(count_portion, do_lower_case, held_out_fraction, on_bad_utf8)
+  for words, held_out, num_bytes, stored in ordered_map(count, _portions(paths, names or paths)):
     counts.words.update(words)
     counts.held_out.update(held_out)
+    counts.num_bytes += num_bytes
     if len(counts.words) > max_words:
       _prune(counts, max_words // 2)
+    progress(stored)
   return counts
 
 
-def count_portion(portion: Portion) -> tuple[dict[str, int], dict[str, int]]:
-  """The words of a portion and those of its held-out end; runs in the workers."""
+def count_portion(do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str, portion: Portion
+                  ) -> tuple[dict[str, int], dict[str, int], int, int]:
+  """The words of a portion and those of its held-out end, its bytes of text and as stored; runs in the workers."""
+  data = _read(portion) if portion.data is None else portion.data
   try:
-    text = portion.data.decode("utf-8")
+    text = data.decode("utf-8")
   except UnicodeDecodeError as error:
-    if portion.on_bad_utf8 == "error":
-      raise UserError(
-          f"{portion.path}: not UTF-8 at byte {portion.offset + error.start} (0x{portion.data[error.start]:02x}): "
-          "convert the file, or --on_bad_utf8=replace") from None
-    text = portion.data.decode("utf-8", errors="replace")
+    if on_bad_utf8 == "error":
+      raise UserError(f"{portion.name}: not UTF-8 at byte {portion.offset + error.start} (0x{data[error.start]:02x}): "
+                      "convert the file, or --on_bad_utf8=replace") from None
+    text = data.decode("utf-8", errors="replace")
   held_out = ""
-  if portion.held_out_fraction:
+  if held_out_fraction:
     # From the start of a line on, so that no word is torn.
-    start = text.find("\n", int(len(text) * (1 - portion.held_out_fraction))) + 1
+    start = text.find("\n", int(len(text) * (1 - held_out_fraction))) + 1
     if start:
       text, held_out = text[:start], text[start:]
-  return _count(text, portion.do_lower_case), _count(held_out, portion.do_lower_case)
+  return _count(text, do_lower_case), _count(held_out, do_lower_case), len(data), portion.stored
+
+
+def _read(portion: Portion) -> bytes:
+  files.check_size(portion.path, portion.file_size)
+  with gzipped.faults_named(portion.path), open(portion.path, "rb") as file:
+    file.seek(portion.offset)
+    return file.read(portion.stored)
 
 
 def _count(text: str, do_lower_case: bool) -> dict[str, int]:
@@ -110,18 +134,29 @@ def _prune(counts: CorpusCounts, most_words: int) -> None:
   counts.words = collections.Counter({word: count for word, count in counts.words.items() if count > limit})
 
 
-def _portions(paths: Sequence[str], do_lower_case: bool, held_out_fraction: float, on_bad_utf8: str,
-              counts: CorpusCounts, progress: Callable[[int], None]) -> Iterator[Portion]:
-  for path in paths:
+def _portions(paths: Sequence[str], names: Sequence[str]) -> Iterator[Portion]:
+  for path, name in zip(paths, names, strict=True):
     with gzipped.faults_named(path), gzipped.open_unzipped(path) as (raw, file):
+      if file is raw and not files.is_remote(path):
+        yield from _plain_portions(path, name, raw)
+        continue
       offset = position = 0
       while lines := file.readlines(_PORTION_BYTES):
         data = b"".join(lines)
-        counts.num_bytes += len(data)
-        yield Portion(path, offset, data, do_lower_case, held_out_fraction, on_bad_utf8)
+        yield Portion(name, path, offset, raw.tell() - position, data)
         offset += len(data)
-        progress(raw.tell() - position)
         position = raw.tell()
+
+
+def _plain_portions(path: str, name: str, file: BinaryIO) -> Iterator[Portion]:
+  """Those that `readlines` would make, without reading all of the file."""
+  offset, size = 0, os.path.getsize(path)
+  while offset < size:
+    file.seek(offset + _PORTION_BYTES)
+    file.readline()
+    end = min(file.tell(), size)
+    yield Portion(name, path, offset, end - offset, file_size=size)
+    offset = end
 
 
 def total_size(paths: Sequence[str]) -> int:

@@ -9,8 +9,10 @@ of work; `load` tokenizes one portion. The cuts depend on the text alone, never 
 import dataclasses
 import re
 import shutil
+import socket
 from collections.abc import Callable, Sequence
 
+import google_crc32c
 import numpy as np
 
 from bert_tf.common import files, gzipped
@@ -42,6 +44,7 @@ class Block:
       for a block is continued in the next one, under the same number.
     continues: the first line belongs to the last document of the block before.
     inside_line: it begins inside a line, which was too long for one block.
+    checksum: CRC32C of the bytes.
   """
 
   number: int
@@ -52,6 +55,7 @@ class Block:
   last_document: int
   continues: bool
   inside_line: bool
+  checksum: int
 
 
 @dataclasses.dataclass
@@ -151,7 +155,8 @@ def scan(paths: Sequence[str], names: Sequence[str], portion_size: int, on_bad_u
         before = blocks[-1].last_document if blocks else -1
         first = before + ended
         last = first + 1 if _BLANK_LINE.search(text) else first
-        blocks.append(Block(len(blocks), path, start, start + len(data), first, last, not ended, inside_line))
+        blocks.append(Block(len(blocks), path, start, start + len(data), first, last, not ended, inside_line,
+                            google_crc32c.value(data)))
         ended = False
       ended = ended or ends_document or bool(_BLANK_LINE.search(data, len(data.rstrip())))
       inside_line = not data.endswith(b"\n")
@@ -285,12 +290,11 @@ def _read_lines(block: Block, on_bad_utf8: str) -> list[str]:
     with open(block.path, "rb") as file:
       file.seek(block.start)
       data = file.read(block.end - block.start)
-    text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
   except OSError as error:
-    raise UserError(f"can't read {block.path}: {error.strerror}") from None
-  except UnicodeDecodeError:
-    data = b""
-  if len(data) < block.end - block.start:
-    raise UserError(f"{block.path} has changed while it was read: start again")
+    raise UserError(f"can't read {block.path} on {socket.gethostname()}: {error.strerror}") from None
+  if google_crc32c.value(data) != block.checksum:
+    raise UserError(f"{block.path} has changed while it was read, or is another file on {socket.gethostname()}: start "
+                    "again")
+  text = data.decode(errors="strict" if on_bad_utf8 == "error" else "replace")
   # Only "\n" ends a line, as in the original; str.splitlines() would also take U+2028 and others.
   return text.removesuffix("\n").split("\n")

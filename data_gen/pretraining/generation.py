@@ -27,7 +27,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def generate(options: PretrainingDataOptions) -> dict:
   if options.resume and (finished := _read_finished(output_files, stats_file, identity)):
     remove_finished(output_files[0], identity)
     return finished
-  options = dataclasses.replace(options, vocab_file=_absolute(options.vocab_file))
+  options = dataclasses.replace(options, vocab_file=files.absolute(options.vocab_file))
   with WorkDirectory(output_files[0], identity, options.resume) as work:
     result = _generate(options, work, identity, input_files, output_files)
     work.publish(output_files, stats_file, result)
@@ -185,14 +185,10 @@ def _identity(options: PretrainingDataOptions, input_files: Sequence[str], outpu
   values = {one.name: getattr(options, one.name) for one in declared_options(type(options))
             if one.name not in _NOT_OF_THE_RECORDS}
   fingerprint = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
-  return {**values, "dupe_factor": options.passes, "vocab_file": _absolute(options.vocab_file),
+  return {**values, "dupe_factor": options.passes, "vocab_file": files.absolute(options.vocab_file),
           "vocab_sha256": fingerprint,
-          "input_file": [[_absolute(path), files.file_size(path), _modified(path)] for path in input_files],
+          "input_file": [[files.absolute(path), files.file_size(path), _modified(path)] for path in input_files],
           "output_file": [os.path.abspath(path) for path in output_files]}
-
-
-def _absolute(path: str) -> str:
-  return path if files.is_remote(path) else os.path.abspath(path)
 
 
 def _modified(path: str) -> int:
@@ -220,7 +216,7 @@ def _read_finished(output_files: Sequence[str], stats_file: str, identity: dict)
 
 def _scan(input_files: Sequence[str], work: WorkDirectory, options: PretrainingDataOptions) -> corpus.Corpus:
   # Absolute, as workers need not be where this process is.
-  paths = [_absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
+  paths = [files.absolute(corpus.plain_file(path, work.text_path(number))) for number, path in enumerate(input_files)]
   for path, name in zip(paths, input_files, strict=True):
     if not os.path.getsize(path):
       print(f"note: {name} is empty", file=sys.stderr)
@@ -285,10 +281,15 @@ def _make_runs(work: WorkDirectory, options: PretrainingDataOptions, text: corpu
         done += facts["instances"]
         progress.advance(size, instances=f"{done:,}")
         yield facts
-    for facts in options.ordered_map(functools.partial(workers.make_run, options), missing, work.path):
+    for facts in options.ordered_map(_work(workers.make_run, options), missing, work.path):
       done += facts["instances"]
       progress.advance(facts["text_bytes"], instances=f"{done:,}")
       yield facts
+
+
+def _work(make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> Callable[..., dict]:
+  vocabulary = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary
+  return functools.partial(workers.with_vocabulary, vocabulary.fingerprint, make, options, *arguments)
 
 
 def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list[str], bucket_bits: int,
@@ -297,7 +298,7 @@ def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list
   total = sum(part.last - part.first for part in parts)
   with Progress("records", total=total, unit=" records") as progress:
     done = {part: facts for part in parts if work.resumed and (facts := work.read_part(part))}
-    make = functools.partial(workers.make_part, options, runs, bucket_bits)
+    make = _work(workers.make_part, options, runs, bucket_bits)
     missing = ((part, work.part_path(part)) for part in parts if part not in done)
     made = options.ordered_map(make, missing, work.path)
     for part in parts:

@@ -1,8 +1,9 @@
-"""The directory in which `generation.py` works: resumable, and out of the way until all is done.
+"""The directory in which `generation.py`, and other commands with Beam, work: out of the way until all is done.
 
 For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds `manifest.json` (what is being
 made), `run-*` and `part-*` (finished work), and `shard-*` (parts put together). A part's `.json` stays when its
-bytes have moved into the shard, so that at any moment it is known how many bytes of a shard are good.
+bytes have moved into the shard, so that at any moment it is known how many bytes of a shard are good. Of other commands
+it can't be resumed: what is in it is removed.
 """
 
 import contextlib
@@ -16,8 +17,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from bert_tf.common import files, json_files, locks
+from bert_tf.common import beam_map, files, json_files, locks
 from bert_tf.common.errors import UserError
+from data_gen.options import BeamOptions
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
@@ -82,7 +84,9 @@ class WorkDirectory:
   def __exit__(self, kind, error, trace) -> None:
     if not self._keep or not self._has_finished_work():
       self._clear()
-      os.rmdir(self.path)
+      # Another machine, which has not heard of the end yet, may write; the next command removes that.
+      with contextlib.suppress(OSError):
+        os.rmdir(self.path)
     elif error:
       print(f"What is finished is kept in {self.path}; the same command with --resume continues it.",
             file=sys.stderr)
@@ -116,10 +120,11 @@ class WorkDirectory:
 
   def _clear(self, chosen: Callable[[str], bool] = lambda name: True) -> None:
     for name in filter(chosen, os.listdir(self.path)):
-      os.unlink(os.path.join(self.path, name))
+      with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(self.path, name))
 
   def text_path(self, number: int) -> str:
-    """Path for the text of an input file that is gzipped or not on a local disk."""
+    """Path for text on its way: of an input file that is gzipped or not on a local disk, or out of a worker."""
     return os.path.join(self.path, f"text-{number:05d}.txt")
 
   def run_path(self, number: int) -> str:
@@ -239,6 +244,21 @@ class WorkDirectory:
     with open(shard, "rb") as source, files.atomic_write(path, "wb") as target:
       shutil.copyfileobj(source, target, 1 << 20)
     os.unlink(shard)
+
+
+def beam_directory(options: BeamOptions, output: str, flag: str) -> contextlib.AbstractContextManager:
+  """The directory beside an output where the workers of Beam leave what they make; None without Beam.
+
+  Raises:
+    UserError: the runner can't work, as `beam_map.check_runner`, or the output is no file of a file system of machines.
+  """
+  if options.beam_pipeline_options is None:
+    return contextlib.nullcontext()
+  if files.is_remote(output) or files.is_special(output):
+    raise UserError(f"--{flag}: {output}: with --beam_pipeline_options the workers leave files beside it: name a file "
+                    "of a file system that all machines see")
+  beam_map.check_runner(options.beam_pipeline_options)
+  return WorkDirectory(output, {}, resume=False)
 
 
 @dataclasses.dataclass(frozen=True)

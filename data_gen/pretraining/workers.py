@@ -14,11 +14,12 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from bert_tf.common import files
+from bert_tf.common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of
@@ -50,6 +51,26 @@ class Portion:
   blocks: list[corpus.Block]
   more: list[corpus.Block]
   size: int
+
+
+def with_vocabulary(fingerprint: str, make: Callable[..., dict], options: PretrainingDataOptions, *arguments) -> dict:
+  """`make(options, *arguments)`, which is `make_run` or `make_part`, with the vocabulary that the command has read.
+
+  Raises:
+    UserError: as `make`; or another vocabulary is here under the name of that one, or none.
+  """
+  where = f"{options.vocab_file} on {socket.gethostname()}"
+  for _ in range(2):
+    try:
+      found = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.fingerprint
+    except UserError as error:
+      raise UserError(f"--vocab_file: {where}: {error}") from None
+    if found == fingerprint:
+      return make(options, *arguments)
+    # Workers that live longer than a command may know an earlier file of this name.
+    load_tokenizer.cache_clear()
+  raise UserError(f"--vocab_file: {where} is not the vocabulary that this command has read: it must be the same on all "
+                  "machines, and stay so")
 
 
 def make_run(options: PretrainingDataOptions, portion: Portion) -> dict:
@@ -145,10 +166,11 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
     masks, packs: what is masked and what shares a row.
   """
   batch = max(_TOKENS_AT_ONCE // options.max_seq_length, 1)
+  vocab_size = load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary.size
   if not options.packed:
     for begin in range(0, len(rows), batch):
       features, _, counts = _features(rows[begin:begin + batch], options, masks)
-      yield _writer(options.schema, options.vocab_file, options.do_lower_case).encode(features), counts
+      yield _writer(options.schema, vocab_size).encode(features), counts
     return
   schema, (length, _, _) = options.schema, _lengths(rows)
   predictions = predictions_of(length, options.masked_lm_prob, options.max_predictions_per_seq)
@@ -163,7 +185,7 @@ def serialize(rows: np.ndarray, options: PretrainingDataOptions, masks: np.rando
     features, length, counts = _features(rows[chosen], options, masks)
     features = packing.put_in_rows(features, length, placed.take(chosen, first, last - first), schema)
     counts |= {"rows": last - first, "positions": (last - first) * options.max_seq_length}
-    yield _writer(schema, options.vocab_file, options.do_lower_case).encode(features), counts
+    yield _writer(schema, vocab_size).encode(features), counts
 
 
 def _lengths(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -196,8 +218,8 @@ def load_tokenizer(vocab_file: str, do_lower_case: bool) -> Tokenizer:
 
 
 @functools.lru_cache(maxsize=1)
-def _writer(schema: Schema, vocab_file: str, do_lower_case: bool) -> RecordWriter:
-  return RecordWriter(schema, load_tokenizer(vocab_file, do_lower_case).vocabulary.size)
+def _writer(schema: Schema, vocab_size: int) -> RecordWriter:
+  return RecordWriter(schema, vocab_size)
 
 
 def _process_facts() -> dict:

@@ -1,27 +1,36 @@
 """Documents → sentences on all cores → the prepared corpus and its statistics; for `prepare_corpus.py`.
 
 Input: the documents of `corpus_readers.py`, which `sentences.py` splits. Output: one sentence per line, a blank line
-between documents. A long document is worked on in parts; documents and parts go to the workers in portions.
+between documents. A long document is worked on in parts; documents and parts go to the workers in portions. With Apache
+Beam whole files go to the workers, each of which does there what the command does here.
 """
 
 import contextlib
 import dataclasses
+import functools
 import gzip
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+import operator
+import os
+import pickle
+import socket
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from bert_tf.common import files, parallel
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from data_gen.options import CorpusOptions
+from data_gen.pretraining.work_directory import WorkDirectory, beam_directory
 from data_gen.text.corpus_readers import read_documents
 from data_gen.text.lines import ReadingNotes
 from data_gen.text.sentences import split_sentences
 
 # Characters given to a worker at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
+# Bytes of files given to a worker of Beam at a time; a file is never divided.
+_FILES_BYTES = 32 << 20
 # A longer document is worked on in parts of this size.
 _PART_CHARACTERS = 1 << 20
 # A document of one sentence is suspicious if it has more words than this, a sentence if it has more than that.
@@ -122,12 +131,12 @@ class CorpusWriter:
     self._words = 0
 
   def write(self, part: SplitPart) -> None:
-    """Appends a part; those of one document come one after another."""
+    """Appends a part; those of one document come one after another, and have its number."""
     if not part.num_sentences:
       return
     if part.document != self._document:
       self.finish_document()
-      if self._document is not None:
+      if self.statistics.documents:
         self._write(b"\n")
       self._document = part.document
     self._sentences += part.num_sentences
@@ -136,7 +145,7 @@ class CorpusWriter:
     self._write(part.text)
 
   def finish_document(self) -> None:
-    """Counts the document written last; call it once at the end."""
+    """Counts the document written last; call it at the end, and where numbers begin again."""
     if not self._sentences:
       return
     statistics = self.statistics
@@ -147,6 +156,7 @@ class CorpusWriter:
       statistics.one_sentence_documents += 1
       statistics.unbroken_documents += self._words > _WORDS_WITHOUT_BREAK
     self._sentences = self._words = 0
+    self._document = None
 
   def _write(self, data: bytes) -> None:
     self._file.write(data)
@@ -168,7 +178,7 @@ def run(options: CorpusOptions) -> None:
   """The command: checks, prepares, prints the table and the warnings.
 
   Raises:
-    UserError: an input can't be read or an output can't be written.
+    UserError: an input can't be read or an output can't be written, or Beam is at fault.
   """
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
@@ -196,29 +206,87 @@ def prepare_corpus(
     Statistics of the output, of the held-out output, and notes about the input.
 
   Raises:
-    UserError: an input can't be read or holds no text at all, an output can't be written. No output exists then.
+    UserError: an input can't be read or holds no text at all, an output can't be written, or Beam is at fault. No
+      output exists then.
   """
   notes = ReadingNotes()
   total = sum(map(files.file_size, input_files))
   with contextlib.ExitStack() as stack:
+    work = stack.enter_context(beam_directory(options, options.output_file, "output_file"))
     progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
     main = held_out = CorpusWriter(stack.enter_context(open_output(options.output_file)))
     if options.held_out_file:
       held_out = CorpusWriter(stack.enter_context(open_output(options.held_out_file)))
-    documents = itertools.chain.from_iterable(
-        read_documents(path, options, notes, progress.advance) for path in input_files)
-    parts = make_parts(documents, options.held_out_fraction, options.seed)
-    portions = parallel.portions(parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS)
-    results = parallel.ordered_map(split_portion, portions, options.workers)
-    for split in stack.enter_context(contextlib.closing(results)):
-      for part in split:
-        (held_out if part.held_out else main).write(part)
-    main.finish_document()
-    held_out.finish_document()
+    groups = (_split_with_beam(input_files, options, notes, progress.advance, work) if work else
+              [_split(input_files, options, notes, progress.advance, options.workers)])
+    for group in groups:
+      with contextlib.closing(group) as splits:
+        for part in itertools.chain.from_iterable(splits):
+          (held_out if part.held_out else main).write(part)
+      main.finish_document()
+      held_out.finish_document()
     if not main.statistics.documents:
       raise UserError("all documents were held out: lower --held_out_fraction" if held_out.statistics.documents
                       else "--input_file: there is no text in the input")
   return main.statistics, held_out.statistics if options.held_out_file else CorpusStatistics(), notes
+
+
+def _split(input_files: Iterable[str], options: CorpusOptions, notes: ReadingNotes, progress: Callable[[int], None],
+           num_workers: int) -> Generator[list[SplitPart], None, None]:
+  """The parts of the documents of files, split into sentences, in order."""
+  documents = itertools.chain.from_iterable(read_documents(path, options, notes, progress) for path in input_files)
+  parts = make_parts(documents, options.held_out_fraction, options.seed)
+  portions = parallel.portions(parts, lambda part: sum(map(len, part.paragraphs)), _PORTION_CHARACTERS)
+  return parallel.ordered_map(split_portion, portions, num_workers)
+
+
+@dataclasses.dataclass(frozen=True)
+class FileGroup:
+  """Input files in order, each with its bytes, and the file for what a worker of Beam makes of them."""
+
+  paths: list[tuple[str, int]]
+  target: str
+
+
+def _split_with_beam(input_files: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
+                     progress: Callable[[int], None], work: WorkDirectory
+                     ) -> Iterator[Generator[list[SplitPart], None, None]]:
+  """`_split` on the workers of Beam, for some files after others."""
+  given = {files.absolute(path): path for path in input_files}
+  sizes = ((files.absolute(path), files.file_size(path)) for path in input_files)
+  groups = [FileGroup(paths, work.text_path(number))
+            for number, paths in enumerate(parallel.portions(sizes, operator.itemgetter(1), _FILES_BYTES))]
+  for group, found in zip(groups, options.ordered_map(functools.partial(split_files, options), groups, work.path),
+                          strict=True):
+    notes.add(dataclasses.replace(found, empty_files=[given[path] for path in found.empty_files]))
+    yield _read_split(group.target)
+    progress(sum(size for _, size in group.paths))
+
+
+def split_files(options: CorpusOptions, group: FileGroup) -> ReadingNotes:
+  """Splits files into sentences and writes what `_read_split` reads; runs in the workers of Beam.
+
+  Raises:
+    UserError: a file can't be read, or is another one than that of the command; the disk is full.
+  """
+  for path, size in group.paths:
+    files.check_size(path, size)
+  notes = ReadingNotes()
+  temporary = files.unshared_name(group.target)
+  with files.user_error(f"can't write {group.target} on {socket.gethostname()}"):
+    with open(temporary, "wb") as file:
+      for parts in _split((path for path, _ in group.paths), options, notes, lambda read: None, 1):
+        pickle.dump(parts, file)
+    os.replace(temporary, group.target)
+  return notes
+
+
+def _read_split(path: str) -> Generator[list[SplitPart], None, None]:
+  """What `split_files` has written, which is removed then."""
+  with open(path, "rb") as file:
+    while file.peek(1):
+      yield pickle.load(file)
+  os.unlink(path)
 
 
 def warnings(statistics: CorpusStatistics, held_out: CorpusStatistics, notes: ReadingNotes,

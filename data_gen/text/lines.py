@@ -42,6 +42,14 @@ class ReadingNotes:
   empty_files: list[str] = dataclasses.field(default_factory=list)
   layouts: dict[str, int] = dataclasses.field(default_factory=dict)
 
+  def add(self, other: "ReadingNotes") -> None:
+    """Takes in the notes on what was read after this."""
+    self.bad_utf8_lines += other.bad_utf8_lines
+    self.nul_characters += other.nul_characters
+    self.empty_files += other.empty_files
+    for layout, count in other.layouts.items():
+      self.layouts[layout] = self.layouts.get(layout, 0) + count
+
 
 def looks_like_json(line: str) -> bool:
   """Whether the line starts as a JSON object does."""

@@ -55,7 +55,7 @@ def read_fingerprint(directory: str) -> str | None:
 
 def casing_of_release(directory: str) -> bool | None:
   """The casing of a model that Google released, which only the name of its directory shows; None for other names."""
-  path = directory if files.is_remote(directory) else os.path.abspath(directory)
+  path = files.absolute(directory)
   name = os.path.basename(path).lower()
   if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
     return True

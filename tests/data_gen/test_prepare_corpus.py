@@ -115,6 +115,71 @@ class TestHeldOut:
       self._split(tmp_path, ["Only one. Document."], fraction=1.0)
 
 
+class TestBeam:
+
+  @pytest.fixture
+  def inputs(self, tmp_path, monkeypatch) -> list[str]:
+    """Files of all kinds, relative names among them; a worker gets one or two at a time."""
+    for book in range(3):
+      (tmp_path / f"book{book}.txt").write_text("".join(
+          f"In book {book} Dr. No said {number}. He left.\n" + "\n" * (number % 7 == 0) for number in range(500)))
+    (tmp_path / "empty.txt").write_text(" \n")
+    (tmp_path / "bad.txt").write_bytes(b"Fi\xffne. A\0nd so.\n\nAnother.\n")
+    (tmp_path / "more.jsonl.gz").write_bytes(gzip.compress(b"".join(
+        json.dumps({"text": f"Entry {number}. It is short."}).encode() + b"\n" for number in range(300))))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(corpus_preparation, "_FILES_BYTES", (tmp_path / "book0.txt").stat().st_size + 1)
+    return ["book0.txt", "empty.txt", "book1.txt", str(tmp_path / "bad.txt"), "more.jsonl.gz", "book2.txt",
+            "./book1.txt"]
+
+  def _prepare(self, inputs, name, **options):
+    options = CorpusOptions(input_file=",".join(inputs), output_file=f"{name}.gz", held_out_file=f"{name}.held",
+                            held_out_fraction=0.2, on_bad_utf8="replace", **options)
+    result = corpus_preparation.prepare_corpus(inputs, options)
+    return result, [pathlib.Path(path).read_bytes() for path in (f"{name}.gz", f"{name}.held")]
+
+  def test_output_and_report_are_those_of_the_local_command(self, inputs, tmp_path, beam_options):
+    (statistics, _, notes), local = self._prepare(inputs, "local", num_workers=1)
+    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options) == ((statistics, _, notes), local)
+    assert notes.empty_files == ["empty.txt"] and notes.bad_utf8_lines == 1 and local[1]
+    assert not list(tmp_path.glob(".*"))
+
+  def test_an_error_of_a_worker_leaves_nothing(self, inputs, tmp_path, beam_options):
+    (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\n{"text": oops}\n')
+    with pytest.raises(UserError, match=r"bad.jsonl:2: not JSON"):
+      self._prepare([*inputs, "bad.jsonl"], "beam", beam_pipeline_options=beam_options)
+    assert not list(tmp_path.glob("beam*")) and not list(tmp_path.glob(".*"))
+
+  def test_a_killed_command_is_simply_started_again(self, inputs, tmp_path, beam_options):
+    (tmp_path / ".beam.gz.partial").mkdir()
+    for name in ("text-00001.txt.0a1b2c3d.tmp", "outcome-0a1b2c3d-0000001", "manifest.json"):
+      (tmp_path / ".beam.gz.partial" / name).write_bytes(b"{}")
+    _, local = self._prepare(inputs, "local", num_workers=1)
+    assert self._prepare(inputs, "beam", beam_pipeline_options=beam_options)[1] == local
+    assert not list(tmp_path.glob(".*"))
+
+  def test_a_worker_may_be_given_the_same_files_twice_and_finds_another_file(self, inputs, tmp_path):
+    group = corpus_preparation.FileGroup([("book0.txt", (tmp_path / "book0.txt").stat().st_size)], "text-00000.txt")
+    options = CorpusOptions(input_file="book0.txt", output_file="out")
+    for _ in range(2):
+      assert corpus_preparation.split_files(options, group).layouts
+    assert sum(map(len, corpus_preparation._read_split(group.target))) == 500 // 7 + 2
+    (tmp_path / "book0.txt").write_text("Another file.\n")
+    with pytest.raises(UserError, match=r"^book0.txt has 14 bytes on \S+, it had .* when the work began"):
+      corpus_preparation.split_files(options, group)
+
+  def test_a_worker_that_can_not_write_says_where(self, inputs):
+    group = corpus_preparation.FileGroup([("empty.txt", 2)], "missing/text-00000.txt")
+    with pytest.raises(UserError, match=r"^can't write missing/text-00000.txt on \S+: No such file or directory$"):
+      corpus_preparation.split_files(CorpusOptions(input_file="empty.txt", output_file="out"), group)
+
+  @pytest.mark.parametrize("output", ["ram://out", "/dev/stdout"])
+  def test_an_output_that_workers_can_not_write_beside_is_refused(self, inputs, output, beam_options):
+    with pytest.raises(UserError, match="--output_file: .* that all machines see"):
+      corpus_preparation.prepare_corpus(inputs, CorpusOptions(
+          input_file="book0.txt", output_file=output, beam_pipeline_options=beam_options))
+
+
 class TestReport:
 
   def _warnings(self, statistics, held_out=None, **notes) -> str:

@@ -30,6 +30,11 @@ _TEXTS = ("", ",", ",,", "x", "missing/name", ".", "corpus.txt", "encoder", "squ
           "\udcff", "\ud800", "nan,nan,nan", "out@0", "out@99999", "/dev/null", "/dev/full", "gone://bucket/x", "-",
           "true", "1", "9" * 5000, f"{'9' * 5000}:1:train.tfrecord", f"16:{'9' * 5000}:train.tfrecord",
           f"out@{'9' * 5000}", "x/" * 2000, "\0")
+# Of pipelines in this process only, and of what can't be reached; without Apache Beam all are refused.
+_PIPELINES = ("runner=FnApiRunner", "runner=", "runner=FnApiRunner,,", "runner=x", "runner=a.b", "direct_num_workers=x",
+              "runner=FnApiRunner,direct_running_mode=x", "runner=FnApiRunner,x=1",
+              "runner=PortableRunner,job_endpoint=x", "runner=PortableRunner,job_endpoint=localhost:1", "help",
+              "runner=" + "9" * 5000, "\udcff", "", "\0")
 # Parts of file names.
 _NAME_PARTS = ("\udcff", "ü", "a\nb", "\x1b[31m", "[1]", " ", ",", "x" * 230, "@", ":", "%s{}", "\u2028",
                "-00000-of-00002")
@@ -119,6 +124,9 @@ def _spoil_flag(command: Command, option: DeclaredOption, rng: random.Random) ->
   elif option.declaration.choices:
     values = (*option.declaration.choices, "x", "")
   value = rng.choice(values)
+  if option.name == "beam_pipeline_options":
+    arguments = {name: given for name, given in command.arguments.items() if name != "num_workers"}
+    command, value = dataclasses.replace(command, arguments=arguments), rng.choice(_PIPELINES)
   # Nothing listens there, and asking takes minutes.
   if option.name in ("tpu_name", "use_tpu", "distribution_strategy"):
     value = "none" if option.kind is str else "false"

@@ -1,14 +1,17 @@
 """The command that builds a vocabulary, and the vocabulary that comes with the project."""
 
+import gzip
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
 import pytest
 
-from bert_tf.vocabulary import building
+from bert_tf.common.errors import UserError
+from bert_tf.vocabulary import building, word_counts
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
@@ -69,6 +72,30 @@ def test_same_vocabulary_for_any_number_of_workers(built):
   assert done.returncode == 0, done.stderr
   for name in ("vocab.txt", "bert_config.json", "tokenizer_config.json"):
     assert (folder / "again" / name).read_bytes() == (folder / "new/uncased" / name).read_bytes()
+
+
+def test_same_vocabulary_and_report_with_beam(built, monkeypatch, beam_options, capsys):
+  folder, _ = built
+  monkeypatch.chdir(folder)
+  (folder / "more.gz").write_bytes(gzip.compress(_TEXT[:20_000].encode()))
+  monkeypatch.setattr(word_counts, "_PORTION_BYTES", 30_000)
+  monkeypatch.setattr(building, "_MAX_COUNTED_WORDS", 800)
+  found = []
+  for name, workers in (("local", {"num_workers": 1}), ("beam", {"beam_pipeline_options": beam_options})):
+    building.run(building.VocabularyOptions(
+        input_file="text,more.gz", output_dir=name, vocab_size=300, held_out_fraction=0.1, **workers))
+    report = [line for line in capsys.readouterr().out.splitlines() if not re.search(r"\(\d+ s", line)]
+    found.append(({path.name: path.read_bytes() for path in (folder / name).iterdir()}, report))
+  assert found[0] == found[1] and len(found[0][0]) == 3
+  assert any("rare ones" in line for line in report)
+
+
+def test_beam_names_the_gzipped_file_that_is_wrong(tmp_path, beam_options):
+  (tmp_path / "bad.gz").write_bytes(gzip.compress(b"fine\n\xff\n"))
+  with pytest.raises(UserError, match=r"^\S+/bad.gz: not UTF-8 at byte 5"):
+    building.run(building.VocabularyOptions(input_file=str(tmp_path / "bad.gz"), output_dir=str(tmp_path / "out"),
+                                            vocab_size=100, beam_pipeline_options=beam_options))
+  assert not list((tmp_path / "out").iterdir())
 
 
 def test_cased(built):

@@ -13,7 +13,7 @@ from data_gen.tokenization.basic import basic_tokenize
 
 
 def _count(path, **arguments):
-  arguments = {"do_lower_case": True, "num_workers": 1, "max_words": 1000, **arguments}
+  arguments = {"do_lower_case": True, "ordered_map": map, "max_words": 1000, **arguments}
   return word_counts.count_words([str(path)], **arguments)
 
 
@@ -40,6 +40,26 @@ def test_portions_do_not_matter(tmp_path, monkeypatch):
   steps = []
   assert _count(tmp_path / "text", progress=steps.append) == whole
   assert sum(steps) == whole.num_bytes == (tmp_path / "text").stat().st_size
+
+
+@pytest.mark.parametrize("size", [0, 1, 49, 50, 51, 400])
+def test_portions_of_plain_text_are_those_of_gzipped_text(tmp_path, monkeypatch, size):
+  monkeypatch.setattr(word_counts, "_PORTION_BYTES", 50)
+  data = b"\n".join(b"word" * (number % 5) for number in range(100))[:size]
+  (tmp_path / "text").write_bytes(data)
+  (tmp_path / "text.gz").write_bytes(gzip.compress(data))
+  plain, gzipped = (list(word_counts._portions([str(tmp_path / name)], [name])) for name in ("text", "text.gz"))
+  assert [word_counts._read(portion) for portion in plain] == [portion.data for portion in gzipped]
+  assert [portion.offset for portion in plain] == [portion.offset for portion in gzipped]
+  assert sum(portion.stored for portion in plain) == size
+
+
+def test_a_file_that_changes_is_named(tmp_path):
+  (tmp_path / "text").write_text("one two\n")
+  [portion] = word_counts._portions([str(tmp_path / "text")], ["text"])
+  (tmp_path / "text").write_text("one two three\n")
+  with pytest.raises(UserError, match=r"text has 14 bytes on \S+, it had 8 when the work began"):
+    word_counts.count_portion(True, 0.0, "error", portion)
 
 
 def test_gzip(tmp_path):

@@ -1,10 +1,13 @@
 """Records made on the workers of Apache Beam: the bytes of the local command; shards put together by workers."""
 
 import dataclasses
-import functools
+import glob
 import hashlib
+import itertools
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 
@@ -14,10 +17,12 @@ import pytest
 from bert_tf.common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import workers
+from data_gen.pretraining.corpus import load, scan
 from data_gen.pretraining.external_shuffle import ShardPart
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.work_directory import WorkDirectory, join_parts
-from tests.bert_tf.common.test_beam_map import NEEDS_BEAM
+from data_gen.tokenization.vocabulary import Vocabulary
+from tests.beam import NEEDS_BEAM
 from tests.data_gen.test_create_pretraining_data import TOKENS, WORDS
 
 KINDS = {"plain": {}, "packed": {"packed": True}, "dynamic": {"dynamic_masking": True},
@@ -52,10 +57,9 @@ def statistics_of(result: dict) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bytes_are_those_of_the_local_command(corpus, tmp_path, kind):
-  pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
+def test_the_bytes_are_those_of_the_local_command(corpus, tmp_path, kind, beam_options):
   local = generate(options_of(corpus, tmp_path / "local", num_workers=1, **KINDS[kind]))
-  beam = generate(options_of(corpus, tmp_path / "beam", beam_pipeline_options="runner=FnApiRunner", **KINDS[kind]))
+  beam = generate(options_of(corpus, tmp_path / "beam", beam_pipeline_options=beam_options, **KINDS[kind]))
   assert digests(tmp_path / "beam") == digests(tmp_path / "local") and len(digests(tmp_path / "beam")) == 3
   assert statistics_of(beam) == statistics_of(local)
   assert not list(tmp_path.glob(".*"))
@@ -77,27 +81,101 @@ def test_worker_processes_make_the_same_bytes(corpus, tmp_path, project, process
   assert digests(tmp_path / "beam") == digests(tmp_path / "local")
 
 
-def refuse_some(make, *arguments) -> dict:
-  """The work of a stage, which fails for some items."""
-  item = arguments[-1]
-  if getattr(item, "number", None) == 2 or isinstance(item, tuple) and item[0].bucket == 1:
+STAGES = {"make_run": workers.make_run, "make_part": workers.make_part}
+
+
+def refuse_one_run(options, portion) -> dict:
+  if portion.number == 2:
     raise UserError("the disk is full")
-  return make(*arguments)
+  return STAGES["make_run"](options, portion)
 
 
-def test_what_is_half_done_is_resumed_by_either(corpus, tmp_path, monkeypatch):
-  pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
+def refuse_one_part(options, runs, bucket_bits, work) -> dict:
+  if work[0].bucket == 1:
+    raise UserError("the disk is full")
+  return STAGES["make_part"](options, runs, bucket_bits, work)
+
+
+def test_what_is_half_done_is_resumed_by_either(corpus, tmp_path, monkeypatch, beam_options):
   generate(options_of(corpus, tmp_path / "local", num_workers=1))
-  beam = options_of(corpus, tmp_path / "out", beam_pipeline_options="runner=FnApiRunner")
-  for stage in ("make_run", "make_part"):
+  beam = options_of(corpus, tmp_path / "out", beam_pipeline_options=beam_options)
+  for stage, refuse in (("make_run", refuse_one_run), ("make_part", refuse_one_part)):
     with monkeypatch.context() as patch:
-      patch.setattr(workers, stage, functools.partial(refuse_some, getattr(workers, stage)))
+      patch.setattr(workers, stage, refuse)
       with pytest.raises(UserError, match="the disk is full"):
         generate(dataclasses.replace(beam, resume=stage == "make_part"))
   with pytest.raises(UserError, match="give --resume"):
     generate(beam)
   generate(options_of(corpus, tmp_path / "out", num_workers=1, resume=True))
   assert digests(tmp_path / "out") == digests(tmp_path / "local")
+
+
+YEARS = itertools.cycle([-1e9, 0, 1e9, 8e9])
+
+
+def make_elsewhere(stage: str, path: str, *arguments) -> dict:
+  """The work of a stage on a machine with a name that others have, too, and a clock of another year."""
+  facts = STAGES[stage](*arguments)
+  for one in glob.glob(os.path.join(os.path.dirname(path), "*")):
+    os.utime(one, (next(YEARS),) * 2)
+  return {**facts, "process": "localhost:1"}
+
+
+def make_run_elsewhere(options, portion) -> dict:
+  return make_elsewhere("make_run", portion.path, options, portion)
+
+
+def make_part_elsewhere(options, runs, bucket_bits, work) -> dict:
+  return make_elsewhere("make_part", work[1], options, runs, bucket_bits, work)
+
+
+def test_clocks_and_names_do_not_matter(corpus, tmp_path, monkeypatch, beam_options):
+  monkeypatch.setattr(socket, "gethostname", lambda: "localhost")
+  generate(options_of(corpus, tmp_path / "local", num_workers=1))
+  options = options_of(corpus, tmp_path / "out", beam_pipeline_options=beam_options)
+  with monkeypatch.context() as patch:
+    patch.setattr(workers, "make_run", make_run_elsewhere)
+    patch.setattr(workers, "make_part", refuse_one_part)
+    with pytest.raises(UserError, match="the disk is full"):
+      generate(options)
+  monkeypatch.setattr(workers, "make_part", make_part_elsewhere)
+  # The runs of these clocks are complete, and are not made again.
+  monkeypatch.setattr(workers, "make_run", refuse_one_run)
+  generate(dataclasses.replace(options, resume=True))
+  assert digests(tmp_path / "out") == digests(tmp_path / "local")
+
+
+@pytest.mark.parametrize("vocabulary, message", [
+    (TOKENS[:5] + TOKENS[6:] + ["another"], r"is not the vocabulary that this command has read"),
+    (None, r"does not exist|can't read|can't be read")])
+def test_a_worker_with_another_vocabulary_is_named(corpus, tmp_path, vocabulary, message):
+  path = tmp_path / "vocab.txt"
+  fingerprint = workers.load_tokenizer(str(corpus / "vocab.txt"), True).vocabulary.fingerprint
+  if vocabulary:
+    path.write_text("\n".join(vocabulary) + "\n")
+  options = dataclasses.replace(options_of(corpus, tmp_path / "out"), vocab_file=str(path))
+  with pytest.raises(UserError, match=rf"^--vocab_file: {path} on {socket.gethostname()}.*({message})"):
+    workers.with_vocabulary(fingerprint, STAGES["make_run"], options)
+
+
+def test_a_worker_that_knows_an_earlier_vocabulary_reads_it_again(corpus, tmp_path):
+  shutil.copy(corpus / "vocab.txt", tmp_path)
+  options = dataclasses.replace(options_of(corpus, tmp_path / "out"), vocab_file=str(tmp_path / "vocab.txt"))
+  earlier = workers.load_tokenizer(options.vocab_file, True).vocabulary.fingerprint
+  (tmp_path / "vocab.txt").write_text("\n".join([*TOKENS, "more"]) + "\n")
+  later = Vocabulary([*TOKENS, "more"]).fingerprint
+  assert workers.with_vocabulary(earlier, lambda options: {"reads": earlier}, options) == {"reads": earlier}
+  assert workers.with_vocabulary(later, lambda options: {"reads": later}, options) == {"reads": later}
+  assert workers.load_tokenizer(options.vocab_file, True).vocabulary.fingerprint == later
+
+
+def test_other_text_on_a_worker_is_named(corpus, tmp_path):
+  path = str(tmp_path / "text")
+  (tmp_path / "text").write_text("some text here\n")
+  blocks = scan([path], [path], 1 << 20).blocks
+  (tmp_path / "text").write_text("some test here\n")
+  with pytest.raises(UserError, match=rf"text has changed .*, or is another file on {socket.gethostname()}"):
+    load(blocks, workers.load_tokenizer(str(corpus / "vocab.txt"), True))
 
 
 CONTENTS = [b"first", b"second", b"third"]
