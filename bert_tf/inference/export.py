@@ -16,7 +16,7 @@ from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.formats import ExportFormat, Request, format_class
 from bert_tf.inference.exports.loaders import Arrays, Signature
-from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.options import TFHUB, ExportOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.load import open_checkpoint
@@ -73,7 +73,7 @@ def export(options: ExportOptions) -> Export:
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  name = "saved_model"
+  name = "tfhub" if options.api == TFHUB else "saved_model"
   export_format = format_class(name)(options)
   loading_back.start(name)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
@@ -81,6 +81,7 @@ def export(options: ExportOptions) -> Export:
   settings = options.settings()
   settings.check_read_by(task_name, options.exported)
   task = load_task(loaded, task_name, settings)
+  export_format.prepare(task_name, task)
   sample = read_sample()
   texts = {"built-in sample": sample, **({options.check_file: check_lines} if options.check_file else {})}
   agreements = [
