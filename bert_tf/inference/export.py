@@ -16,6 +16,7 @@ from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.formats import ExportFormat, Request, format_class
 from bert_tf.inference.exports.loaders import Arrays, Signature
+from bert_tf.inference.exports.warmup import write_warmup_requests
 from bert_tf.inference.options import TFHUB, ExportOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
@@ -95,6 +96,9 @@ def export(options: ExportOptions) -> Export:
       json_files.write(os.path.join(directory, AGREEMENT_FILE),
                        {agreement.name: agreement.to_dict() for agreement in agreements})
     requests = export_format.requests(task, [text for text in sample if text not in differing])
+    if export_format.served_signatures:
+      write_warmup_requests(directory, [
+          request for request in requests if request.signature in export_format.served_signatures])
     signatures, answers = loading_back.ask(
         name, directory, [(request.signature, request.inputs) for request in requests])
     max_difference = _max_difference(requests, answers)

@@ -36,10 +36,12 @@ class ExportFormat(abc.ABC):
 
   Attributes:
     takes_strings: whether the tokenizer is in the export.
+    served_signatures: those of its requests that TensorFlow Serving is to be warmed up with.
     tolerance: the largest difference of a number from the model that is rounding; more is a mistake of ours.
   """
 
   takes_strings = True
+  served_signatures: tuple[str, ...] = ()
   tolerance = 1e-3
 
   def __init__(self, options: ExportOptions):

@@ -23,6 +23,8 @@ CHECKED = 8
 class Format(ExportFormat):
   """`--format=saved_model`."""
 
+  served_signatures = ("serving_default", "token_ids")
+
   def write(self, task: TaskInference, directory: str) -> None:
     strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
     ids = {name: tf.TensorSpec(task.token_ids_shape, tf.int32, name)

@@ -17,6 +17,7 @@ from bert_tf.inference.options import ExportOptions
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.encoder import BertEncoder
 from tests import tiny
+from tests.bert_tf.inference.exports.stock_server import assert_served
 from tests.bert_tf.inference.test_export import checkpoint
 from tests.refusals import assert_refused
 
@@ -58,6 +59,8 @@ def test_the_report(exported):
   assert [agreement.differences for agreement in done.agreements] == [[]]
   assert (directory / AGREEMENT_FILE).exists()
   assert sorted(os.listdir(directory)) == ["assets.extra", "encoder", "preprocess"]
+  for part in ("preprocess", "encoder"):
+    assert_served(directory / part)
   assert done.signatures["preprocess"] == ({"sentences": "string [?]"}, {
       name: "int32 [?, 12]" for name in ("input_word_ids", "input_mask", "input_type_ids")})
   assert done.signatures["encoder"][1] == {
@@ -107,6 +110,10 @@ def test_pairs_in_an_input_pipeline(client):
 def test_masks_of_tensorflow_text(client):
   assert client["masked"]["masks"] > 0
   assert client["masked"]["logits"] == [len(TEXTS), client["masked"]["positions"], len(tiny.TOKENS)]
+
+
+def test_the_programs_of_the_documentation(client):
+  assert client["programs"] == 2
 
 
 @pytest.mark.golden

@@ -10,6 +10,8 @@ asks ours. Both print JSON.
 
 import json
 import os
+import pathlib
+import re
 import sys
 
 import numpy as np
@@ -146,11 +148,22 @@ def masked(texts):
       word_ids == special["mask_id"], tf.int32))), "positions": ids.to_tensor().shape[1]}
 
 
+def documentation():
+  """Runs the programs of docs/tfhub.md."""
+  page = (pathlib.Path(__file__).resolve().parents[4] / "docs/tfhub.md").read_text("utf-8")
+  programs = re.findall("```python\n(.*?)```", page, re.DOTALL)
+  os.symlink(os.path.abspath(OURS), os.path.join(WORK, "hub"))
+  os.chdir(WORK)
+  for program in programs:
+    exec(compile(program, "docs/tfhub.md", "exec"), {})
+  return len(programs)
+
+
 asked = json.load(sys.stdin)
 if "--model_garden" in sys.argv:
   export_by_model_garden(OURS)
   found = interface(WORK, asked)
 else:
   found = {"interface": interface(OURS, asked), "classify": classify(asked), "pairs": pairs(asked),
-           "masked": masked(asked)}
+           "masked": masked(asked), "programs": documentation()}
 print(json.dumps(found))
