@@ -45,8 +45,8 @@ def test_the_stock_image_has_all_operations(reviews, tmp_path):
   path.mkdir()
   data = (reviews / "saved_model.pb").read_bytes()
   # tensorflow/serving#2267: an operation of pip's tensorflow_text that the server lacks.
-  (path / "saved_model.pb").write_bytes(data.replace(b"TFText>FastWordpieceTokenizeWithOffsets",
-                                                     b"TFText>FastWordpieceTokenizeWithOffsetz"))
+  (path / "saved_model.pb").write_bytes(data.replace(b"FastWordpieceTokenizeWithOffsets",
+                                                     b"FastWordpieceTokenizeWithOffsetz"))
   with pytest.raises(AssertionError):
     assert_served(path)
 
