@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from bert_tf.inference.exports.formats import Request
 from bert_tf.inference.exports.loaders import Arrays
-from data_gen.pretraining.tfrecord import delimited
+from data_gen.pretraining.tfrecord import delimited, masked_crc, record_header
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
@@ -25,10 +25,11 @@ def write_warmup_requests(directory: str, requests: Iterable[Request]) -> None:
   """Writes each request, and its first row alone."""
   path = os.path.join(directory, WARMUP_FILE)
   os.makedirs(os.path.dirname(path), exist_ok=True)
-  with tf.io.TFRecordWriter(path) as writer:
+  with open(path, "wb") as file:
     for request in requests:
       for rows in (slice(None, 1), slice(None)):
-        writer.write(_prediction_log(request.signature, {name: value[rows] for name, value in request.inputs.items()}))
+        log = _prediction_log(request.signature, {name: value[rows] for name, value in request.inputs.items()})
+        file.write(record_header(len(log)) + log + masked_crc(log))
 
 
 def _prediction_log(signature: str, inputs: Arrays) -> bytes:
