@@ -28,6 +28,7 @@ from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.weights import POOLER, original_names
 from modeling.dropout import DropoutStream
+from modeling.encoder import BertEncoder
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import column, features, first_of_rows
 
@@ -170,6 +171,8 @@ def _encoder(task: TaskInference, vocab_file: str) -> tuple[tf.train.Checkpoint,
              if name.startswith(("bert/", "cls/predictions/"))}
   variables = {name: tf.Variable(weight.value, name=name) for name, weight in weights.items()}
   mapping = [(weight, variables[name]) for name, weight in weights.items()]
+  for layer in _encoder_of(task).layers:
+    layer.fuses_activation = False
 
   @tf.function(autograph=False)
   def encode(inputs, training=False):
@@ -208,10 +211,13 @@ def _flat(function, specifications: dict):
                                     if name != "encoder_outputs"}, specifications)
 
 
+def _encoder_of(task: TaskInference) -> BertEncoder:
+  return task.model.encoder if task.head else task.model
+
+
 def _outputs(task: TaskInference, ids: dict, training: bool = False) -> dict:
   """The encoder's outputs by TF-Hub's names."""
-  model = task.model
-  outputs = getattr(model, "encoder", model)(ids, dropout=_random_stream() if training else None)
+  outputs = _encoder_of(task)(ids, dropout=_random_stream() if training else None)
   layers = [value for name, value in outputs.items() if name.startswith("encoder_layer_")]
   return {"default": outputs["pooled_output"], "pooled_output": outputs["pooled_output"],
           "sequence_output": outputs["sequence_output"], "encoder_outputs": layers}
