@@ -4,9 +4,10 @@
   python export_model.py --init_checkpoint=out --export_dir=served --null_score_diff_threshold=-1.5 \\
     --task=question_answering
   python export_model.py --init_checkpoint=hf_directory --export_dir=served --task=features --check_file=lines.txt
+  python export_model.py --init_checkpoint=out --export_dir=hub --api=tfhub
 
-docs/export.md has the signatures and how to call them. The export is loaded back and compared with the model before
-it appears.
+docs/export.md shows which export is for whom, and how to call each. The export is loaded back and compared with the
+model before it appears.
 """
 
 from bert_tf.common import cli

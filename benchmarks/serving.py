@@ -6,6 +6,7 @@
 Every program is given the same texts and returns one vector for each, the mean over its tokens:
 
   export        the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
+  tfhub         preprocessor and encoder of export_model.py --api=tfhub, padded to --max_seq_length; pooled_output
   python        tokenizer in plain Python, the same model in Keras, padded to --max_seq_length
   transformers  AutoTokenizer and AutoModel on PyTorch, padded to the longest (requirements-peers.txt)
 
@@ -13,6 +14,7 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
+import glob
 import itertools
 import os
 import statistics
@@ -25,7 +27,7 @@ from bert_tf.common.options import option
 from bert_tf.common.tables import print_table
 
 _WARM_UP = 10
-_PROGRAMS = ("export", "python", "transformers")
+_PROGRAMS = ("export", "tfhub", "python", "transformers")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,12 +74,15 @@ def _export(options: ServingOptions, directory: str) -> None:
   checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
   convert(checkpoint, "native", os.path.join(directory, "network"))
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
-  for task in possible_tasks(open_checkpoint(checkpoint)):
-    path = os.path.join(directory, task)
-    export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, task=task, max_query_length=32, doc_stride=32,
-                         max_seq_length=options.max_seq_length))
-    size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-    print(f"{task:12} {size / 1e6:7.1f} {os.path.getsize(os.path.join(path, 'saved_model.pb')) / 1e6:26.1f}")
+  exports = {task: {"task": task} for task in possible_tasks(open_checkpoint(checkpoint))}
+  if "tfhub" in options.programs:
+    exports["tfhub"] = {"task": "features", "api": "tfhub"}
+  for name, given in exports.items():
+    path = os.path.join(directory, name)
+    size = export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, max_query_length=32, doc_stride=32,
+                                max_seq_length=options.max_seq_length, **given)).size
+    graphs = sum(os.path.getsize(path) for path in glob.glob(f"{path}/**/saved_model.pb", recursive=True))
+    print(f"{name:12} {size / 1e6:7.1f} {graphs / 1e6:26.1f}")
 
 
 def _random_model(options: ServingOptions, path: str) -> str:
@@ -105,7 +110,8 @@ def _build(options: ServingOptions, directory: str, lines: list[str], size: int,
            ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  vectors_of = {"export": _exported, "python": _plain, "transformers": _transformers}[program](options, directory)
+  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "transformers": _transformers}[program]
+  vectors_of = make(options, directory)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
   turns = itertools.cycle(requests)
@@ -118,6 +124,15 @@ def _exported(options: ServingOptions, directory: str):
 
   function = tf.saved_model.load(os.path.join(directory, "features")).signatures["serving_default"]
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
+
+
+def _tfhub(options: ServingOptions, directory: str):
+  import tensorflow as tf
+  import tensorflow_text  # noqa: F401 (its operations)
+
+  preprocess, encoder = (tf.saved_model.load(os.path.join(directory, "tfhub", part))
+                         for part in ("preprocess", "encoder"))
+  return lambda request: encoder(preprocess(tf.constant(request)))["pooled_output"].numpy()
 
 
 def _plain(options: ServingOptions, directory: str):

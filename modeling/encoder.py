@@ -37,9 +37,14 @@ class EncoderLayer(Configured, keras.layers.Layer):
     config: sizes, rates, activation.
     index: number of the layer, from 0; it decides the initial weights and the dropout sites.
     seed: of the initial weights.
+
+  Attributes:
+    fuses_activation: have XLA compile the activation in training. May be set at any time; a graph that others are to
+      train does without, as not every device has XLA.
   """
 
   _arguments = ("index", "seed")
+  fuses_activation = True
 
   def __init__(self, config: BertConfig, index: int = 0, seed: int = 0, **kwargs):
     # Keras must not round the attention bias on its way to the softmax; `x` has the compute dtype already.
@@ -81,7 +86,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
     if return_attention_probabilities:
       attended, probabilities = attended
     x = self.attention_layer_norm(x + self.attention_dropout(self.attention_output(attended), **options))
-    activate = self._activations[dropout is not None or bool(training)]
+    activate = self._activations[self.fuses_activation and (dropout is not None or bool(training))]
     transformed = self.output_dense(activate(self.intermediate(x)))  # [B, S, I] in between
     x = self.output_layer_norm(x + self.output_dropout(transformed, **options))
     return (x, probabilities) if return_attention_probabilities else x

@@ -16,7 +16,8 @@ from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.formats import ExportFormat, Request, format_class
 from bert_tf.inference.exports.loaders import Arrays, Signature
-from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.exports.warmup import write_warmup_requests
+from bert_tf.inference.options import TFHUB, ExportOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.load import open_checkpoint
@@ -73,7 +74,7 @@ def export(options: ExportOptions) -> Export:
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  name = "saved_model"
+  name = "tfhub" if options.api == TFHUB else "saved_model"
   export_format = format_class(name)(options)
   loading_back.start(name)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
@@ -81,6 +82,7 @@ def export(options: ExportOptions) -> Export:
   settings = options.settings()
   settings.check_read_by(task_name, options.exported)
   task = load_task(loaded, task_name, settings)
+  export_format.prepare(task_name, task)
   sample = read_sample()
   texts = {"built-in sample": sample, **({options.check_file: check_lines} if options.check_file else {})}
   agreements = [
@@ -94,6 +96,9 @@ def export(options: ExportOptions) -> Export:
       json_files.write(os.path.join(directory, AGREEMENT_FILE),
                        {agreement.name: agreement.to_dict() for agreement in agreements})
     requests = export_format.requests(task, [text for text in sample if text not in differing])
+    if export_format.served_signatures:
+      write_warmup_requests(directory, [
+          request for request in requests if request.signature in export_format.served_signatures])
     signatures, answers = loading_back.ask(
         name, directory, [(request.signature, request.inputs) for request in requests])
     max_difference = _max_difference(requests, answers)

@@ -17,6 +17,9 @@ from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoin
 
 POOLINGS = ("none", "cls", "mean")
 MASK = "[MASK]"
+SIGNATURES, TFHUB = "signatures", "tfhub"
+# The tasks whose models TF-Hub's API has names for: the encoder, with or without a masked-LM head.
+TFHUB_TASKS = ("features", "fill_mask")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -149,6 +152,10 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
 
   exported = True
   export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
+  api: str = option(
+      SIGNATURES, "Names of inputs and outputs. signatures: strings to answers, for TensorFlow Serving and Keras. "
+      "tfhub: a preprocessor (128 tokens, or --max_seq_length) and an encoder that can be trained, as on TF-Hub.",
+      choices=(SIGNATURES, TFHUB))
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
       "sample.", path=FILE)
@@ -158,12 +165,24 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
     files.refuse_existing(self.export_dir, "export_dir")
     if self.task:
       self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
+    if self.api == TFHUB:
+      if self.task:
+        check_tfhub_task(self.task)
+      if "top_k" in self.given:
+        raise UserError("--top_k is not read with --api=tfhub, which gives the scores of all tokens: leave it out")
 
   def settings(self) -> InferenceSettings:
     """The settings of the task."""
     names = {one.name for one in declared_options(InferenceSettings)} & {
         one.name for one in declared_options(ExportOptions)}
     return InferenceSettings(**{name: getattr(self, name) for name in names}, given=self.given)
+
+
+def check_tfhub_task(task: str) -> None:
+  """Raises `UserError` for a task that TF-Hub's API has no names for."""
+  if task not in TFHUB_TASKS:
+    raise UserError(f"--api=tfhub is for the encoder, with --task={' or --task='.join(TFHUB_TASKS)}, not with "
+                    f"--task={task}: export that with --api=signatures, or the encoder alone with --task=features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ from bert_tf.common.json_files import check_text
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
+from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
 from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
@@ -181,12 +182,7 @@ class TaskInference(abc.ABC):
     An export is compared with the model on it.
     """
     examples = self.examples(inputs)
-    mask = np.arange(examples.row_lengths.max()) < examples.row_lengths[:, None]  # [B, S]
-    features = {"input_ids": np.full(mask.shape, self.vocabulary.pad_id, np.int32),
-                "input_mask": mask.astype(np.int32), "segment_ids": np.zeros(mask.shape, np.int32)}
-    for name, values in examples.tokens.items():
-      features[name][mask] = values
-    return features
+    return padded_features(examples.tokens, examples.row_lengths, self.vocabulary)
 
   @functools.cached_property
   def graph_tokenizer(self) -> GraphTokenizer:
@@ -214,6 +210,26 @@ class TaskInference(abc.ABC):
       raise UserError(f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: [CLS], a token, [SEP]")
     loaded.config.check_sequence_length(length, "--max_seq_length")
     return length
+
+
+def padded_features(tokens: Mapping[str, np.ndarray], row_lengths: np.ndarray, vocabulary: Vocabulary
+                    ) -> dict[str, np.ndarray]:
+  """Sequences as the model reads them.
+
+  Args:
+    tokens: "input_ids" and "segment_ids" [T] of B sequences, concatenated.
+    row_lengths: int64 [B].
+    vocabulary: for the id of [PAD].
+
+  Returns:
+    int32 "input_ids", "input_mask" and "segment_ids" [B, S]; S is the length of the longest.
+  """
+  mask = np.arange(row_lengths.max()) < row_lengths[:, None]  # [B, S]
+  features = {"input_ids": np.full(mask.shape, vocabulary.pad_id, np.int32), "input_mask": mask.astype(np.int32),
+              "segment_ids": np.zeros(mask.shape, np.int32)}
+  for name, values in tokens.items():
+    features[name][mask] = values
+  return features
 
 
 def texts_of(value: object, layouts: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

@@ -155,7 +155,10 @@ def write_model_garden(directory: str, weights: Mapping[str, np.ndarray], config
       numbered += 1
       setattr(model, f"layer_with_weights-{numbered}", module)
       setattr(model, head.directory if hasattr(model, head.garden) else head.garden, module)
-  tf.train.Checkpoint(encoder=encoder, model=model, **items).write(os.path.join(directory, "bert_model.ckpt"))
+  checkpoint = tf.train.Checkpoint(encoder=encoder, model=model, **items)
+  # Made by being read; the Model Garden's export_tfhub.py misses it in a checkpoint without it.
+  _ = checkpoint.save_counter
+  checkpoint.write(os.path.join(directory, "bert_model.ckpt"))
   config.to_file(os.path.join(directory, CONFIG_FILE))
 
 

@@ -14,7 +14,7 @@ from data_gen.tokenization.vocabulary import Vocabulary
 
 
 def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length: int, vocabulary: Vocabulary,
-         lose: str = END) -> dict:
+         lose: str = END, width=None) -> dict:
   """[CLS] a [SEP] b [SEP], or [CLS] a [SEP] where there is no second text or it has no token.
 
   Args:
@@ -23,35 +23,41 @@ def pack(first: tf.RaggedTensor, second: tf.RaggedTensor | None, max_seq_length:
       are equally long.
     vocabulary: for the ids of [CLS], [SEP] and [PAD].
     lose: which tokens of a text are lost, as in `encode_pairs`.
+    width: S; None for the length of the longest row.
 
   Returns:
-    int32 "input_ids", "input_mask" and "segment_ids", each [B, S]; S is the length of the longest row.
+    int32 "input_ids", "input_mask" and "segment_ids", each [B, S].
   """
   if second is None:
     most = max_seq_length - 2
     kept = first[:, :most] if lose == END else _kept_of_rows(first, tf.minimum(first.row_lengths(), most), lose)
     return features([column(first, vocabulary.cls_id), kept,
-                     column(first, vocabulary.sep_id)], 3, vocabulary)
+                     column(first, vocabulary.sep_id)], 3, vocabulary, width)
   a, b = first.row_lengths(), second.row_lengths()
   room = max_seq_length - 2 - tf.cast(b > 0, tf.int64)
   first = _kept_of_rows(first, tf.minimum(a, tf.maximum(room - b, (room + 1) // 2)), lose)
   second = _kept_of_rows(second, tf.minimum(b, tf.maximum(room - a, room // 2)), lose, is_first=False)
   last = first_of_rows(column(first, vocabulary.sep_id), tf.cast(second.row_lengths() > 0, tf.int64))
   return features([column(first, vocabulary.cls_id), first, column(first, vocabulary.sep_id), second, last], 3,
-                  vocabulary)
+                  vocabulary, width)
 
 
-def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary) -> dict:
+def features(parts: list[tf.RaggedTensor], segment: int, vocabulary: Vocabulary, width=None) -> dict:
   """The parts of rows concatenated, as in `pack`; those from number `segment` on are of segment 1."""
   ids = tf.concat(parts, 1)
   segments = tf.concat([tf.zeros_like(part) + int(number >= segment) for number, part in enumerate(parts)], 1)
-  return {"input_ids": padded(ids, vocabulary.pad_id), "input_mask": padded(tf.ones_like(ids), 0),
-          "segment_ids": padded(segments, 0)}
+  return {"input_ids": padded(ids, vocabulary.pad_id, width), "input_mask": padded(tf.ones_like(ids), 0, width),
+          "segment_ids": padded(segments, 0, width)}
 
 
-def padded(ragged: tf.RaggedTensor, value) -> tf.Tensor:
-  """[B, (tokens)] → [B, S]; S is at least 1, as the model looks at the first position even where there is no text."""
-  width = tf.maximum(ragged.bounding_shape(axis=1), 1)
+def padded(ragged: tf.RaggedTensor, value, width=None) -> tf.Tensor:
+  """[B, (tokens)] → [B, S]: `width`, or the longest row.
+
+  S is at least 1, as the model looks at the first position even where there is no text.
+  """
+  if isinstance(width, int):
+    return ragged.to_tensor(value, shape=[None, width])
+  width = tf.maximum(ragged.bounding_shape(axis=1), 1) if width is None else tf.cast(width, tf.int64)
   return ragged.to_tensor(value, shape=tf.stack([ragged.nrows(), width]))
 
 

@@ -125,13 +125,8 @@ class BertPreprocessor(keras.layers.Layer):
                       "make the layer with one")
     pair = texts if isinstance(texts, (list, tuple)) else [texts]
     ids = [self.tokenizer(tf.reshape(text, [-1])).ids for text in pair]
-    features = pack(ids[0], ids[1] if len(ids) > 1 else None, self.max_seq_length, self.vocabulary)
-    if not self.pad_to_max_length:
-      return features
-    padding = {"input_ids": self.vocabulary.pad_id, "input_mask": 0, "segment_ids": 0}
-    missing = [[0, 0], [0, self.max_seq_length - tf.shape(features["input_ids"])[1]]]
-    return {name: tf.ensure_shape(tf.pad(value, missing, constant_values=padding[name]), [None, self.max_seq_length])
-            for name, value in features.items()}
+    return pack(ids[0], ids[1] if len(ids) > 1 else None, self.max_seq_length, self.vocabulary,
+                width=self.max_seq_length if self.pad_to_max_length else None)
 
   def compute_output_spec(self, texts, *args, **kwargs) -> dict:
     """Shapes and types of `call`, which a saved model needs before its vocabulary is loaded."""

@@ -14,7 +14,7 @@ def test_it_runs(tmp_path, capsys):
   checkpoint = write_tiny(tmp_path / "model")
   lines = (f"{' '.join(WORDS[(number * step) % 7] for step in range(9))} {number} ." for number in range(6000))
   (tmp_path / "texts.txt").write_text("\n".join(lines))
-  programs = ("export", "python", *(("transformers",) if importlib.util.find_spec("transformers") else ()))
+  programs = ("export", "tfhub", "python", *(("transformers",) if importlib.util.find_spec("transformers") else ()))
   serving.main(serving.ServingOptions(
       init_checkpoint=checkpoint, text_file=str(tmp_path / "texts.txt"), max_seq_length=16, batch_size=(2,),
       repetitions=2, programs=programs, one_process=True))

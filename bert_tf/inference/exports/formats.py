@@ -13,7 +13,7 @@ from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks.inference import TaskInference
 
 # Name → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
-FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model"}
+FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model", "tfhub": "bert_tf.inference.exports.tfhub"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +36,12 @@ class ExportFormat(abc.ABC):
 
   Attributes:
     takes_strings: whether the tokenizer is in the export.
+    served_signatures: those of its requests that TensorFlow Serving is to be warmed up with.
     tolerance: the largest difference of a number from the model that is rounding; more is a mistake of ours.
   """
 
   takes_strings = True
+  served_signatures: tuple[str, ...] = ()
   tolerance = 1e-3
 
   def __init__(self, options: ExportOptions):
@@ -50,13 +52,16 @@ class ExportFormat(abc.ABC):
     """
     self.options = options
 
-  @abc.abstractmethod
-  def write(self, task: TaskInference, directory: str) -> None:
-    """Fills an empty directory.
+  def prepare(self, name: str, task: TaskInference) -> None:  # noqa: B027  (most formats take tasks as they are)
+    """Settles what the format changes in the task of that name, before its tokenizer is made.
 
     Raises:
       UserError: the task has no such export.
     """
+
+  @abc.abstractmethod
+  def write(self, task: TaskInference, directory: str) -> None:
+    """Fills an empty directory."""
 
   @abc.abstractmethod
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:

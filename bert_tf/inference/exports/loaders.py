@@ -35,7 +35,7 @@ class SavedModel:
     import tensorflow_text  # noqa: F401  (its operations are in the graph)
 
     self._saved = tf.saved_model.load(directory)
-    self.signatures = {name: self._describe(function) for name, function in sorted(self._saved.signatures.items())}
+    self.signatures = {name: describe_function(function) for name, function in sorted(self._saved.signatures.items())}
 
   def __call__(self, signature: str, inputs: Arrays) -> Arrays:
     import tensorflow as tf
@@ -45,12 +45,31 @@ class SavedModel:
     outputs = self._saved.serve(tensors) if signature == "serve" else self._saved.signatures[signature](**tensors)
     return {name: value.numpy() for name, value in outputs.items()}
 
-  @staticmethod
-  def _describe(function: Any) -> Signature:
-    def shown(tensors: Mapping) -> dict[str, str]:
-      return {name: describe_tensor(tensor.dtype.name, tensor.shape) for name, tensor in sorted(tensors.items())}
 
-    return shown(function.structured_input_signature[1]), shown(function.structured_outputs)
+class TfHub:
+  """A preprocessor and an encoder as `hub.load` gives them, each with the functions that are called by name."""
+
+  def __init__(self, directory: str):
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (its operations are in the graph)
+
+    self._preprocess, self._encoder = (tf.saved_model.load(f"{directory}/{part}") for part in ("preprocess", "encoder"))
+    signatures = {"preprocess": self._preprocess.signatures["serving_default"],
+                  "encoder": self._encoder.signatures["serving_default"]}
+    if "mlm" in self._encoder.signatures:
+      signatures["encoder.mlm"] = self._encoder.signatures["mlm"]
+    self.signatures = {name: describe_function(function) for name, function in signatures.items()}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    import tensorflow as tf
+
+    tensors = {name: tf.constant(value) for name, value in inputs.items()}
+    if signature == "preprocess":
+      return {"pooled_output": self._encoder(self._preprocess(tensors["sentences"]))["pooled_output"].numpy()}
+    outputs = dict((self._encoder.mlm if signature == "encoder.mlm" else self._encoder)(tensors))
+    layers = outputs.pop("encoder_outputs")
+    outputs |= {f"encoder_outputs_{number}": value for number, value in enumerate(layers)}
+    return {name: value.numpy() for name, value in outputs.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +80,15 @@ class Loader:
   package: str
 
 
-LOADERS = {"saved_model": Loader(SavedModel, "tensorflow")}
+LOADERS = {"saved_model": Loader(SavedModel, "tensorflow"), "tfhub": Loader(TfHub, "tensorflow")}
+
+
+def describe_function(function: Any) -> Signature:
+  """The inputs and outputs of a signature of a SavedModel."""
+  def shown(tensors: Mapping) -> dict[str, str]:
+    return {name: describe_tensor(tensor.dtype.name, tensor.shape) for name, tensor in sorted(tensors.items())}
+
+  return shown(function.structured_input_signature[1]), shown(function.structured_outputs)
 
 
 def describe_tensor(dtype: str, shape: Any) -> str:

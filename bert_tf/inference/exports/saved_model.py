@@ -17,11 +17,13 @@ from bert_tf.inference.exports.loaders import Arrays
 from bert_tf.tasks.inference import TaskInference
 
 # Texts that the export and the model are compared on.
-_CHECKED = 8
+CHECKED = 8
 
 
 class Format(ExportFormat):
   """`--format=saved_model`."""
+
+  served_signatures = ("serving_default", "token_ids")
 
   def write(self, task: TaskInference, directory: str) -> None:
     strings = {name: tf.TensorSpec(task.text_shapes.get(name, [None]), tf.string, name) for name in task.text_inputs}
@@ -34,8 +36,8 @@ class Format(ExportFormat):
     def serve(texts):
       return signatures["serving_default"](**texts)
 
-    signatures = {"serving_default": _concrete(serve_texts, strings),
-                  "token_ids": _concrete(lambda **features: task.serve_token_ids(features), ids)}
+    signatures = {"serving_default": concrete(serve_texts, strings),
+                  "token_ids": concrete(lambda **features: task.serve_token_ids(features), ids)}
     # A plain root: a Keras model would bring along its functions, and variables that these signatures don't need.
     root = tf.Module()
     variables = {variable.ref(): variable for function in signatures.values() for variable in function.variables}
@@ -70,7 +72,7 @@ def checked_inputs(task: TaskInference, texts: list[str]) -> tuple[dict[str, lis
       # E.g. a text without a mask for a task that fills masks.
       continue
     rows.append(row)
-    if len(rows) == _CHECKED:
+    if len(rows) == CHECKED:
       break
   return dict(zip(task.text_inputs, map(list, zip(*rows, strict=True)), strict=True)), inputs
 
@@ -80,5 +82,6 @@ def as_arrays(outputs: dict) -> Arrays:
   return {name: value.numpy() for name, value in outputs.items()}
 
 
-def _concrete(function, specifications: dict):
+def concrete(function, specifications: dict):
+  """A function of named tensors, traced once, for a signature."""
   return tf.function(function, autograph=False).get_concrete_function(**specifications)

@@ -26,6 +26,7 @@ from modeling.checkpoints.write import write_checkpoint
 from modeling.classification import BertForClassification
 from modeling.config import BertConfig
 from modeling.pretraining import BertForPreTraining
+from tests.bert_tf.inference.exports.stock_server import assert_served
 from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import random_weights, write_huggingface
 
@@ -84,6 +85,7 @@ def ask(loaded, **texts):
 def test_the_report(exports):
   for task, (_, directory, done) in exports.items():
     assert done.max_difference < 1e-4
+    assert_served(directory)
     assert [agreement.differences for agreement in done.agreements] == [[], []]
     stored = json_files.read(os.path.join(directory, AGREEMENT_FILE))
     assert [value["lines"] for value in stored.values()] == [done.agreements[0].lines, 3]
@@ -357,10 +359,10 @@ def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, project, 
   os.symlink(exports["features"][1], tmp_path / "served/1")
   os.symlink(exports["classification"][1], tmp_path / "served/pairs")
   monkeypatch.chdir(tmp_path)
-  programs = re.findall("```python\n(.*?)```", (project / "docs/export.md").read_text("utf-8"), re.DOTALL)
+  programs = re.findall("```python\n(.*?)```", (project / "docs/saved_model.md").read_text("utf-8"), re.DOTALL)
   assert len(programs) == 2 and "TFSMLayer" in programs[1]
   for program in programs:
-    exec(compile(program, "docs/export.md", "exec"), {})
+    exec(compile(program, "docs/saved_model.md", "exec"), {})
   assert "shape=(3, 3)" in capsys.readouterr().out
 
 

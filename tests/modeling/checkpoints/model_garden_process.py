@@ -107,7 +107,7 @@ def main(folder):
     for number, checkpoint in enumerate(checkpoints):
       model = make()
       prefix = str(folder / f"ours-{name.removeprefix('first_')}/bert_model.ckpt")
-      checkpoint(model).read(prefix).assert_existing_objects_matched().expect_partial()
+      checkpoint(model).restore(prefix).assert_existing_objects_matched().expect_partial()
       run(f"ours-{name}-{number}", model)
   np.savez(folder / "outputs.npz", **outputs)
 

@@ -10,6 +10,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor
+from tests.bert_tf.inference.exports.stock_server import assert_served
 from tests.tiny import CONFIG, write_tiny
 
 TASK = {"kind": "multiple_choice", "task_name": "custom", "max_seq_length": 10, "truncate": "longer"}
@@ -80,6 +81,7 @@ def test_what_is_no_question(predictor, value, message):
 def test_an_export_answers_as_the_model_does(checkpoints, ending, tmp_path):
   report = export(ExportOptions(init_checkpoint=checkpoints["context_start"], export_dir=str(tmp_path / "out")))
   assert report.task == "multiple_choice" and report.max_difference < 1e-5
+  assert_served(tmp_path / "out")
   inputs, outputs = report.signatures["serving_default"]
   assert inputs == {"context": "string [?]", "choices": "string [?, ?]"}
   assert set(outputs) == {"probabilities", "prediction"}

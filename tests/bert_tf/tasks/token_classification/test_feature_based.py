@@ -22,6 +22,7 @@ from modeling.checkpoints.tensorflow_files import SUFFIX, latest_checkpoint
 from modeling.checkpoints.weights import original_names
 from modeling.checkpoints.write import write_checkpoint
 from modeling.encoder import BertEncoder
+from tests.bert_tf.inference.exports.stock_server import assert_served
 from tests.bert_tf.tasks.token_classification.toy_names import CONFIG, TOKENS, make_documents, write_conll
 from tests.full_disk import full_disk
 from tests.processes import curve, tensors
@@ -308,6 +309,7 @@ def test_an_export_gives_what_predictions_give(folder, of_sentences, tmp_path):
   texts = ["", *(" ".join(sentence) for sentence in words if sentence)]
   report = export(ExportOptions(init_checkpoint=str(of_sentences), export_dir=str(tmp_path / "1")))
   assert report.max_difference < 1e-5
+  assert_served(tmp_path / "1")
   outputs = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"](text=tf.constant(texts))
   found = 0
   for row, result in enumerate(Predictor.from_checkpoint(str(of_sentences))(texts)):

@@ -1,0 +1,169 @@
+"""What TensorFlow's tutorials do with a preprocessor and an encoder of TF-Hub, as a process: it brings Keras 2.
+
+    python tfhub_client.py EXPORT_DIR WORK < texts.json
+    python tfhub_client.py --model_garden CHECKPOINT WORK < texts.json > tests/golden/tfhub/answers.json
+
+The first does what "Classify text with BERT", "Solve GLUE tasks using BERT on TPU" and "BERT Preprocessing with TF
+Text" do. The second has the Model Garden export a checkpoint with its own program, and asks that export what the first
+asks ours. Both print JSON.
+"""
+
+import json
+import os
+import pathlib
+import re
+import sys
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_hub as hub
+import tensorflow_text as text
+import tf_keras
+from official.nlp import optimization
+
+OURS, WORK = sys.argv[-2:]
+
+
+def export_by_model_garden(checkpoint):
+  """The Model Garden's export of a checkpoint with a vocabulary, in WORK."""
+  from official.legacy.bert import configs
+  from official.nlp.tools import export_tfhub_lib
+
+  vocab_file = os.path.join(checkpoint, "vocab.txt")
+  export_tfhub_lib.export_model(
+      os.path.join(WORK, "encoder"), bert_config=configs.BertConfig.from_json_file(f"{checkpoint}/bert_config.json"),
+      model_checkpoint_path=f"{checkpoint}/bert_model.ckpt", with_mlm=True, vocab_file=vocab_file, do_lower_case=True)
+  export_tfhub_lib.export_preprocessing(
+      os.path.join(WORK, "preprocess"), vocab_file=vocab_file, do_lower_case=True, tokenize_with_offsets=True,
+      default_seq_length=12)
+
+
+def plain(value):
+  """Tensors as lists; numbers with the digits that two programs have in common."""
+  if isinstance(value, tf.RaggedTensor):
+    return value.to_list()
+  return tf.nest.map_structure(lambda one: np.round(one.numpy(), 5).tolist(), value)
+
+
+def described(value):
+  """Types and what is known of shapes."""
+  return tf.nest.map_structure(lambda one: [type(one).__name__, one.dtype.name, str(one.shape)], value,
+                               expand_composites=False)
+
+
+def interface(directory, texts):
+  """What the two models answer, and the shapes that are known in a graph."""
+  preprocess, encoder = (hub.load(os.path.join(directory, part)) for part in ("preprocess", "encoder"))
+  tokens = preprocess.tokenize(tf.constant(texts))
+  once, twice = preprocess(texts), preprocess.bert_pack_inputs([tokens, tokens[:, ::-1]], seq_length=10)
+  flat = preprocess.bert_pack_inputs([tokens.merge_dims(1, 2)], tf.constant(9))
+  asked = {**twice, "masked_lm_positions": tf.constant([[1, 2]] * len(texts))}
+  shapes = {}
+
+  @tf.function(input_signature=[tf.TensorSpec([3], tf.string)])
+  def trace(sentences):
+    pieces = preprocess.tokenize(sentences)
+    ids = preprocess.bert_pack_inputs([pieces, pieces], seq_length=7)
+    shapes.update(tokenize=described(pieces), offsets=described(preprocess.tokenize_with_offsets(sentences)),
+                  pack=described(ids), preprocess=described(preprocess(sentences)), encoder=described(encoder(ids)))
+    return 0
+
+  trace.get_concrete_function()
+  with tf.GradientTape() as tape:
+    loss = sum(tf.reduce_sum(value ** 2) for value in (encoder.mlm(asked)["mlm_logits"], encoder(once)["default"]))
+  variables = encoder.mlm.trainable_variables
+  gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, variables)]
+  norms = sorted(round(float(tf.norm(gradient)), 2) for gradient in gradients)
+  with tf.io.gfile.GFile(encoder.vocab_file.asset_path.numpy()) as file:
+    vocabulary = file.read()
+  return {
+      "preprocess": plain(once), "pack": plain(twice), "flat": plain(flat), "default pack": plain(
+          preprocess.bert_pack_inputs([tokens])), "tokenize": plain(tokens),
+      "tokenize_with_offsets": [one.to_list() for one in preprocess.tokenize_with_offsets(tf.constant(texts))],
+      "special": plain(preprocess.tokenize.get_special_tokens_dict()),
+      "special again": plain(preprocess.tokenize_with_offsets.get_special_tokens_dict()),
+      "encoder": plain(encoder(twice)), "mlm": plain(encoder.mlm(asked)), "shapes": shapes, "norms": norms,
+      "trainable": sorted(int(np.prod(one.shape)) for one in encoder.trainable_variables),
+      "mlm trainable": sorted(int(np.prod(one.shape)) for one in variables),
+      "losses": len(encoder.regularization_losses), "do_lower_case": bool(encoder.do_lower_case.numpy()),
+      "vocabulary": vocabulary, "vocabulary's name": os.path.basename(encoder.vocab_file.asset_path.numpy().decode())}
+
+
+def classify(texts):
+  """Fine-tunes a classifier of strings, saves it and loads it again."""
+  layer = hub.KerasLayer(os.path.join(OURS, "encoder"), trainable=True, name="BERT_encoder")
+  strings = tf_keras.layers.Input(shape=(), dtype=tf.string, name="text")
+  inputs = hub.KerasLayer(os.path.join(OURS, "preprocess"), name="preprocessing")(strings)
+  outputs = layer(inputs)
+  logits = tf_keras.layers.Dense(1, name="classifier")(tf_keras.layers.Dropout(0.1)(outputs["pooled_output"]))
+  model = tf_keras.Model(strings, logits)
+  labels = np.float32([len(one) % 2 for one in texts])
+  data = tf.data.Dataset.from_tensor_slices((texts, labels)).repeat(4).batch(8)
+  optimizer = optimization.create_optimizer(init_lr=3e-3, num_train_steps=40, num_warmup_steps=2,
+                                            optimizer_type="adamw")
+  before = [value.numpy() for value in layer.trainable_variables]
+  model.compile(optimizer, tf_keras.losses.BinaryCrossentropy(from_logits=True))
+  losses = [model.evaluate(data, verbose=0)]
+  model.fit(data, epochs=10, verbose=0)
+  losses.append(model.evaluate(data, verbose=0))
+  changed = [bool(np.any(old != new.numpy())) for old, new in zip(before, layer.trainable_variables, strict=True)]
+  decays = [value.name for value in model.trainable_variables if optimizer._do_use_weight_decay(value.name)]
+  model.save(os.path.join(WORK, "classifier"), include_optimizer=False)
+  again = tf.saved_model.load(os.path.join(WORK, "classifier"))
+  ids = hub.KerasLayer(os.path.join(OURS, "preprocess"))(texts)
+  dropped = [float(tf.math.reduce_std(tf.stack([layer(ids, training=training)["pooled_output"] for _ in range(4)]), 0
+                                      )[0, 0]) for training in (False, True)]
+  return {"losses": losses, "changed": changed, "decays": decays, "dropped": dropped,
+          "difference": float(tf.reduce_max(tf.abs(again(tf.constant(texts)) - model(tf.constant(texts))))),
+          "shapes": [str(outputs["sequence_output"].shape), str(outputs["pooled_output"].shape)]}
+
+
+def pairs(texts):
+  """Tokenizes and packs pairs in a Keras model within `tf.data`."""
+  preprocess = hub.load(os.path.join(OURS, "preprocess"))
+  tokenizer = hub.KerasLayer(preprocess.tokenize, name="tokenizer")
+  inputs = [tf_keras.layers.Input(shape=(), dtype=tf.string, name=name) for name in ("a", "b")]
+  packer = hub.KerasLayer(preprocess.bert_pack_inputs, arguments={"seq_length": 12}, name="packer")
+  model = tf_keras.Model(inputs, packer([tokenizer(one) for one in inputs]))
+  data = tf.data.Dataset.from_tensor_slices({"a": texts, "b": texts[::-1]}).batch(2).map(model)
+  return plain(next(iter(data)))
+
+
+def masked(texts):
+  """Hides tokens with tensorflow_text, and has the encoder guess them."""
+  preprocess, encoder = (hub.load(os.path.join(OURS, part)) for part in ("preprocess", "encoder"))
+  special = {name: value.numpy() for name, value in preprocess.tokenize.get_special_tokens_dict().items()}
+  segments = text.RoundRobinTrimmer(9).trim([preprocess.tokenize(texts).merge_dims(1, -1),
+                                             preprocess.tokenize(texts[::-1]).merge_dims(1, -1)])
+  combined, types = text.combine_segments(segments, special["start_of_sequence_id"], special["end_of_segment_id"])
+  selector = text.RandomItemSelector(max_selections_per_batch=3, selection_rate=0.5, unselectable_ids=[
+      special["start_of_sequence_id"], special["end_of_segment_id"]])
+  chosen = text.MaskValuesChooser(special["vocab_size"], special["mask_id"], 1.0, 0.0)
+  hidden, positions, ids = text.mask_language_model(combined, selector, chosen)
+  word_ids, mask = text.pad_model_inputs(hidden, 12)
+  outputs = encoder.mlm({"input_word_ids": word_ids, "input_mask": mask,
+                         "input_type_ids": text.pad_model_inputs(types, 12)[0],
+                         "masked_lm_positions": tf.cast(positions.to_tensor(), tf.int32)})
+  return {"logits": list(outputs["mlm_logits"].shape), "masks": int(tf.reduce_sum(tf.cast(
+      word_ids == special["mask_id"], tf.int32))), "positions": ids.to_tensor().shape[1]}
+
+
+def documentation():
+  """Runs the programs of docs/tfhub.md."""
+  page = (pathlib.Path(__file__).resolve().parents[4] / "docs/tfhub.md").read_text("utf-8")
+  programs = re.findall("```python\n(.*?)```", page, re.DOTALL)
+  os.symlink(os.path.abspath(OURS), os.path.join(WORK, "hub"))
+  os.chdir(WORK)
+  for program in programs:
+    exec(compile(program, "docs/tfhub.md", "exec"), {})
+  return len(programs)
+
+
+asked = json.load(sys.stdin)
+if "--model_garden" in sys.argv:
+  export_by_model_garden(OURS)
+  found = interface(WORK, asked)
+else:
+  found = {"interface": interface(OURS, asked), "classify": classify(asked), "pairs": pairs(asked),
+           "masked": masked(asked), "programs": documentation()}
+print(json.dumps(found))
