@@ -73,7 +73,7 @@ def export(options: ExportOptions) -> Export:
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  name = "saved_model"
+  name = options.format
   export_format = format_class(name)(options)
   loading_back.start(name)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())

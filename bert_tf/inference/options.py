@@ -5,11 +5,13 @@ No TensorFlow here: `--help` and wrong flags answer at once. The class of a task
 """
 
 import dataclasses
+import importlib.util
 from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, DeclaredOption, Options, declared_options, option
+from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
@@ -143,12 +145,23 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
       self.check_read_by(FORMER_TASK_NAMES.get(self.task, self.task))
 
 
+# Format → packages that are optional.
+_PACKAGES = {"onnx": ("onnx", "onnxruntime")}
+# Option → the formats that read it, where not all do.
+_READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
+                       for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
+                    "check_file": ("saved_model",)}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
   """Export."""
 
   exported = True
-  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
+  export_dir: str = option(None, "Directory of the export; it must not exist.", required=True, path=True)
+  format: str = option(
+      "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
+      "it, for onnxruntime, OpenVINO and others without TensorFlow.", choices=tuple(FORMATS))
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
       "sample.", path=FILE)
@@ -156,8 +169,19 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.export_dir, "export_dir")
+    self._check_format()
     if self.task:
       self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
+
+  def _check_format(self) -> None:
+    """Raises `UserError` for an option that the format does not read, or a package of it that is not there."""
+    for name in sorted(self.given & _READ_BY_FORMATS.keys()):
+      if self.format not in _READ_BY_FORMATS[name]:
+        raise UserError(f"--{name} is not read with --format={self.format}, only with --format="
+                        f"{' or --format='.join(_READ_BY_FORMATS[name])}: leave it out")
+    for package in _PACKAGES.get(self.format, ()):
+      if importlib.util.find_spec(package) is None:
+        raise UserError(f"--format={self.format}: {package} is not installed: pip install 'bert-tf[{self.format}]'")
 
   def settings(self) -> InferenceSettings:
     """The settings of the task."""

@@ -1,7 +1,12 @@
 """Ways of writing a trained model for others, and what checks them all.
 
-    formats.py        what a format is, and the table of them
+    formats.py        what a format is
     saved_model.py    strings → outputs, for TensorFlow
+    onnx_format.py    token ids → outputs and a `tokenizer.json`, for onnxruntime, OpenVINO and others
+    onnx_graph.py     a BERT as an ONNX graph, written from its weights
     loaders.py        exports as their runtimes see them
     loading_back.py   the process that loads an export and is asked what the model was asked
 """
+
+# --format → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
+FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model", "onnx": "bert_tf.inference.exports.onnx_format"}

@@ -1,4 +1,4 @@
-"""What an export is written as: the interface of a format, and the table of formats.
+"""What an export is written as: the interface of a format.
 
 Input: a task with its model (`bert_tf/tasks/inference.py`). Output: a directory, and the requests with which
 `bert_tf/inference/export.py` finds out whether what was written gives what the model gives.
@@ -8,12 +8,10 @@ import abc
 import dataclasses
 import importlib
 
+from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.exports.loaders import Arrays
 from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks.inference import TaskInference
-
-# Name → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
-FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +41,6 @@ class ExportFormat(abc.ABC):
   tolerance = 1e-3
 
   def __init__(self, options: ExportOptions):
-    """Checks what can be known before weights are read.
-
-    Raises:
-      UserError: an option that the format does not take; a package that it needs is not installed.
-    """
     self.options = options
 
   @abc.abstractmethod

@@ -4,11 +4,13 @@ Input: a directory that a format has written. Output: what its signatures answer
 """
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+ONNX_FILE, ONNX_SIGNATURE = "model.onnx", "model"
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 # Name → "dtype [shape]", of inputs and of outputs.
 Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
@@ -53,6 +55,26 @@ class SavedModel:
     return shown(function.structured_input_signature[1]), shown(function.structured_outputs)
 
 
+class OnnxModel:
+  """What a program sees that has onnxruntime."""
+
+  def __init__(self, directory: str):
+    import onnxruntime
+
+    self._session = onnxruntime.InferenceSession(os.path.join(directory, ONNX_FILE), providers=["CPUExecutionProvider"])
+    self.signatures = {ONNX_SIGNATURE: (self._describe(self._session.get_inputs()),
+                                        self._describe(self._session.get_outputs()))}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    names = list(self.signatures[signature][1])
+    return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
+
+  @staticmethod
+  def _describe(values: list) -> dict[str, str]:
+    return {value.name: describe_tensor(value.type.removeprefix("tensor(").removesuffix(")"), value.shape)
+            for value in values}
+
+
 @dataclasses.dataclass(frozen=True)
 class Loader:
   """How the exports of a format are loaded, and the package whose import takes the time."""
@@ -61,9 +83,9 @@ class Loader:
   package: str
 
 
-LOADERS = {"saved_model": Loader(SavedModel, "tensorflow")}
+LOADERS = {"saved_model": Loader(SavedModel, "tensorflow"), "onnx": Loader(OnnxModel, "onnxruntime")}
 
 
 def describe_tensor(dtype: str, shape: Any) -> str:
-  """As it stands in a `Signature`; None for a size that may vary."""
+  """As it stands in a `Signature`; None or a name for a size that may vary."""
   return f"{dtype} [{', '.join('?' if size is None else str(size) for size in shape)}]"
