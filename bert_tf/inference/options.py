@@ -150,7 +150,7 @@ _PACKAGES = {"onnx": ("onnx", "onnxruntime")}
 # Option → the formats that read it, where not all do.
 _READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
                        for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
-                    "check_file": ("saved_model",)}
+                    "check_file": ("saved_model",), "quantize": ("onnx",)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,6 +162,9 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   format: str = option(
       "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
       "it, for onnxruntime, OpenVINO and others without TensorFlow.", choices=tuple(FORMATS))
+  quantize: str = option(
+      "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
+      "columns, activations for each call.", choices=("none", "float16", "int8"))
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
       "sample.", path=FILE)

@@ -8,6 +8,7 @@ Input: a task with its model. Output: a directory as Hugging Face's `optimum` wr
   config.json                              sizes, `id2label`
 """
 
+import math
 import os
 
 import numpy as np
@@ -41,16 +42,28 @@ class Format(ExportFormat):
 
   takes_strings = False
 
+  @property
+  def tolerance(self) -> float:
+    """None where numbers are rounded on purpose."""
+    return ExportFormat.tolerance if self.options.quantize == "none" else math.inf
+
   def write(self, task: TaskInference, directory: str) -> None:
     check_task(task, "onnx")
     weights = {name: value for name, value in weight_values(task.model).items()
                if name not in task.load_report.newly_initialised}
-    save(bert_model(weights, task.model.config, task.head, np.float32), os.path.join(directory, ONNX_FILE))
+    dtype = np.float16 if self.options.quantize == "float16" else np.float32
+    model = bert_model(weights, task.model.config, task.head, dtype)
+    path = os.path.join(directory, ONNX_FILE)
+    save(model, path) if self.options.quantize != "int8" else save_quantized(model, path)
     write_client_files(task, {name: value.shape for name, value in weights.items()}, directory)
 
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
     features = task.reference_features(checked_inputs(task, texts)[1])
     return [Request(ONNX_SIGNATURE, client_inputs(features), model_outputs(task, features))]
+
+
+def _size(model: onnx.ModelProto) -> int:
+  return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
 def check_task(task: TaskInference, name: str) -> None:
@@ -63,9 +76,21 @@ def check_task(task: TaskInference, name: str) -> None:
 
 def save(model: onnx.ModelProto, path: str) -> None:
   """Writes a model; the weights of a large one as `model.onnx.data` beside it."""
-  size = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
-  onnx.save_model(model, path, save_as_external_data=size > _LARGEST_MODEL, location=f"{ONNX_FILE}.data")
+  onnx.save_model(model, path, save_as_external_data=_size(model) > _LARGEST_MODEL, location=f"{ONNX_FILE}.data")
   onnx.checker.check_model(path)
+
+
+def save_quantized(model: onnx.ModelProto, path: str) -> None:
+  """Writes a model whose matrices and tables are int8, of matrices with a scale for each column.
+
+  The factors of products that are no weights are rounded to int8 for each call, by the range that they have.
+  """
+  from onnxruntime.quantization import QuantType, quantize_dynamic
+
+  # Or it warns of shapes that it misses, which it does not need here.
+  onnx.helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})
+  quantize_dynamic(model, path, per_channel=True, weight_type=QuantType.QInt8,
+                   use_external_data_format=_size(model) > 4 * _LARGEST_MODEL)
 
 
 def write_client_files(task: TaskInference, shapes: dict[str, tuple[int, ...]], directory: str) -> None:
