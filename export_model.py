@@ -6,8 +6,8 @@
   python export_model.py --init_checkpoint=hf_directory --export_dir=served --task=features --check_file=lines.txt
   python export_model.py --init_checkpoint=out --export_dir=served --format=onnx
 
-docs/export.md has the signatures and how to call them, docs/onnx.md those of the formats that take token ids. The export is loaded back and compared with the model before
-it appears.
+docs/export.md has the signatures and how to call them, docs/onnx.md those of the formats that take token ids. The
+export is loaded back and compared with the model before it appears.
 """
 
 from bert_tf.common import cli

@@ -16,8 +16,8 @@ from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
+from modeling.checkpoints.sentence_transformers import POOLINGS
 
-POOLINGS = ("none", "cls", "mean")
 MASK = "[MASK]"
 
 
@@ -50,12 +50,19 @@ class CandidateOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VectorOptions(Options):
+class PoolingOptions(Options):
+  """Vectors."""
+
+  pooling: str | None = option(
+      None, "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS,
+      default_text="that of a directory of sentence-transformers; else mean")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorOptions(PoolingOptions):
   """Vectors."""
 
   layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
-  pooling: str = option(
-      "mean", "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS[1:])
 
 
 # Task → the options that not every task reads.
@@ -150,11 +157,11 @@ _PACKAGES = {"onnx": ("onnx", "onnxruntime")}
 # Option → the formats that read it, where not all do.
 _READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
                        for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
-                    "check_file": ("saved_model",), "quantize": ("onnx",)}
+                    "check_file": ("saved_model",), "quantize": ("onnx",), "pooling": ("onnx",)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
+class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadSettings):
   """Export."""
 
   exported = True
@@ -203,7 +210,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
   pooling: str = option(
       "none", "none: one vector per token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
-      choices=POOLINGS)
+      choices=("none", *POOLINGS))
   max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
   batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
   distribution_strategy: str = option(

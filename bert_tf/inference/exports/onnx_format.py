@@ -52,7 +52,7 @@ class Format(ExportFormat):
     weights = {name: value for name, value in weight_values(task.model).items()
                if name not in task.load_report.newly_initialised}
     dtype = np.float16 if self.options.quantize == "float16" else np.float32
-    model = bert_model(weights, task.model.config, task.head, dtype)
+    model = bert_model(weights, task.model.config, task.head, dtype, getattr(task, "vectors", None))
     path = os.path.join(directory, ONNX_FILE)
     save(model, path) if self.options.quantize != "int8" else save_quantized(model, path)
     write_client_files(task, {name: value.shape for name, value in weights.items()}, directory)
@@ -121,8 +121,9 @@ def model_outputs(task: TaskInference, features: Arrays) -> Arrays:
   """What the model gives, by the names of the export's outputs."""
   tensors = {name: tf.constant(value) for name, value in features.items()}
   if task.head is None:
-    ours = as_arrays(task.serve_token_ids(tensors))
-    return {_FEATURES[name]: value for name, value in ours.items()}
+    (vector,) = task.model_outputs(tensors).values()
+    ours = {**task.serve_token_ids(tensors), "vector": vector}
+    return as_arrays({theirs: ours[name] for name, theirs in _FEATURES.items() if name in ours})
   if task.head == "question_answering":
     return as_arrays(task.model_outputs(tensors))
   if task.head == "masked_lm":
@@ -132,5 +133,4 @@ def model_outputs(task: TaskInference, features: Arrays) -> Arrays:
 
 
 # Outputs of `FeatureInference` → names in the export.
-_FEATURES = {"sequence_output": "last_hidden_state", "mean_output": "sentence_embedding",
-             "pooled_output": "pooler_output"}
+_FEATURES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output", "vector": "sentence_embedding"}

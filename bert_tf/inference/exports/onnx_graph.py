@@ -17,6 +17,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from modeling.attention import FORBIDDEN
+from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
 from modeling.config import BertConfig
 from modeling.multiple_choice import MISSING
@@ -110,13 +111,14 @@ class Graph:
     return name
 
 
-def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str | None, dtype: type) -> onnx.ModelProto:
+def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str | None, dtype: type,
+               vectors: SentenceVectors | None = None) -> onnx.ModelProto:
   """A BERT with one of `HEADS`, or the encoder alone.
 
   Inputs are int64 [B, S] by the names in `INPUTS`, for multiple choice [B, K, S]. Outputs, float32 whatever `dtype` is:
 
-    the encoder         last_hidden_state [B, S, H], sentence_embedding [B, H] (the mean over all tokens) and, where
-                        there are its weights, pooler_output [B, H]
+    the encoder         last_hidden_state [B, S, H], sentence_embedding [B, H] and, where there are its weights,
+                        pooler_output [B, H]
     classification      logits [B, C]
     multiple_choice     logits [B, K], very low where a choice has no token
     question_answering  start_logits, end_logits [B, S]
@@ -127,13 +129,15 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
     weights: original name → array, `weights.weight_values(model)`.
     head: key of `HEADS` or None.
     dtype: np.float32, or np.float16 for GPUs.
+    vectors: how those of a text become one, for the encoder alone; None for their mean.
   """
   graph = Graph(weights, dtype)
   is_choice = head == "multiple_choice"
   rows = [graph("Reshape", name, graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0))
           for name in INPUTS] if is_choice else INPUTS
   x = _encoder(graph, config, *rows)
-  outputs = _HEADS[head](graph, config, x, rows[1])
+  outputs = _HEADS[head](graph, config, x, rows[1]) if head else _features(
+      graph, config, x, rows[1], vectors or SentenceVectors())
   for name, (value, _) in outputs.items():
     graph.nodes.append(helper.make_node("Cast", [value], [name], name, to=onnx.TensorProto.FLOAT))
   shape = [BATCH, CHOICES, LENGTH] if is_choice else [BATCH, LENGTH]
@@ -224,12 +228,21 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
   return graph("Tanh", graph.dense(token, "bert/pooler/dense"))
 
 
-def _features(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
+def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors) -> _Outputs:
+  vector = _mean(graph, x, mask) if vectors.pooling == "mean" else graph("Gather", x, np.array(0, np.int64), axis=1)
+  if vectors.normalize:
+    vector = graph.cast(vector, np.float32)
+    length = graph("ReduceL2", vector, axes=[1], keepdims=1)
+    vector = graph("Div", vector, graph("Max", length, np.array(1e-12, np.float32)))
+  pooled = {"pooler_output": (_pool(graph, config, x, mask), "BH")} if graph.has(POOLER[0].original) else {}
+  return {"last_hidden_state": (x, "BSH"), "sentence_embedding": (vector, "BH"), **pooled}
+
+
+def _mean(graph: Graph, x: str, mask: str) -> str:
+  """[B, S, H] → [B, H], over all tokens."""
   weights = graph("Unsqueeze", graph.cast(mask, graph.dtype), [2])  # [B, S, 1]
   count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
-  mean = graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
-  pooled = {"pooler_output": (_pool(graph, config, x, mask), "BH")} if graph.has(POOLER[0].original) else {}
-  return {"last_hidden_state": (x, "BSH"), "sentence_embedding": (mean, "BH"), **pooled}
+  return graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
 
 
 def _classification(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
@@ -263,6 +276,6 @@ def _masked_lm(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
   return {"logits": (graph("Reshape", flat, graph("Concat", graph("Shape", mask), [config.vocab_size], axis=0)), "BSV")}
 
 
-_HEADS = {None: _features, "classification": _classification, "multiple_choice": _multiple_choice,
+_HEADS = {"classification": _classification, "multiple_choice": _multiple_choice,
           "question_answering": _question_answering, "token_classification": _token_classification,
           "masked_lm": _masked_lm}

@@ -175,3 +175,19 @@ def test_the_client_of_the_page(tmp_path, project):
   assert [one["label"] for one in found] == [one["label"] for one in expected]
   for one, other in zip(found, expected, strict=True):
     assert one["probability"] == pytest.approx(max(other["probabilities"].values()), abs=1e-4)
+
+
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize("task", ["features", "classification", "fill_mask"])
+def test_openvino_computes_the_same(tmp_path, task, quantize):
+  openvino = pytest.importorskip("openvino")
+  heads, description, outputs = TASKS[task]
+  path = tiny(tmp_path / "in", *heads, task=description)
+  export_to(tmp_path / "out", path, "onnx", quantize=quantize)
+  compiled = openvino.Core().compile_model(tmp_path / "out/model.onnx", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+  for count in (3, 1):
+    feed = ids_of(open_checkpoint(path).tokenizer, TEXTS[:count])
+    expected = dict(zip(outputs, session(tmp_path / "out").run(list(outputs), feed), strict=True))
+    found = compiled(feed)
+    for name, value in expected.items():
+      np.testing.assert_allclose(found[name], value, atol=1e-5 if quantize == "none" else 0.2)
