@@ -153,11 +153,11 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
 
 
 # Format → packages that are optional.
-_PACKAGES = {"onnx": ("onnx", "onnxruntime")}
+_PACKAGES = {"onnx": ("onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
 # Option → the formats that read it, where not all do.
 _READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
                        for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
-                    "check_file": ("saved_model",), "quantize": ("onnx",), "pooling": ("onnx",)}
+                    "check_file": ("saved_model",), **dict.fromkeys(("quantize", "pooling"), ("onnx", "litert"))}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -168,7 +168,8 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   export_dir: str = option(None, "Directory of the export; it must not exist.", required=True, path=True)
   format: str = option(
       "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
-      "it, for onnxruntime, OpenVINO and others without TensorFlow.", choices=tuple(FORMATS))
+      "it, for onnxruntime, OpenVINO and others without TensorFlow. litert: the same, one text of --max_seq_length "
+      "tokens at a time, for phones and small machines.", choices=tuple(FORMATS))
   quantize: str = option(
       "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
       "columns, activations for each call.", choices=("none", "float16", "int8"))

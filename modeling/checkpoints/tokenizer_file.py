@@ -23,13 +23,14 @@ _CONFIG: dict[str, object] = {
 _CONTINUATION = "##"
 
 
-def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_length: int | None = None
-                    ) -> dict[str, object]:
+def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_length: int | None = None,
+                    fixed_length: bool = False) -> dict[str, object]:
   """Writes a `tokenizer.json`.
 
   Args:
     max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to their longest row;
       None for neither.
+    fixed_length: pad all rows to that length.
 
   Returns:
     the keys of `tokenizer_config.json` that go with it.
@@ -44,8 +45,8 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_le
     return _CONFIG
   batches = {
       "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
-      "padding": {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None,
-                  "pad_id": vocabulary.pad_id, "pad_type_id": 0, "pad_token": PAD}}
+      "padding": {"strategy": {"Fixed": max_length} if fixed_length else "BatchLongest", "direction": "Right",
+                  "pad_to_multiple_of": None, "pad_id": vocabulary.pad_id, "pad_type_id": 0, "pad_token": PAD}}
   json_files.write(os.path.join(directory, TOKENIZER_FILE), {**values, **batches})
   return {**_CONFIG, "model_max_length": max_length}
 

