@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, DeclaredOption, Options, declared_options, option
+from bert_tf.common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
 from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
@@ -157,7 +157,8 @@ _PACKAGES = {"onnx": ("onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
 # Option → the formats that read it, where not all do.
 _READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
                        for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
-                    "check_file": ("saved_model",), **dict.fromkeys(("quantize", "pooling"), ("onnx", "litert"))}
+                    "check_file": ("saved_model",), **dict.fromkeys(
+                        ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"), ("onnx", "litert"))}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -173,6 +174,14 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   quantize: str = option(
       "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
       "columns, activations for each call.", choices=("none", "float16", "int8"))
+  dev_file: str | None = option(
+      None, "Of a run directory that is quantized: the development set on which the loss of score is measured.",
+      path=FILE, default_text="that of the run")
+  data_dir: str | None = option(
+      None, "The same, where the run read a directory.", path=DIRECTORY, default_text="that of the run")
+  max_score_loss: float | None = option(
+      None, "The largest share of its score that a model may lose when it is quantized; beyond, nothing is written.",
+      minimum=0, maximum=1, default_text="0.01")
   check_file: str | None = option(
       None, "Text, line by line, to compare the tokenizer in the graph with the exact one on, besides the built-in "
       "sample.", path=FILE)
@@ -190,6 +199,8 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
       if self.format not in _READ_BY_FORMATS[name]:
         raise UserError(f"--{name} is not read with --format={self.format}, only with --format="
                         f"{' or --format='.join(_READ_BY_FORMATS[name])}: leave it out")
+    for name in sorted(self.given & {"dev_file", "data_dir", "max_score_loss"} if self.quantize == "none" else ()):
+      raise UserError(f"--{name} is for what quantization costs: add --quantize=int8, or leave it out")
     for package in _PACKAGES.get(self.format, ()):
       if importlib.util.find_spec(package) is None:
         raise UserError(f"--format={self.format}: {package} is not installed: pip install 'bert-tf[{self.format}]'")

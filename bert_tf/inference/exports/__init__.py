@@ -6,6 +6,7 @@
     onnx_graph.py     a BERT as an ONNX graph, written from its weights
     litert.py         token ids of one length → outputs, for LiteRT
     clients.py        names, tokenizer and labels beside models of token ids
+    score_loss.py     what quantization costs, on a development set
     loaders.py        exports as their runtimes see them
     loading_back.py   the process that loads an export and is asked what the model was asked
 """

@@ -10,14 +10,18 @@ Names of inputs, outputs and files are those of Hugging Face's `optimum`, which 
 import os
 from collections.abc import Mapping
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
-from bert_tf.inference.exports.loaders import Arrays
+from bert_tf.inference.exports.formats import ExportFormat, Request
+from bert_tf.inference.exports.loaders import SIGNATURE, Arrays
+from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
 from bert_tf.tasks.classification.readers import SEVERAL_CLASSES
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.labels import with_label_names
+from bert_tf.training.examples import lengths_for
 from modeling.checkpoints.companion_files import write_companion_files
 from modeling.checkpoints.huggingface import CONFIG_FILE
 from modeling.checkpoints.huggingface_config import config_values
@@ -31,12 +35,36 @@ INPUTS = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_
 _FEATURES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output", "vector": "sentence_embedding"}
 
 
-def check_task(task: TaskInference, name: str) -> None:
-  """Raises `UserError` for a model that has no such export."""
-  if task.head is None and task.kinds:
-    raise UserError(f"--format={name}: a tagger on fixed activations can't be written: export it without --format")
-  if getattr(task.model, "bilstm", None) is not None:
-    raise UserError(f"--format={name}: a BiLSTM between encoder and head can't be written: export it without --format")
+class TokenIdFormat(ExportFormat):
+  """A format of token ids.
+
+  Attributes:
+    dtype: of the ids.
+  """
+
+  takes_strings = False
+  dtype: type = np.int64
+
+  def check_task(self, task: TaskInference) -> None:
+    """Raises `UserError` for a model that has no such export."""
+    what = "a tagger on fixed activations" if task.head is None and task.kinds else (
+        "a BiLSTM between encoder and head" if getattr(task.model, "bilstm", None) is not None else None)
+    if what:
+      raise UserError(f"--format={self.options.format}: {what} can't be written: export it without --format")
+
+  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
+    """Rows that it is best asked for at once, at most `batch_size`; and the lengths that they may be padded to."""
+    return batch_size, lengths_for(task.max_seq_length, few=False)
+
+  def inputs(self, task: TaskInference, features: Arrays) -> Arrays:
+    """Features of ours, or those of a choice a row, by the names of the export."""
+    shape = (-1, 1) if len(task.token_ids_shape) > features["input_ids"].ndim else (-1,)
+    return {theirs: features[ours].reshape(*shape, *features[ours].shape[1:]).astype(self.dtype)
+            for theirs, ours in INPUTS.items()}
+
+  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+    features = task.reference_features(checked_inputs(task, texts)[1])
+    return [Request(SIGNATURE, self.inputs(task, features), as_arrays(outputs(task, features)))]
 
 
 def write_files(task: TaskInference, directory: str, fixed_length: bool = False) -> None:
@@ -59,11 +87,6 @@ def _with_labels(task: TaskInference) -> BertConfig:
   config, labels = task.model.config, getattr(task, "labels", None)
   problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
   return with_label_names(config, labels, problem) if labels else config
-
-
-def inputs(features: Arrays, dtype: type) -> Arrays:
-  """Features of ours by the names of the export."""
-  return {theirs: features[ours].astype(dtype) for theirs, ours in INPUTS.items()}
 
 
 def outputs(task: TaskInference, features: Mapping) -> dict:

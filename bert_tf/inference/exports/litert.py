@@ -10,19 +10,20 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.inference.exports import clients
-from bert_tf.inference.exports.formats import ExportFormat, Request
+from bert_tf.inference.exports.formats import Request
 from bert_tf.inference.exports.loaders import LITERT_FILE, SIGNATURE
 from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
 from bert_tf.tasks.inference import TaskInference
+from bert_tf.training.examples import padded_lengths
 
 
-class Format(ExportFormat):
+class Format(clients.TokenIdFormat):
   """`--format=litert`."""
 
-  takes_strings = False
+  dtype = np.int32
 
   def write(self, task: TaskInference, directory: str) -> None:
-    clients.check_task(task, "litert")
+    self.check_task(task)
     shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
 
     def serve(**features):
@@ -42,6 +43,9 @@ class Format(ExportFormat):
       file.write(converter.convert())
     clients.write_files(task, directory, fixed_length=True)
 
+  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
+    return 1, padded_lengths(task.max_seq_length, 1)
+
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
     features = task.reference_features(checked_inputs(task, texts)[1])
     length = task.max_seq_length
@@ -51,5 +55,5 @@ class Format(ExportFormat):
     for number in np.flatnonzero(rows["input_mask"].any(1)):
       row = {name: value[number].reshape([1] * (features[name].ndim - 1) + [length]) for name, value in rows.items()}
       expected = as_arrays(clients.outputs(task, row))
-      requests.append(Request(SIGNATURE, clients.inputs(row, np.int32), expected))
+      requests.append(Request(SIGNATURE, self.inputs(task, row), expected))
     return requests

@@ -10,10 +10,8 @@ import numpy as np
 import onnx
 
 from bert_tf.inference.exports import clients
-from bert_tf.inference.exports.formats import ExportFormat, Request
-from bert_tf.inference.exports.loaders import ONNX_FILE, SIGNATURE
+from bert_tf.inference.exports.loaders import ONNX_FILE
 from bert_tf.inference.exports.onnx_graph import bert_model
-from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
 from bert_tf.tasks.inference import TaskInference
 from modeling.checkpoints.weights import weight_values
 
@@ -21,13 +19,11 @@ from modeling.checkpoints.weights import weight_values
 _LARGEST_MODEL = 2**31 - 2**24
 
 
-class Format(ExportFormat):
+class Format(clients.TokenIdFormat):
   """`--format=onnx`."""
 
-  takes_strings = False
-
   def write(self, task: TaskInference, directory: str) -> None:
-    clients.check_task(task, "onnx")
+    self.check_task(task)
     weights = {name: value for name, value in weight_values(task.model).items()
                if name not in task.load_report.newly_initialised}
     dtype = np.float16 if self.options.quantize == "float16" else np.float32
@@ -35,11 +31,6 @@ class Format(ExportFormat):
     path = os.path.join(directory, ONNX_FILE)
     (save_quantized if self.options.quantize == "int8" else save)(model, path)
     clients.write_files(task, directory)
-
-  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
-    features = task.reference_features(checked_inputs(task, texts)[1])
-    expected = as_arrays(clients.outputs(task, features))
-    return [Request(SIGNATURE, clients.inputs(features, np.int64), expected)]
 
 
 def _size(model: onnx.ModelProto) -> int:

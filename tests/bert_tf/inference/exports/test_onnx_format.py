@@ -15,7 +15,7 @@ from tokenizers import Tokenizer as ClientTokenizer
 
 from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
-from bert_tf.inference.exports import clients, onnx_format
+from bert_tf.inference.exports import onnx_format
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.load import open_checkpoint
@@ -67,7 +67,7 @@ def test_choices_that_are_not_there_have_no_chance(tmp_path):
   task = load_task(open_checkpoint(path), "multiple_choice", settings(path))
   features = task.reference_features([task.check({"context": "the list", "choices": choices}) for choices in (
       ["is", "a array", "who"], ["is", "b"])])
-  logits, = session(tmp_path / "out").run(None, clients.inputs(features, np.int64))
+  logits, = session(tmp_path / "out").run(None, onnx_format.Format(None).inputs(task, features))
   assert logits.shape == (2, 3) and logits[1, 2] < -1e8 and (np.abs(logits.ravel()[:5]) < 1e3).all()
 
 
