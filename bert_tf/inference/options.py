@@ -153,7 +153,7 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
 
 
 # Format → packages that are optional.
-_PACKAGES = {"onnx": ("onnx", "onnxruntime"), "litert": ("ai_edge_litert",)}
+_PACKAGES = {"onnx": ("onnx", "onnxruntime")}
 # Option → the formats that read it, where not all do.
 _READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
                        for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import onnx
 import onnxruntime
+import openvino
 import pytest
 from tokenizers import Tokenizer as ClientTokenizer
 
@@ -180,7 +181,6 @@ def test_the_client_of_the_page(tmp_path, project):
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 @pytest.mark.parametrize("task", ["features", "classification", "fill_mask"])
 def test_openvino_computes_the_same(tmp_path, task, quantize):
-  openvino = pytest.importorskip("openvino")
   heads, description, outputs = TASKS[task]
   path = tiny(tmp_path / "in", *heads, task=description)
   export_to(tmp_path / "out", path, "onnx", quantize=quantize)

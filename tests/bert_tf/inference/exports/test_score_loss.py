@@ -7,9 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
+from bert_tf.common import json_files
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from tests.refusals import assert_refused
+from tests.tiny import write_tiny
 
 FIXTURES = "tests/fixtures/run_directories"
 
@@ -84,3 +86,23 @@ def test_options_without_quantization():
   options = ExportOptions(init_checkpoint="in", export_dir="no_such", format="onnx", max_score_loss=0.5,
                           given=frozenset({"max_score_loss"}))
   assert_refused(options.check, "--max_score_loss is for what quantization costs: add --quantize=int8")
+
+
+TAGS = {"kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"], "max_seq_length": 16,
+        "label_scheme": "iob2"}
+
+
+@pytest.mark.parametrize("head, task, flags, lines", [
+    ("token_classification", TAGS, {}, ["the O", "array B-X", "is O", "", "who B-Y", "lists O", ""]),
+    ("multiple_choice", {"kind": "multiple_choice", "max_seq_length": 16},
+     {"task_name": "custom", "question_column": "q", "choices_columns": ["a", "b"], "label_column": "right",
+      "file_format": "tsv"}, ["q\ta\tb\tright", "the list\tis\twho\t0", "a array\tb\tis returned\t1"])])
+def test_tags_and_choices(tmp_path, head, task, flags, lines):
+  (tmp_path / "in").mkdir()
+  path = write_tiny(tmp_path / "in", head, task=task)
+  dev = tmp_path / ("dev.tsv" if flags else "dev.txt")
+  dev.write_text("\n".join(lines) + "\n")
+  json_files.write(os.path.join(path, "flags.json"), {"flags": {**flags, "dev_file": str(dev), "do_train": True}})
+  loss = quantized(init_checkpoint=path, export_dir=str(tmp_path / "out"), quantize="float16",
+                   max_score_loss=1.0).score_loss
+  assert loss.export == pytest.approx(loss.model) and loss.source == str(dev)
