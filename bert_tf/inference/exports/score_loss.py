@@ -53,7 +53,7 @@ class ScoreLoss:
 
   def describe(self) -> str:
     """A line for the user."""
-    return f"{self.metric} of {self.source}: {self.model:.4f}, of the export {self.export:.4f} ({-self.share:+.2%})"
+    return f"{self.metric} of {self.source}: {self.model:.4f}, of the export {self.export:.4f} ({0 - self.share:+.2%})"
 
 
 class DevelopmentSet:
