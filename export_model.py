@@ -1,4 +1,4 @@
-"""Exports a checkpoint: as a SavedModel that takes strings, the tokenizer in the graph; or for others, as ONNX.
+"""Exports a checkpoint: as a SavedModel that takes strings, the tokenizer in the graph; or for others as ONNX, LiteRT.
 
   python export_model.py --init_checkpoint=out --export_dir=served
   python export_model.py --init_checkpoint=out --export_dir=served --null_score_diff_threshold=-1.5 \\

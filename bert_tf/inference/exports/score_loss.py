@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.common import json_files
+from bert_tf.common import cli, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
 from bert_tf.inference.exports import loading_back
@@ -21,19 +21,23 @@ from bert_tf.inference.exports.loaders import SIGNATURE
 from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.inference import TaskInference
+from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.tasks.question_answering.settings import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction, run_batches
 from modeling.checkpoints.companion_files import FLAGS_FILE
 from modeling.checkpoints.load import Checkpoint
 
-# Task → module of its run, options of it, the option that names its development set, what it needs to read that.
-_RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
-    "classification": ("bert_tf.tasks.classification", "Classification", "dev_file", {"do_eval": True}),
-    "multiple_choice": ("bert_tf.tasks.multiple_choice", "MultipleChoice", "dev_file", {"do_eval": True}),
-    "question_answering": ("bert_tf.tasks.question_answering", "Squad", "predict_file",
-                           {"do_predict": True, "ensemble": (), "question": None}),
-    "token_classification": ("bert_tf.tasks.token_classification", "TokenClassification", "dev_file",
-                             {"do_eval": True, "feature_based": False})}
+# Task → package of its run, what its options and its task are called, the option that names its development set, and
+# that which has it read.
+_RUNS = {
+    "classification": ("bert_tf.tasks.classification", "Classification", "dev_file", "do_eval"),
+    "multiple_choice": ("bert_tf.tasks.multiple_choice", "MultipleChoice", "dev_file", "do_eval"),
+    "question_answering": ("bert_tf.tasks.question_answering", "Squad", "predict_file", "do_predict"),
+    "token_classification": ("bert_tf.tasks.token_classification", "TokenClassification", "dev_file", "do_eval")}
+# What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
+_UNREAD = {"train_file", "test_file", "eval_files", "ensemble", "question", "context", "context_file", "feature_based",
+           *SETTINGS}
 _BATCH_SIZE = 32
 
 
@@ -108,23 +112,25 @@ class _Predicting:
 
 
 def _run_task(options: ExportOptions, flags: Mapping[str, Any], task_name: str, max_seq_length: int) -> FineTuningTask:
-  """The task of the run script, with its flags, but for what concerns training."""
-  package, name, dev_option, changes = _RUNS[task_name]
+  """The task of the run script, with those of the run's flags that tell how its development set is read."""
+  package, name, dev_option, ask = _RUNS[task_name]
   cls = getattr(importlib.import_module(f"{package}.options"), f"{name}Options")
-  values = {one.name: _value(flags[one.name], one.is_list) for one in declared_options(cls)
-            if flags.get(one.name) is not None}
-  given = {dev_option: options.dev_file, "data_dir": options.data_dir}
-  values |= {**changes, **options.companions(), "do_train": False, "init_checkpoint": options.init_checkpoint,
-             "output_dir": options.export_dir, "max_seq_length": max_seq_length, "bilstm_units": None,
-             **{key: value for key, value in given.items() if value is not None}}
-  return getattr(importlib.import_module(f"{package}.task"), f"{name}Task")(cls(**values))
+  training = {one.name for one in declared_options(FineTuningOptions)}
+  values = {one.name: flags[one.name] for one in declared_options(cls)
+            if one.name not in training | _UNREAD and flags.get(one.name) not in (None, "", [])}
+  given = {dev_option: options.dev_file, "data_dir": options.data_dir, **options.companions(),
+           "max_seq_length": max_seq_length, ask: True, "init_checkpoint": options.init_checkpoint,
+           "output_dir": options.export_dir}
+  values |= {key: value for key, value in given.items() if value is not None}
+  words = [f"--{key}={_as_word(value)}" for key, value in values.items()]
+  return getattr(importlib.import_module(f"{package}.task"), f"{name}Task")(cli.parse(cls, [FLAGS_FILE, *words]))
 
 
-def _value(value: Any, is_list: bool) -> Any:
-  """A value of `flags.json`: of several that were tried the first, which does not matter here."""
-  if is_list:
-    return tuple(value)
-  return value[0] if isinstance(value, list) else value
+def _as_word(value: Any) -> str:
+  """A value of `flags.json` as on a command line."""
+  if isinstance(value, list):
+    return ",".join(map(str, value))
+  return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
