@@ -21,6 +21,8 @@ _LENGTH_FILE = "sentence_bert_config.json"
 # Versions before 6 have a key for each pooling, and later ones read them.
 _POOLING_KEYS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens",
                  "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens"}
+# Of the first versions the latter.
+_ENCODERS = ("Transformer", "BERT")
 _FORMER_MODULES = "sentence_transformers.models."
 
 
@@ -56,7 +58,9 @@ def read_vectors(directory: str) -> SentenceVectors | None:
     UserError: a file is damaged.
   """
   place = directory.rstrip("/")
-  for root in (place, os.path.dirname(place)):
+  # A file of that name above another directory has nothing to do with it.
+  is_below = os.path.basename(place).startswith("0_")
+  for root in (place, *([os.path.dirname(place)] if is_below else [])):
     modules = _modules(root)
     if not modules or encoder_directory(root) != place:
       continue
@@ -111,7 +115,7 @@ def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -
 
 
 def _modules(directory: str) -> list[tuple[str, str]]:
-  """(class, path) of the modules of a directory; empty where there are none that begin with a Transformer."""
+  """(class, path) of the modules of a directory; empty where there are none that begin with an encoder."""
   path = os.path.join(directory, _MODULES_FILE)
   if not files.is_directory(directory) or not files.exists(path):
     return []
@@ -121,7 +125,7 @@ def _modules(directory: str) -> list[tuple[str, str]]:
   for module in modules:
     json_files.check_object(module, {"type": str, "path": str}, path)
   found = [(module["type"].rpartition(".")[2], module["path"]) for module in modules]
-  return found if found[0][0] == "Transformer" else []
+  return found if found[0][0] in _ENCODERS else []
 
 
 def _pooling(directory: str) -> str:

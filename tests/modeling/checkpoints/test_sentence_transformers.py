@@ -95,6 +95,13 @@ def test_the_encoder_may_be_below(written, tmp_path):
   assert open_checkpoint(str(path)).vectors == open_checkpoint(str(written)).vectors
 
 
+def test_a_file_of_that_name_above_is_another_program_s(written, tmp_path):
+  path = changed(written, tmp_path / "plain")
+  os.remove(path / "modules.json")
+  (tmp_path / "modules.json").write_text('{"dependencies": {}}')
+  assert open_checkpoint(str(path)).vectors is None
+
+
 def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(written, tmp_path):
   path = changed(written, tmp_path / "short", sentence_bert_config={"max_seq_length": 6},
                  **{"1_Pooling__config": {"word_embedding_dimension": 12, "pooling_mode_cls_token": True}})

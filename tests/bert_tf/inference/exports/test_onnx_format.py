@@ -127,7 +127,13 @@ def test_quantized(tmp_path, quantize, types, capfd):
   assert matrices == types
 
 
-def test_what_is_refused(tmp_path):
+def test_a_tagger_on_fixed_activations_is_refused(project, tmp_path):
+  run = str(project / "tests/fixtures/run_directories/tagging_features/run")
+  with pytest.raises(UserError, match="--format=onnx: a tagger on fixed activations can't be written"):
+    export_to(tmp_path / "out", run, "onnx")
+
+
+def test_a_bilstm_is_refused(tmp_path):
   changed = BertForClassification(dataclasses.replace(CONFIG, bilstm_units=5), 3)
   words = os.path.join(tiny(tmp_path / "words"), "vocab.txt")
   changed.save_checkpoint(str(tmp_path / "bilstm"), vocab_file=words, do_lower_case=True)
