@@ -15,11 +15,13 @@ from bert_tf.common.errors import UserError
 
 # What TensorFlow and XLA write past Python and past TF_CPP_MIN_LOG_LEVEL, as patterns of the shell: lines of
 # information, and errors that are none. ptxas before 12.6.3 is what TensorFlow 2.20 is installed with; a cached program
-# is first read as if it were text; libraries of CUDA are registered twice.
+# is first read as if it were text; libraries of CUDA are registered twice;
+# the converter of LiteRT takes no notice of what its caller in TensorFlow always says.
 _NOISE = tuple(pattern.replace("0000", 4 * "[0-9]").replace(" ", "\\ ").replace("<", "\\<") for pattern in (
     "I0000 *", "WARNING: All log messages before absl::InitializeLog*",
     "E0000 *which corresponds to a CUDA version <=12.6.2*", "Please upgrade to CUDA 12.6.3 or newer.*",
-    "E0000 *XlaSerializedCacheEntry*", "E0000 *Unable to register cu* factory*", "W0000 *Delay kernel timed out*"))
+    "E0000 *XlaSerializedCacheEntry*", "E0000 *Unable to register cu* factory*", "W0000 *Delay kernel timed out*",
+    "W0000 *tf_tfl_flatbuffer_helpers.cc*"))
 # A process of its own, as neither Python nor a thread of it runs while a library works, or after it has crashed.
 _RELAY = r"""while IFS= read -r line || [ -n "$line" ]; do
   case $line in %s) ;; *) printf '%%s\n' "$line" ;; esac

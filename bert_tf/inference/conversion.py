@@ -29,7 +29,9 @@ _HUB_TASKS = {
     "BertForSequenceClassification": "text-classification", "BertForTokenClassification": "token-classification",
     "BertForQuestionAnswering": "question-answering", "BertForMultipleChoice": "multiple-choice",
     "BertForPreTraining": "fill-mask", "BertForMaskedLM": "fill-mask", "BertLMHeadModel": "text-generation"}
-_ENCODER_TASK = "feature-extraction"
+_ENCODER_TASK, _SENTENCES_TASK = "feature-extraction", "sentence-similarity"
+# Format → the library that the hub loads its directories with.
+_LIBRARIES = {"huggingface": "transformers", "sentence_transformers": "sentence-transformers"}
 # Tasks without a `pipeline` in transformers 5 → the class, and lines of Python.
 _WITHOUT_PIPELINE = {
     "multiple-choice": ("AutoModelForMultipleChoice", (
@@ -51,11 +53,12 @@ def run(options: ConvertOptions) -> None:
   if options.output_format == ADAPTER_FORMAT:
     return write_adapter_of(options.input, options.output)
   texts = {}
-  if options.output_format == "huggingface":
+  if options.output_format in _LIBRARIES:
     source = read_checkpoint(options.input)
     config = config_for(source, options.bert_config_file)
     if config is not None:
-      texts[model_card.CARD_FILE] = card(source, config, os.path.basename(options.output.rstrip("/")))
+      texts[model_card.CARD_FILE] = card(source, config, os.path.basename(options.output.rstrip("/")),
+                                          options.output_format)
   print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
                 options.do_lower_case, texts).describe())
 
@@ -88,24 +91,27 @@ def _has_pooler(start: str) -> bool:
     return False
 
 
-def card(source: StoredWeights, config: BertConfig, name: str) -> str:
-  """The model card of a directory in Hugging Face's format: front matter in YAML, then Markdown.
+def card(source: StoredWeights, config: BertConfig, name: str, output_format: str = "huggingface") -> str:
+  """The model card of a directory for Hugging Face's hub: front matter in YAML, then Markdown.
 
   Args:
     source: the weights that are written there; of a run directory its scores are in the card.
     name: of the model.
+    output_format: "huggingface" or "sentence_transformers".
   """
   directory = source.directory or ""
   found = json_files.read_object(os.path.join(directory, FLAGS_FILE), {"flags": dict | None})
   flags, task = found.get("flags") or {}, read_task(source) or {}
   run_directory = os.path.dirname(directory) if os.path.basename(directory) == BEST_DIRECTORY else directory
-  hub_task = _HUB_TASKS.get(architecture_of(source.tensors, config.causal), _ENCODER_TASK)
+  library = _LIBRARIES[output_format]
+  hub_task = _SENTENCES_TASK if library == "sentence-transformers" else _HUB_TASKS.get(
+      architecture_of(source.tensors, config.causal), _ENCODER_TASK)
   title, scores = one_line(name), model_card.score_tables(run_directory) if flags else []
   start = flags.get("init_checkpoint")
   base = hub_name(str(start or ""))
   if start and not base:
     flags = {**flags, "init_checkpoint": _last_part(start)}
-  matter = {"library_name": "transformers", "pipeline_tag": hub_task, "tags": ["bert", "bert-tf"],
+  matter = {"library_name": library, "pipeline_tag": hub_task, "tags": ["bert", "bert-tf"],
             **({"base_model": base} if base else {}),
             **({"model-index": index} if (index := _model_index(title, hub_task, run_directory, flags)) else {})}
   # JSON is YAML, and quotes what needs it.
@@ -135,7 +141,10 @@ def _last_part(path: object) -> str:
 
 def _use(hub_task: str, name: str) -> str:
   """A program that runs as it is beside the directory of the model."""
-  if hub_task in _WITHOUT_PIPELINE:
+  if hub_task == _SENTENCES_TASK:
+    program = ["from sentence_transformers import SentenceTransformer", "", f"model = SentenceTransformer({name!r})",
+               f"vectors = model.encode([{_TEXT!r}, 'She bakes bread.'])", "print(model.similarity(vectors, vectors))"]
+  elif hub_task in _WITHOUT_PIPELINE:
     model_class, lines = _WITHOUT_PIPELINE[hub_task]
     program = [f"from transformers import {model_class}, AutoTokenizer", "",
                f"tokenizer = AutoTokenizer.from_pretrained({name!r})",

@@ -16,13 +16,16 @@ from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.formats import ExportFormat, Request, format_class
 from bert_tf.inference.exports.loaders import Arrays, Signature
+from bert_tf.inference.exports.score_loss import DevelopmentSet, ScoreLoss
 from bert_tf.inference.exports.warmup import write_warmup_requests
-from bert_tf.inference.options import TFHUB, ExportOptions
+from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.inference import TaskInference
-from modeling.checkpoints.load import open_checkpoint
+from modeling.checkpoints.load import Checkpoint, open_checkpoint
 
 SAMPLE_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sample.jsonl")
+# As a share of the score, where --max_score_loss is not given.
+_MAX_SCORE_LOSS = 0.01
 AGREEMENT_FILE = os.path.join("assets.extra", "tokenizer_agreement.json")
 
 
@@ -34,6 +37,7 @@ class Export:
     signatures: as its runtime sees them.
     agreements: of the tokenizers, on the built-in sample and on the user's file; none where no strings are taken.
     max_difference: the largest difference of a number between the export, loaded back, and the model.
+    score_loss: what quantization costs; None where nothing is quantized, or no development set is known.
     size: bytes of all files.
   """
 
@@ -42,6 +46,7 @@ class Export:
   signatures: dict[str, Signature]
   agreements: list[Agreement]
   max_difference: float
+  score_loss: ScoreLoss | None
   size: int
   notes: list[str]
 
@@ -50,6 +55,7 @@ class Export:
     lines = [f"note: {note}" for note in self.notes]
     lines += [agreement.describe() for agreement in self.agreements]
     lines.append(f"loaded back: the largest difference from the model is {self.max_difference:.1e}")
+    lines += [self.score_loss.describe()] if self.score_loss else []
     for name, (inputs, outputs) in self.signatures.items():
       lines.append(f"signature {name}")
       lines += [f"  {'in ' if values is inputs else 'out'} {key}: {value}" for values in (inputs, outputs)
@@ -70,11 +76,12 @@ def export(options: ExportOptions) -> Export:
 
   Raises:
     UserError: the directory exists, the checkpoint can't be read or lacks the head that the task needs, vocabulary or
-      configuration are missing or don't fit, the lengths don't fit, or `check_file` can't be read.
+      configuration are missing or don't fit, the lengths don't fit, `check_file` can't be read, or quantization
+      costs more of the score than is allowed.
   """
   files.refuse_existing(options.export_dir, "export_dir")
   check_lines = _read_lines(options.check_file) if options.check_file else []
-  name = "tfhub" if options.api == TFHUB else "saved_model"
+  name = options.format_name
   export_format = format_class(name)(options)
   loading_back.start(name)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
@@ -88,6 +95,7 @@ def export(options: ExportOptions) -> Export:
   agreements = [
       compare(source, lines, task.tokenizer, task.graph_tokenizer, task.special_tokens)
       for source, lines in texts.items()] if export_format.takes_strings else []
+  development_set = _development_set(options, loaded, task_name, task) if options.quantize != "none" else None
   differing = {difference.text for agreement in agreements[:1] for difference in agreement.differences}
   with files.new_directory(options.export_dir, "export_dir") as directory:
     _write(export_format, task, directory, options.export_dir)
@@ -104,8 +112,32 @@ def export(options: ExportOptions) -> Export:
     max_difference = _max_difference(requests, answers)
     if not max_difference < export_format.tolerance:
       raise RuntimeError(f"the export differs from the model by {max_difference}")
+    score_loss = None
+    if development_set is not None:
+      score_loss = development_set.measure(export_format, directory)
+      _check_loss(options, score_loss)
     size = sum(os.path.getsize(os.path.join(folder, file)) for folder, _, found in os.walk(directory) for file in found)
-  return Export(options.export_dir, task_name, signatures, agreements, max_difference, size, task.notes)
+  return Export(options.export_dir, task_name, signatures, agreements, max_difference, score_loss, size, task.notes)
+
+
+def _development_set(options: ExportOptions, loaded: Checkpoint, task_name: str, task: TaskInference
+                     ) -> DevelopmentSet | None:
+  """What the loss of score is measured on; None, with a note, where none is known and none was asked for."""
+  try:
+    return DevelopmentSet(options, loaded, task_name, task)
+  except UserError as error:
+    if options.dev_file or options.data_dir or options.max_score_loss is not None:
+      raise
+    task.notes.append(f"what --quantize={options.quantize} costs was not measured: {error}")
+    return None
+
+
+def _check_loss(options: ExportOptions, loss: ScoreLoss) -> None:
+  limit = _MAX_SCORE_LOSS if options.max_score_loss is None else options.max_score_loss
+  # NaN, of a model that was damaged by rounding, is no small loss.
+  if not loss.share <= limit:
+    raise UserError(f"--quantize={options.quantize} costs more than --max_score_loss={limit:g} allows, and nothing was "
+                    f"written: {loss.describe()}")
 
 
 def _write(export_format: ExportFormat, task: TaskInference, directory: str, named: str) -> None:

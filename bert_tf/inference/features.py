@@ -6,6 +6,7 @@ and computed in batches of similar length; the vectors are written in the order 
 """
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable, Iterator
 
@@ -24,6 +25,7 @@ from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import Prediction
 from data_gen.labelled.pair_features import encode_pairs
 from modeling.checkpoints.load import Checkpoint, load_weights, open_checkpoint
+from modeling.checkpoints.sentence_transformers import SentenceVectors, known_vectors
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
@@ -39,14 +41,22 @@ class FeatureInference(TaskInference):
     super().__init__(loaded, settings)
     check_layers((settings.layer,), loaded.config)
     self.load(loaded, BertEncoder(loaded.config))
-    self._layer_outputs = layer_outputs(self.model, (settings.layer,), settings.pooling)
+    self._vectors_of = loaded.vectors
+    self._layer, self._pooling = settings.layer, settings.pooling
     self._has_pooler = POOLER[0].original in loaded.source.tensors
     if not self._has_pooler:
       self.notes.append("the checkpoint has no pooler, so there is no pooled_output")
 
   def model_outputs(self, features: dict) -> dict:
     """float32 "layer_<number>" [B, H]."""
-    return self._layer_outputs(features)
+    outputs = layer_outputs(self.model, (self._layer,), self.vectors.pooling)(features)
+    return {name: tf.math.l2_normalize(value, 1) if self.vectors.normalize else value
+            for name, value in outputs.items()}
+
+  @functools.cached_property
+  def vectors(self) -> SentenceVectors:
+    """How the vectors of a text become one. Raises `UserError` where nothing known tells it, see `known_vectors`."""
+    return known_vectors(self._vectors_of, self._pooling)
 
   def predict(self, inputs: list[tuple[str, ...]]) -> list[dict]:
     (vectors,) = self.run(self.examples(inputs)).values()

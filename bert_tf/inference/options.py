@@ -5,17 +5,19 @@ No TensorFlow here: `--help` and wrong flags answer at once. The class of a task
 """
 
 import dataclasses
+import importlib.util
 from collections.abc import Mapping
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, DeclaredOption, Options, declared_options, option
+from bert_tf.common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
+from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
+from modeling.checkpoints.sentence_transformers import POOLINGS
 
-POOLINGS = ("none", "cls", "mean")
 MASK = "[MASK]"
 SIGNATURES, TFHUB = "signatures", "tfhub"
 # The tasks whose models TF-Hub's API has names for: the encoder, with or without a masked-LM head.
@@ -51,12 +53,19 @@ class CandidateOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VectorOptions(Options):
+class PoolingOptions(Options):
+  """Vectors."""
+
+  pooling: str | None = option(
+      None, "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS,
+      default_text="that of a directory of sentence-transformers; else mean")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorOptions(PoolingOptions):
   """Vectors."""
 
   layer: int = option(-1, "Number of the layer, from 0; -1 is the last one.")
-  pooling: str = option(
-      "mean", "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS[1:])
 
 
 # Task → the options that not every task reads.
@@ -146,12 +155,36 @@ class PredictOptions(FileOptions, TaskOptions, InferenceSettings):
       self.check_read_by(FORMER_TASK_NAMES.get(self.task, self.task))
 
 
+# Format → packages that are optional.
+_PACKAGES = {"onnx": ("onnx", "onnxruntime")}
+# Option → the formats that read it, where not all do.
+_READ_BY_FORMATS = {**{one.name: ("saved_model",) for cls in (CandidateOptions, SquadSettings)
+                       for one in declared_options(cls) if one.name not in InputOptions.__dataclass_fields__},
+                    "check_file": ("saved_model",), "api": ("saved_model",), **dict.fromkeys(
+                        ("quantize", "dev_file", "data_dir", "max_score_loss", "pooling"), ("onnx", "litert"))}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, SquadSettings):
+class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOptions, PoolingOptions, SquadSettings):
   """Export."""
 
   exported = True
-  export_dir: str = option(None, "Directory of the SavedModel; it must not exist.", required=True, path=True)
+  export_dir: str = option(None, "Directory of the export; it must not exist.", required=True, path=True)
+  format: str = option(
+      "saved_model", "saved_model: takes strings, for TensorFlow. onnx: takes token ids, with a tokenizer.json beside "
+      "it, for onnxruntime, OpenVINO and others without TensorFlow. litert: the same, one text of --max_seq_length "
+      "tokens at a time, for phones and small machines.", choices=tuple(name for name in FORMATS if name != TFHUB))
+  quantize: str = option(
+      "none", "float16: half the size, for GPUs. int8: a quarter, for CPUs; weights are rounded for each of their "
+      "columns, activations for each call.", choices=("none", "float16", "int8"))
+  dev_file: str | None = option(
+      None, "Of a run directory that is quantized: the development set on which the loss of score is measured.",
+      path=FILE, default_text="that of the run")
+  data_dir: str | None = option(
+      None, "The same, where the run read a directory.", path=DIRECTORY, default_text="that of the run")
+  max_score_loss: float | None = option(
+      None, "The largest share of its score that a model may lose when it is quantized; beyond, nothing is written.",
+      minimum=0, maximum=1, default_text="0.01")
   api: str = option(
       SIGNATURES, "Names of inputs and outputs. signatures: strings to answers, for TensorFlow Serving and Keras. "
       "tfhub: a preprocessor (128 tokens, or --max_seq_length) and an encoder that can be trained, as on TF-Hub.",
@@ -163,6 +196,7 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.export_dir, "export_dir")
+    self._check_format()
     if self.task:
       self.settings().check_read_by(FORMER_TASK_NAMES.get(self.task, self.task), self.exported)
     if self.api == TFHUB:
@@ -170,6 +204,23 @@ class ExportOptions(TaskOptions, TrainedModelOptions, InputOptions, CandidateOpt
         check_tfhub_task(self.task)
       if "top_k" in self.given:
         raise UserError("--top_k is not read with --api=tfhub, which gives the scores of all tokens: leave it out")
+
+  def _check_format(self) -> None:
+    """Raises `UserError` for an option that the format does not read, or a package of it that is not there."""
+    for name in sorted(self.given & _READ_BY_FORMATS.keys()):
+      if self.format not in _READ_BY_FORMATS[name]:
+        raise UserError(f"--{name} is not read with --format={self.format}, only with --format="
+                        f"{' or --format='.join(_READ_BY_FORMATS[name])}: leave it out")
+    for name in sorted(self.given & {"dev_file", "data_dir", "max_score_loss"} if self.quantize == "none" else ()):
+      raise UserError(f"--{name} is for what quantization costs: add --quantize=int8, or leave it out")
+    for package in _PACKAGES.get(self.format, ()):
+      if importlib.util.find_spec(package) is None:
+        raise UserError(f"--format={self.format}: {package} is not installed: pip install 'bert-tf[{self.format}]'")
+
+  @property
+  def format_name(self) -> str:
+    """The key of `exports.FORMATS`."""
+    return TFHUB if self.api == TFHUB else self.format
 
   def settings(self) -> InferenceSettings:
     """The settings of the task."""
@@ -195,7 +246,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
   pooling: str = option(
       "none", "none: one vector per token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
-      choices=POOLINGS)
+      choices=("none", *POOLINGS))
   max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
   batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)
   distribution_strategy: str = option(

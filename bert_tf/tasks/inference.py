@@ -204,8 +204,8 @@ class TaskInference(abc.ABC):
 
   def _input_length(self, loaded: Checkpoint, length: int | None) -> int:
     if length is None:
-      default = min(self.default_length, loaded.config.max_position_embeddings)
-      length = (loaded.task or {}).get("max_seq_length", default)
+      default = loaded.vectors and loaded.vectors.max_seq_length or self.default_length
+      length = (loaded.task or {}).get("max_seq_length", min(default, loaded.config.max_position_embeddings))
     if length < SPECIAL_TOKENS:
       raise UserError(f"--max_seq_length={length} must be at least {SPECIAL_TOKENS}: [CLS], a token, [SEP]")
     loaded.config.check_sequence_length(length, "--max_seq_length")

@@ -4,7 +4,7 @@ Input: `Examples` in memory, or batches of records. Output: arrays, which tasks 
 metrics.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -134,13 +134,33 @@ class LocalPrediction:
 
   def __call__(self, examples: Examples) -> dict[str, np.ndarray]:
     """Runs over all examples, at least one; returns what `Prediction` does."""
-    results: dict[str, np.ndarray] = {}
-    for rows in sorted_batches(examples.lengths, self._batch_size):
-      batch = assemble(examples, rows, len(rows), self._lengths)
-      outputs = self._model({name: batch[name] for name in _SEQUENCES})
-      for name, value in outputs.items():
-        _place(results, name, value.numpy(), rows, examples, name in self._token_outputs)
-    return results
+    def outputs_of(batches: Iterable[dict]) -> Iterator[dict]:
+      for batch in batches:
+        yield {name: value.numpy() for name, value in self._model(batch).items()}
+
+    return run_batches(outputs_of, examples, self._batch_size, self._lengths, self._token_outputs)
+
+
+def run_batches(outputs_of: Callable[[Iterable[dict]], Iterable[dict]], examples: Examples, batch_size: int,
+                lengths: np.ndarray, token_outputs: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+  """Outputs for E examples with T tokens, at least one, of whatever computes them.
+
+  Args:
+    outputs_of: batches → the outputs of each, in this order; a batch is int32 "input_ids", "input_mask" and
+      "segment_ids", [b, S] each.
+    batch_size, lengths, token_outputs: as in `Prediction`.
+
+  Returns:
+    what `Prediction` does.
+  """
+  rows_of_batches = [*sorted_batches(examples.lengths, batch_size)]
+  batches = ({name: batch[name] for name in _SEQUENCES} for rows in rows_of_batches
+             for batch in [assemble(examples, rows, len(rows), lengths)])
+  results: dict[str, np.ndarray] = {}
+  for rows, outputs in zip(rows_of_batches, outputs_of(batches), strict=True):
+    for name, value in outputs.items():
+      _place(results, name, value, rows, examples, name in token_outputs)
+  return results
 
 
 def _place(results: dict, name: str, value: np.ndarray, rows: np.ndarray, examples: Examples, by_token: bool) -> None:

@@ -15,6 +15,7 @@
     model_garden.py        checkpoints of the TensorFlow Model Garden
     huggingface.py         directories of Hugging Face's transformers
     huggingface_config.py  their `config.json`
+    sentence_transformers.py  directories of sentence-transformers: which vectors of the encoder count
     tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
     keras_hub.py           presets of KerasHub
     tensor_file.py         what is checked of the tensors in any file

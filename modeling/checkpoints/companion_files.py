@@ -159,10 +159,10 @@ def write_companion_files(directory: str, config: BertConfig, vocab_file: str | 
   if vocab_file is not None:
     files.copy(vocab_file, os.path.join(directory, VOCAB_FILE))
   fingerprint = vocab_sha256 if vocab_file is None else Vocabulary.from_file(vocab_file).fingerprint
-  write_tokenizer_config(
-      directory, do_lower_case, fingerprint, model_max_length=config.max_position_embeddings, strip_accents=None,
-      tokenize_chinese_chars=True, unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
-      mask_token="[MASK]", **more)
+  write_tokenizer_config(directory, do_lower_case, fingerprint, **{
+      "model_max_length": config.max_position_embeddings, "strip_accents": None, "tokenize_chinese_chars": True,
+      "unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]",
+      **more})
 
 
 def _casing(directory: str, tokenizer: dict, otherwise: bool | None) -> bool | None:

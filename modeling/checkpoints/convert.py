@@ -15,6 +15,7 @@ from bert_tf.common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.named_weights import check_checkpoint_there
+from modeling.checkpoints.sentence_transformers import known_vectors, read_vectors
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import (
   check_fits,
@@ -145,13 +146,16 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   carried = [name for name in expected if name in source.tensors]
   left_out = without_place(output_format, carried, config)
   if left_out and output_format != "huggingface":
-    notes.append(f"there is no place for these in KerasHub's model: {', '.join(left_out)}")
+    theirs = {"keras_hub": "KerasHub's model"}.get(output_format, "a directory of sentence-transformers")
+    notes.append(f"there is no place for these in {theirs}: {', '.join(left_out)}")
   elif left_out:
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
                  "in a left-to-right model sees nothing but itself, and ours the last")
+  vectors = known_vectors(read_vectors(source.directory or "")) if output_format == "sentence_transformers" else None
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
-    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256)
+    write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256,
+                     vectors)
     _check_same(read_checkpoint(directory), weights)
     for name, text in (texts or {}).items():
       with files.atomic_write(os.path.join(directory, name)) as file:

@@ -33,6 +33,7 @@ from modeling.checkpoints.named_weights import local_path, no_checkpoint, split_
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
 from modeling.checkpoints.peft import refuse_adapter_alone, with_adapter
+from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder, show_shape, some
@@ -79,6 +80,7 @@ class Checkpoint:
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
     notes: what the user should know about the vocabulary, line by line.
+    vectors: how a directory of sentence-transformers makes one of a text; None for others.
   """
 
   config: BertConfig
@@ -86,6 +88,7 @@ class Checkpoint:
   source: StoredWeights | None
   task: dict | None
   notes: tuple[str, ...] = ()
+  vectors: SentenceVectors | None = None
 
   @property
   def vocab_file(self) -> str | None:
@@ -104,10 +107,10 @@ def read_checkpoint(path: str) -> StoredWeights:
     path: a directory of ours (of a fine-tuning run its best weights are taken), one of its `ckpt-N` prefixes; an
       original checkpoint: its prefix (`bert_model.ckpt`), one of its files, or the directory it is in; the same of a
       Model Garden checkpoint; a Hugging Face directory, its `.safetensors` file or the index of several, or the `.h5`
-      file of its TensorFlow classes; a preset directory of KerasHub, or its `.weights.h5`. Configuration, vocabulary
-      and casing are looked for beside it. On any file system. Or released weights by name, which are downloaded once:
-      `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`, see `named_weights.py`. Or one of these and
-      an adapter of PEFT, `BASE+ADAPTER`.
+      file of its TensorFlow classes; a directory of sentence-transformers; a preset directory of KerasHub, or its
+      `.weights.h5`. Configuration, vocabulary and casing are looked for beside it. On any file system. Or released
+      weights by name, which are downloaded once: `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`,
+      see `named_weights.py`. Or one of these and an adapter of PEFT, `BASE+ADAPTER`.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
@@ -120,7 +123,7 @@ def read_checkpoint(path: str) -> StoredWeights:
 def _read_checkpoint(path: str) -> StoredWeights:
   if adapted := split_adapter(path):
     return with_adapter(_read_checkpoint(adapted[0]), local_path(adapted[1]))
-  path = best_of_run(local_path(path))
+  path = encoder_directory(best_of_run(local_path(path)))
   refuse_adapter_alone(path)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
@@ -179,8 +182,9 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
     raise UserError(f"{vocab_file} has {len(tokenizer.vocabulary)} entries, but vocab_size is {config.vocab_size} in "
                     "the model's configuration: give the --vocab_file that belongs to the checkpoint")
   note = check_vocabulary(tokenizer.vocabulary, source)
-  return Checkpoint(config=config, tokenizer=tokenizer, source=source, task=read_task(source),
-                          notes=(note,) if note else ())
+  return Checkpoint(
+      config=config, tokenizer=tokenizer, source=source, task=read_task(source), notes=(note,) if note else (),
+      vectors=read_vectors(source.directory) if source and source.directory else None)
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:

@@ -62,7 +62,8 @@ _SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = (
 ADAPTER_CONFIG, _ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 _HUB_FILES = (
     _SAFETENSORS, _INDEX, "model-*.safetensors", _KERAS_HUB, "task.weights.h5", "config.json", "vocab.txt",
-    "tokenizer.json", "tokenizer_config.json", "assets/tokenizer/vocabulary.txt", ADAPTER_CONFIG, _ADAPTER)
+    "tokenizer.json", "tokenizer_config.json", "assets/tokenizer/vocabulary.txt", ADAPTER_CONFIG, _ADAPTER,
+    "modules.json", "*_Pooling/config.json", "sentence_bert_config.json")
 # After the name of a release in the cache: the sum of its zip file.
 _RECORD = ".zip.sha256"
 

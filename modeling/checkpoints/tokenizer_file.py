@@ -10,7 +10,7 @@ import os
 import numpy as np
 
 from bert_tf.common import json_files
-from data_gen.tokenization.vocabulary import CLS, SEP, SPECIAL_TOKENS, UNK, Vocabulary
+from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
 from modeling.preprocessing import unicode_tables as unicode
 
@@ -23,8 +23,14 @@ _CONFIG: dict[str, object] = {
 _CONTINUATION = "##"
 
 
-def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool) -> dict[str, object]:
+def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_length: int | None = None,
+                    fixed_length: bool = False) -> dict[str, object]:
   """Writes a `tokenizer.json`.
+
+  Args:
+    max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to their longest row;
+      None for neither.
+    fixed_length: pad all rows to that length.
 
   Returns:
     the keys of `tokenizer_config.json` that go with it.
@@ -33,8 +39,16 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool) -> dic
     UserError: the vocabulary can't be read, or the file can't be written.
   """
   vocabulary = Vocabulary.from_file(vocab_file)
-  json_files.write(os.path.join(directory, TOKENIZER_FILE), tokenizer_values(vocabulary, do_lower_case))
-  return _CONFIG
+  values = tokenizer_values(vocabulary, do_lower_case)
+  if max_length is None:
+    json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
+    return _CONFIG
+  batches = {
+      "truncation": {"direction": "Right", "max_length": max_length, "strategy": "LongestFirst", "stride": 0},
+      "padding": {"strategy": {"Fixed": max_length} if fixed_length else "BatchLongest", "direction": "Right",
+                  "pad_to_multiple_of": None, "pad_id": vocabulary.pad_id, "pad_type_id": 0, "pad_token": PAD}}
+  json_files.write(os.path.join(directory, TOKENIZER_FILE), {**values, **batches})
+  return {**_CONFIG, "model_max_length": max_length}
 
 
 def tokenizer_values(vocabulary: Vocabulary, do_lower_case: bool) -> dict[str, object]:

@@ -12,17 +12,18 @@ import numpy as np
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from modeling.checkpoints.companion_files import write_companion_files
+from modeling.checkpoints.sentence_transformers import SentenceVectors, write_vectors
 from modeling.checkpoints.weight_shapes import heads_of, pooled_weights
-from modeling.checkpoints.weights import HEADS
+from modeling.checkpoints.weights import ENCODER_PREFIX, HEADS
 from modeling.config import BertConfig
 
-_HUGGINGFACE, _NATIVE, _KERAS_HUB = "huggingface", "native", "keras_hub"
-FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _KERAS_HUB)
+_HUGGINGFACE, _NATIVE, _KERAS_HUB, _SENTENCES = "huggingface", "native", "keras_hub", "sentence_transformers"
+FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _KERAS_HUB, _SENTENCES)
 
 
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
                      vocab_file: str | None = None, do_lower_case: bool | None = None,
-                     vocab_sha256: str | None = None) -> None:
+                     vocab_sha256: str | None = None, vectors: SentenceVectors | None = None) -> None:
   """Writes weights and what is needed to use them.
 
   Args:
@@ -33,6 +34,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     vocab_file: copied as `vocab.txt`, unless None.
     do_lower_case: casing of the vocabulary; None where it is not known.
     vocab_sha256: fingerprint of a vocabulary that is known by it alone; else that of `vocab_file` is written.
+    vectors: for sentence-transformers, how the vectors of a text become one; None for their mean.
 
   Raises:
     UserError: the disk is full, the directory can't be written, or the format can't say what the model is.
@@ -43,7 +45,7 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   from modeling.checkpoints import huggingface, keras_hub, model_garden, native, original, tokenizer_file
 
   writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
-             native.write_native, keras_hub.write_keras_hub)
+             native.write_native, keras_hub.write_keras_hub, huggingface.write_huggingface)
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
@@ -59,13 +61,16 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     if vocab_file is not None:
       keras_hub.write_keras_hub_tokenizer(directory, vocab_file, do_lower_case is not False, weights, config)
     return
-  if output_format == _HUGGINGFACE and vocab_file is not None:
+  if output_format == _SENTENCES:
+    write_vectors(directory, vectors or SentenceVectors(), config.hidden_size, config.max_position_embeddings)
+  if output_format in (_HUGGINGFACE, _SENTENCES) and vocab_file is not None:
     more = tokenizer_file.write_tokenizer(directory, vocab_file, do_lower_case is not False)
   write_companion_files(directory, config, vocab_file, do_lower_case, vocab_sha256, **more)
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-  """Weights that a format has no place for: some heads in KerasHub's, and of left-to-right models in Hugging Face's.
+  """Weights that a format has no place for: heads in sentence-transformers' and KerasHub's, and of left-to-right models
+  in Hugging Face's.
 
   The latter's pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the
   pooler and the next-sentence head are left out.
@@ -80,6 +85,8 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
   if output_format != _NATIVE and config.bilstm_units:
     raise UserError(f"the format {output_format!r} has no place for a BiLSTM between encoder and head: write "
                     f"{_NATIVE!r}, or a SavedModel with export_model.py")
+  if output_format == _SENTENCES and not config.causal:
+    return [name for name in tensors if not name.startswith(ENCODER_PREFIX)]
   if output_format == _NATIVE or not config.causal:
     if output_format != _KERAS_HUB:
       return []

@@ -1,4 +1,4 @@
-"""What an export is written as: the interface of a format, and the table of formats.
+"""What an export is written as: the interface of a format.
 
 Input: a task with its model (`bert_tf/tasks/inference.py`). Output: a directory, and the requests with which
 `bert_tf/inference/export.py` finds out whether what was written gives what the model gives.
@@ -7,13 +7,12 @@ Input: a task with its model (`bert_tf/tasks/inference.py`). Output: a directory
 import abc
 import dataclasses
 import importlib
+import math
 
+from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.exports.loaders import Arrays
 from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks.inference import TaskInference
-
-# Name → module, which has a class `Format`; how it is loaded back stands in `loaders.LOADERS`.
-FORMATS = {"saved_model": "bert_tf.inference.exports.saved_model", "tfhub": "bert_tf.inference.exports.tfhub"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,20 +36,18 @@ class ExportFormat(abc.ABC):
   Attributes:
     takes_strings: whether the tokenizer is in the export.
     served_signatures: those of its requests that TensorFlow Serving is to be warmed up with.
-    tolerance: the largest difference of a number from the model that is rounding; more is a mistake of ours.
   """
 
   takes_strings = True
   served_signatures: tuple[str, ...] = ()
-  tolerance = 1e-3
 
   def __init__(self, options: ExportOptions):
-    """Checks what can be known before weights are read.
-
-    Raises:
-      UserError: an option that the format does not take; a package that it needs is not installed.
-    """
     self.options = options
+
+  @property
+  def tolerance(self) -> float:
+    """The largest difference of a number from the model that is rounding; more is a mistake of ours."""
+    return 1e-3 if self.options.quantize == "none" else math.inf
 
   def prepare(self, name: str, task: TaskInference) -> None:  # noqa: B027  (most formats take tasks as they are)
     """Settles what the format changes in the task of that name, before its tokenizer is made.
@@ -61,7 +58,11 @@ class ExportFormat(abc.ABC):
 
   @abc.abstractmethod
   def write(self, task: TaskInference, directory: str) -> None:
-    """Fills an empty directory."""
+    """Fills an empty directory.
+
+    Raises:
+      UserError: the task has no such export.
+    """
 
   @abc.abstractmethod
   def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:

@@ -4,11 +4,15 @@ Input: a directory that a format has written. Output: what its signatures answer
 """
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+ONNX_FILE, LITERT_FILE = "model.onnx", "model.tflite"
+# The only one of formats of token ids.
+SIGNATURE = "serving_default"
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 # Name → "dtype [shape]", of inputs and of outputs.
 Signature: TypeAlias = tuple[dict[str, str], dict[str, str]]
@@ -72,6 +76,46 @@ class TfHub:
     return {name: value.numpy() for name, value in outputs.items()}
 
 
+class OnnxModel:
+  """What a program sees that has onnxruntime."""
+
+  def __init__(self, directory: str):
+    import onnxruntime
+
+    self._session = onnxruntime.InferenceSession(os.path.join(directory, ONNX_FILE), providers=["CPUExecutionProvider"])
+    self.signatures = {SIGNATURE: (self._describe(self._session.get_inputs()),
+                                   self._describe(self._session.get_outputs()))}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    names = list(self.signatures[signature][1])
+    return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
+
+  @staticmethod
+  def _describe(values: list) -> dict[str, str]:
+    return {value.name: describe_tensor(value.type.removeprefix("tensor(").removesuffix(")"), value.shape)
+            for value in values}
+
+
+class LiteRtModel:
+  """What a program sees that has LiteRT."""
+
+  def __init__(self, directory: str):
+    from ai_edge_litert.interpreter import Interpreter
+
+    # The memory of a runner's tensors is the interpreter's.
+    self._interpreter = Interpreter(model_path=os.path.join(directory, LITERT_FILE))
+    self._runner = self._interpreter.get_signature_runner(SIGNATURE)
+    self.signatures = {SIGNATURE: (self._describe(self._runner.get_input_details()),
+                                   self._describe(self._runner.get_output_details()))}
+
+  def __call__(self, signature: str, inputs: Arrays) -> Arrays:
+    return {name: value.copy() for name, value in self._runner(**inputs).items()}
+
+  @staticmethod
+  def _describe(details: Mapping[str, Mapping]) -> dict[str, str]:
+    return {name: describe_tensor(np.dtype(one["dtype"]).name, one["shape"]) for name, one in details.items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class Loader:
   """How the exports of a format are loaded, and the package whose import takes the time."""
@@ -80,7 +124,8 @@ class Loader:
   package: str
 
 
-LOADERS = {"saved_model": Loader(SavedModel, "tensorflow"), "tfhub": Loader(TfHub, "tensorflow")}
+LOADERS = {"saved_model": Loader(SavedModel, "tensorflow"), "tfhub": Loader(TfHub, "tensorflow"),
+           "onnx": Loader(OnnxModel, "onnxruntime"), "litert": Loader(LiteRtModel, "ai_edge_litert")}
 
 
 def describe_function(function: Any) -> Signature:
@@ -92,5 +137,5 @@ def describe_function(function: Any) -> Signature:
 
 
 def describe_tensor(dtype: str, shape: Any) -> str:
-  """As it stands in a `Signature`; None for a size that may vary."""
+  """As it stands in a `Signature`; None or a name for a size that may vary."""
   return f"{dtype} [{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -40,7 +40,8 @@ def ask(format_name: str, directory: str,
   with tempfile.TemporaryDirectory() as folder:
     question, answer = os.path.join(folder, "question"), os.path.join(folder, "answer")
     with open(question, "wb") as file:
-      pickle.dump((directory, requests), file)
+      # This process may have changed its directory since the other one was started.
+      pickle.dump((os.path.abspath(directory), requests), file)
     process = _process(LOADERS[format_name].package)
     assert process.stdin and process.stdout
     try:

@@ -102,3 +102,15 @@ def test_the_program_of_the_card_runs(tmp_path, head, monkeypatch, capsys):
 def test_only_that_format_has_a_card(tmp_path):
   write_tiny(tmp_path / "tiny", "masked_lm")
   assert not os.path.exists(os.path.join(converted(tmp_path / "tiny", tmp_path, "original"), "README.md"))
+
+
+def test_sentence_vectors_with_a_card_whose_program_runs(tmp_path, monkeypatch, capsys):
+  pytest.importorskip("sentence_transformers")
+  (tmp_path / "in").mkdir()
+  output = converted(write_tiny(tmp_path / "in", "masked_lm"), tmp_path, "sentence_transformers")
+  card = read_card(output)
+  assert (card.data.library_name, card.data.pipeline_tag) == ("sentence-transformers", "sentence-similarity")
+  assert "there is no place for these in a directory of sentence-transformers" in capsys.readouterr().out
+  monkeypatch.chdir(tmp_path)
+  exec(card.text.split("```python\n")[1].split("```")[0], {})
+  assert "tensor([[1.0000" in capsys.readouterr().out

@@ -1,12 +1,11 @@
-"""Our `tokenizer.json` in the hands of the tokenizers package, where it is installed (requirements-peers.txt)."""
+"""Our `tokenizer.json` in the hands of the tokenizers package."""
 
 import json
 import unicodedata
 
 import numpy as np
 import pytest
-
-tokenizers = pytest.importorskip("tokenizers")
+import tokenizers
 
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary

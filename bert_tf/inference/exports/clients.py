@@ -1,0 +1,105 @@
+"""What formats of token ids have in common: names, the files that a client needs beside the model, what is refused.
+
+  tokenizer.json, tokenizer_config.json, vocab.txt   the exact tokenizer; it truncates to the length of the fine-tuned
+                                                     run, and pads
+  config.json                                        sizes, `id2label`
+
+Names of inputs, outputs and files are those of Hugging Face's `optimum`, which clients of many languages know.
+"""
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
+from bert_tf.inference.exports.formats import ExportFormat, Request
+from bert_tf.inference.exports.loaders import SIGNATURE, Arrays
+from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
+from bert_tf.tasks.classification.readers import SEVERAL_CLASSES
+from bert_tf.tasks.inference import TaskInference
+from bert_tf.tasks.labels import with_label_names
+from bert_tf.training.examples import lengths_for
+from modeling.checkpoints.companion_files import write_companion_files
+from modeling.checkpoints.huggingface import CONFIG_FILE
+from modeling.checkpoints.huggingface_config import config_values
+from modeling.checkpoints.tokenizer_file import write_tokenizer
+from modeling.checkpoints.weights import HEADS, original_names
+from modeling.config import BertConfig
+
+# Theirs → ours, in the order of `BertEncoder`'s arguments.
+INPUTS = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
+# Outputs of `FeatureInference`, and the vector of `predict` → names in the export.
+_FEATURES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output", "vector": "sentence_embedding"}
+
+
+class TokenIdFormat(ExportFormat):
+  """A format of token ids.
+
+  Attributes:
+    dtype: of the ids.
+  """
+
+  takes_strings = False
+  dtype: type = np.int64
+
+  def check_task(self, task: TaskInference) -> None:
+    """Raises `UserError` for a model that has no such export."""
+    what = "a tagger on fixed activations" if task.head is None and task.kinds else (
+        "a BiLSTM between encoder and head" if getattr(task.model, "bilstm", None) is not None else None)
+    if what:
+      raise UserError(f"--format={self.options.format}: {what} can't be written: export it without --format")
+
+  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
+    """Rows that it is best asked for at once, at most `batch_size`; and the lengths that they may be padded to."""
+    return batch_size, lengths_for(task.max_seq_length, few=False)
+
+  def inputs(self, task: TaskInference, features: Arrays) -> Arrays:
+    """Features of ours, or those of a choice a row, by the names of the export."""
+    shape = (-1, 1) if len(task.token_ids_shape) > features["input_ids"].ndim else (-1,)
+    return {theirs: features[ours].reshape(*shape, *features[ours].shape[1:]).astype(self.dtype)
+            for theirs, ours in INPUTS.items()}
+
+  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+    features = task.reference_features(checked_inputs(task, texts)[1])
+    return [Request(SIGNATURE, self.inputs(task, features), as_arrays(outputs(task, features)))]
+
+
+def write_files(task: TaskInference, directory: str, fixed_length: bool = False) -> None:
+  """Writes the tokenizer and the configuration.
+
+  Args:
+    fixed_length: whether the model takes rows of one length only; else batches are padded to their longest row.
+  """
+  tokenizer, config = task.tokenizer, _with_labels(task)
+  # The model of pre-training has a head more.
+  others = {weight.original for head in HEADS.values() for weight in head.weights if head.name != task.head}
+  shapes = {name: tuple(value.shape) for name, value in original_names(task.model).items() if name not in others}
+  json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
+  settings = write_tokenizer(directory, tokenizer.vocabulary.path, tokenizer.do_lower_case, task.max_seq_length,
+                             fixed_length)
+  write_companion_files(directory, config, tokenizer.vocabulary.path, tokenizer.do_lower_case, **settings)
+
+
+def _with_labels(task: TaskInference) -> BertConfig:
+  config, labels = task.model.config, getattr(task, "labels", None)
+  problem = SEVERAL_CLASSES if getattr(task, "multi_label", False) else config.extra.get("problem_type")
+  return with_label_names(config, labels, problem) if labels else config
+
+
+def outputs(task: TaskInference, features: Mapping) -> dict:
+  """The model's outputs by the names of the export, of int32 features by our names; see `onnx_graph.bert_model`."""
+  features = {name: tf.convert_to_tensor(value) for name, value in features.items()}
+  if task.head is None:
+    (vector,) = task.model_outputs(features).values()
+    ours = {**task.serve_token_ids(features), "vector": vector}
+    return {theirs: ours[name] for name, theirs in _FEATURES.items() if name in ours}
+  if task.head == "question_answering":
+    return task.model_outputs(features)
+  if task.head == "masked_lm":
+    ids = features["input_ids"]
+    everywhere = tf.zeros_like(ids) + tf.range(tf.shape(ids)[1])
+    return {"logits": task.model({**features, "masked_lm_positions": everywhere})["masked_lm_logits"]}
+  return {"logits": task.model(features)}

@@ -1,0 +1,59 @@
+"""A LiteRT model (once TensorFlow Lite) of token ids, for phones and small machines.
+
+Input: a task with its model. Output: a directory with `model.tflite`, whose inputs are int32 [1, S], S the length of
+the task, of multiple choice [1, 1, S], a choice at a time; outputs are those of `onnx_graph.bert_model`.
+"""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.inference.exports import clients
+from bert_tf.inference.exports.formats import Request
+from bert_tf.inference.exports.loaders import LITERT_FILE, SIGNATURE
+from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs
+from bert_tf.tasks.inference import TaskInference
+from bert_tf.training.examples import padded_lengths
+
+
+class Format(clients.TokenIdFormat):
+  """`--format=litert`."""
+
+  dtype = np.int32
+
+  def write(self, task: TaskInference, directory: str) -> None:
+    self.check_task(task)
+    shape = [1] * (len(task.token_ids_shape) - 1) + [task.max_seq_length]
+
+    def serve(**features):
+      return clients.outputs(task, {ours: features[theirs] for theirs, ours in clients.INPUTS.items()})
+
+    function = tf.function(serve, autograph=False).get_concrete_function(
+        **{name: tf.TensorSpec(shape, tf.int32, name) for name in clients.INPUTS})
+    # Variables become constants where the root has them as its own, which a Keras model does not.
+    root = tf.Module()
+    root.weights = list(function.variables)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], root)
+    if self.options.quantize != "none":
+      converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if self.options.quantize == "float16":
+      converter.target_spec.supported_types = [tf.float16]
+    with open(os.path.join(directory, LITERT_FILE), "wb") as file:
+      file.write(converter.convert())
+    clients.write_files(task, directory, fixed_length=True)
+
+  def batches(self, task: TaskInference, batch_size: int) -> tuple[int, np.ndarray]:
+    return 1, padded_lengths(task.max_seq_length, 1)
+
+  def requests(self, task: TaskInference, texts: list[str]) -> list[Request]:
+    features = task.reference_features(checked_inputs(task, texts)[1])
+    length = task.max_seq_length
+    rows = {name: np.pad(flat, ((0, 0), (0, length - flat.shape[1]))) for name, value in features.items()
+            for flat in [value.reshape(-1, value.shape[-1])]}
+    requests = []
+    for number in np.flatnonzero(rows["input_mask"].any(1)):
+      row = {name: value[number].reshape([1] * (features[name].ndim - 1) + [length]) for name, value in rows.items()}
+      expected = as_arrays(clients.outputs(task, row))
+      requests.append(Request(SIGNATURE, self.inputs(task, row), expected))
+    return requests

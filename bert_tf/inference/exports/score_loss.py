@@ -1,0 +1,143 @@
+"""What quantization costs: the score of an export on a development set, beside that of the model.
+
+Input: the run directory that the model is from, whose `flags.json` tells how its development set is read. Output: both
+scores, by the readers and metrics of the run script, so that they are those of a run with `--do_eval`.
+"""
+
+import dataclasses
+import importlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bert_tf.common import cli, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import declared_options
+from bert_tf.inference.exports import loading_back
+from bert_tf.inference.exports.clients import TokenIdFormat
+from bert_tf.inference.exports.loaders import SIGNATURE
+from bert_tf.inference.options import ExportOptions
+from bert_tf.tasks.fine_tuning import FineTuningTask
+from bert_tf.tasks.inference import TaskInference
+from bert_tf.tasks.options import FineTuningOptions
+from bert_tf.tasks.question_answering.settings import SETTINGS
+from bert_tf.training.examples import Examples, lengths_for
+from bert_tf.training.prediction import LocalPrediction, run_batches
+from modeling.checkpoints.companion_files import FLAGS_FILE
+from modeling.checkpoints.load import Checkpoint
+
+# Task → package of its run, what its options and its task are called, the option that names its development set, and
+# that which has it read.
+_RUNS = {
+    "classification": ("bert_tf.tasks.classification", "Classification", "dev_file", "do_eval"),
+    "multiple_choice": ("bert_tf.tasks.multiple_choice", "MultipleChoice", "dev_file", "do_eval"),
+    "question_answering": ("bert_tf.tasks.question_answering", "Squad", "predict_file", "do_predict"),
+    "token_classification": ("bert_tf.tasks.token_classification", "TokenClassification", "dev_file", "do_eval")}
+# What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
+_UNREAD = {"train_file", "test_file", "eval_files", "ensemble", "question", "context", "context_file", "feature_based",
+           *SETTINGS}
+_BATCH_SIZE = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreLoss:
+  """The main metric of a run, by the model and by its export, of a development set."""
+
+  metric: str
+  model: float
+  export: float
+  source: str
+
+  @property
+  def share(self) -> float:
+    """The part of the model's score that is lost; below 0 where the export happens to be better."""
+    return (self.model - self.export) / abs(self.model) if self.model else 0.0
+
+  def describe(self) -> str:
+    """A line for the user."""
+    return f"{self.metric} of {self.source}: {self.model:.4f}, of the export {self.export:.4f} ({0 - self.share:+.2%})"
+
+
+class DevelopmentSet:
+  """A development set, read as the run read it.
+
+  Raises:
+    UserError: no flags tell how, or a file can't be read.
+  """
+
+  def __init__(self, options: ExportOptions, loaded: Checkpoint, task_name: str, task: TaskInference):
+    path = os.path.join((loaded.source.directory if loaded.source else None) or "", FLAGS_FILE)
+    flags = json_files.read_object(path, {"flags": dict | None}).get("flags")
+    if task_name not in _RUNS or not flags:
+      raise UserError(f"no development set of {options.init_checkpoint} is known: it is no run directory of this task")
+    self._inference = task
+    self.run_task = _run_task(options, flags, task_name, task.max_seq_length)
+    if not self.run_task.can_evaluate:
+      raise UserError(f"the run of {options.init_checkpoint} had no development set: give --dev_file")
+    self.source = next(path for name, path in self.run_task.data_files().items() if name != "train")
+
+  def measure(self, export_format: TokenIdFormat, directory: str) -> ScoreLoss:
+    """The scores of the model and of its export in a directory."""
+    run_task, task = self.run_task, self._inference
+    model = LocalPrediction(lambda features: run_task.outputs(task.model, features), _BATCH_SIZE,
+                            lengths_for(run_task.max_seq_length, few=False), run_task.token_outputs)
+    batch_size, lengths = export_format.batches(task, _BATCH_SIZE)
+
+    def ask(batches: Iterable[Mapping]) -> list[dict[str, np.ndarray]]:
+      requests = [(SIGNATURE, export_format.inputs(task, batch)) for batch in batches]
+      return [_as_task_outputs(task.head, one)
+              for one in loading_back.ask(export_format.options.format, directory, requests)[1]]
+
+    return ScoreLoss(str(run_task.main_metric), self._score(model), self._score(
+        lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs)), self.source)
+
+  def _score(self, predict: Callable[[Examples], dict[str, np.ndarray]]) -> float:
+    found = self.run_task.evaluate(_Predicting(self.run_task, predict)).metrics
+    return float(self.run_task.complete_metrics(found)[self.run_task.main_metric])
+
+
+class _Predicting:
+  """What a task sees of its run (`tasks.task.RunningModel`) where it only predicts."""
+
+  weights_step = 0
+
+  def __init__(self, task: FineTuningTask, predict: Callable[[Examples], dict[str, np.ndarray]]):
+    self.description = task.description
+    self._predict = predict
+
+  def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    return self._predict(examples)
+
+
+def _run_task(options: ExportOptions, flags: Mapping[str, Any], task_name: str, max_seq_length: int) -> FineTuningTask:
+  """The task of the run script, with those of the run's flags that tell how its development set is read."""
+  package, name, dev_option, ask = _RUNS[task_name]
+  cls = getattr(importlib.import_module(f"{package}.options"), f"{name}Options")
+  training = {one.name for one in declared_options(FineTuningOptions)}
+  values = {one.name: flags[one.name] for one in declared_options(cls)
+            if one.name not in training | _UNREAD and flags.get(one.name) not in (None, "", [])}
+  given = {dev_option: options.dev_file, "data_dir": options.data_dir, **options.companions(),
+           "max_seq_length": max_seq_length, ask: True, "init_checkpoint": options.init_checkpoint,
+           "output_dir": options.export_dir}
+  values |= {key: value for key, value in given.items() if value is not None}
+  words = [f"--{key}={_as_word(value)}" for key, value in values.items()]
+  return getattr(importlib.import_module(f"{package}.task"), f"{name}Task")(cli.parse(cls, [FLAGS_FILE, *words]))
+
+
+def _as_word(value: Any) -> str:
+  """A value of `flags.json` as on a command line."""
+  if isinstance(value, list):
+    return ",".join(map(str, value))
+  return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+  """An export's outputs as `FineTuningTask.outputs` names them."""
+  if head == "multiple_choice":
+    return {"scores": outputs["logits"][:, 0]}
+  if head == "token_classification":
+    exponentials = np.exp(outputs["logits"] - outputs["logits"].max(-1, keepdims=True))
+    return {"probabilities": exponentials / exponentials.sum(-1, keepdims=True)}
+  return dict(outputs)

@@ -1,0 +1,92 @@
+"""`--format=litert`: what every task gives, sizes, quantization, and a process without TensorFlow."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bert_tf.common import json_files
+from bert_tf.common.errors import UserError
+from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.task_table import load_task
+from modeling.checkpoints.load import open_checkpoint
+from tests.bert_tf.inference.exports.common import export_to
+from tests.bert_tf.inference.exports.test_onnx_format import CLASSES, TASKS, settings
+from tests.full_disk import full_disk
+from tests.tiny import CONFIG, write_tiny
+
+SIZES = {"B": 1, "S": 8, "K": 1}
+
+
+def tiny(path, *heads, task=None, **sizes):
+  """Converting takes a second for each layer."""
+  path.mkdir()
+  return write_tiny(path, *heads, config=dataclasses.replace(CONFIG, num_hidden_layers=1, **sizes), task=task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task(tmp_path, task):
+  heads, description, outputs = TASKS[task]
+  path = tiny(tmp_path / "in", *heads, task=description)
+  done = export_to(tmp_path / "out", path, "litert", max_seq_length=8)
+  assert done.task == task and done.max_difference < 1e-5
+  shape = "[1, 1, 8]" if task == "multiple_choice" else "[1, 8]"
+  assert done.signatures["serving_default"] == (
+      {name: f"int32 {shape}" for name in ("attention_mask", "input_ids", "token_type_ids")},
+      {name: f"float32 [{', '.join(str(SIZES.get(axis, axis)) for axis in axes)}]" for name, axes in outputs.items()})
+  assert sorted(os.listdir(tmp_path / "out")) == [
+      "config.json", "model.tflite", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+  assert json_files.read(str(tmp_path / "out/tokenizer.json"))["padding"]["strategy"] == {"Fixed": 8}
+
+
+def test_quantized(tmp_path):
+  # Small matrices stay as they are.
+  path = tiny(tmp_path / "in", "classification", task=CLASSES, hidden_size=32, intermediate_size=256)
+  sizes = {}
+  for quantize in ("none", "float16", "int8"):
+    done = export_to(tmp_path / quantize, path, "litert", quantize=quantize)
+    assert done.max_difference < (1e-5 if quantize == "none" else 0.5)
+    sizes[quantize] = os.path.getsize(tmp_path / quantize / "model.tflite")
+  assert sizes["int8"] < sizes["float16"] < sizes["none"]
+
+
+CLIENT = """
+import json, sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+from tokenizers import Tokenizer
+row = Tokenizer.from_file("served/tokenizer.json").encode("who is the list?")
+run = Interpreter("served/model.tflite").get_signature_runner()
+found = run(input_ids=np.array([row.ids], np.int32), attention_mask=np.array([row.attention_mask], np.int32),
+            token_type_ids=np.array([row.type_ids], np.int32))
+assert "tensorflow" not in sys.modules
+print(json.dumps(found["logits"].tolist()))
+"""
+
+
+def test_a_process_without_tensorflow(tmp_path):
+  path = tiny(tmp_path / "in", "classification", task=CLASSES)
+  export_to(tmp_path / "served", path, "litert")
+  done = subprocess.run([sys.executable, "-c", CLIENT], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+  assert done.returncode == 0, done.stderr
+  logits = np.array(json.loads(done.stdout)[0])
+  task = load_task(open_checkpoint(path), "classification", settings(path))
+  (expected,) = task.predict([task.check("who is the list?")])
+  np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(), list(expected["probabilities"].values()), atol=1e-5)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+  path = tiny(tmp_path / "in")
+  with full_disk(4096), pytest.raises(UserError, match="can't write"):
+    export_to(tmp_path / "out", path, "litert")
+  assert not os.path.exists(tmp_path / "out")
+
+
+def test_an_option_that_is_not_read():
+  with pytest.raises(UserError, match="--check_file is not read with --format=litert"):
+    ExportOptions(init_checkpoint="in", export_dir="no_such", format="litert", check_file="x",
+                  given=frozenset({"check_file"})).check()
