@@ -238,6 +238,8 @@ JOBS = {
         ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
         _write_checkpoint, _contents),
     "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_checkpoint, _of_export),
+    "onnx": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", "--format=onnx"),
+                _write_checkpoint, _contents),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
          "--layers=-1", "--max_seq_length=16"), _write_checkpoint, _contents),

@@ -74,6 +74,8 @@ _EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", 
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
+_SENTENCES = tuple(f"sentences/{name}.json" for name in (
+    "modules", "1_Pooling/config", "sentence_bert_config", "config", "tokenizer", "tokenizer_config"))
 _RUN_STATE = tuple(f"tuning/run/{name}" for name in (
     "flags.json", "metrics.jsonl", "task.json", "checkpoint", "eval_results.json", "bert_config.json",
     "tokenizer_config.json", "best/best.json", "best/task.json", "best/checkpoint", "best/bert_config.json"))
@@ -193,6 +195,13 @@ COMMANDS = (
     Command("fill_mask.py", {"init_checkpoint": "masked"}, _files_of("masked"), ("the [MASK] is .",)),
     Command("export_model.py", {"init_checkpoint": "classification", "export_dir": "out"},
             _files_of("classification", "task.json")),
+    Command("export_model.py", {"init_checkpoint": "tuning/run", "export_dir": "out", "format": "onnx",
+                                "quantize": "int8", "max_score_loss": "1", "dev_file": "tuning/dev.csv"},
+            ("tuning/dev.csv", "tuning/run/best/flags.json", "tuning/run/best/task.json")),
+    Command("predict.py", {"init_checkpoint": "sentences", "input_file": "lines.txt", "output_file": "out.jsonl"},
+            _SENTENCES),
+    Command("convert_checkpoint.py", {"input": "sentences", "output_format": "sentence_transformers", "output": "out"},
+            _SENTENCES),
 )
 
 
@@ -213,6 +222,8 @@ def make_workspace(folder: pathlib.Path) -> None:
     write_tiny(folder / name, *heads, task=task)
   (folder / "huggingface").mkdir()
   write_tiny(folder / "huggingface", output_format="huggingface")
+  (folder / "sentences").mkdir()
+  write_tiny(folder / "sentences", output_format="sentence_transformers")
   (folder / "vocab.txt").write_bytes((folder / "encoder/vocab.txt").read_bytes())
   (folder / "corpus.txt").write_text("\n\n".join("\n".join(_TEXTS) for _ in range(8)) + "\n")
   lines = "".join(json.dumps({"text": " ".join(_TEXTS)}) + "\n" for _ in range(8))
