@@ -2,13 +2,17 @@
 
   python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
   python benchmarks/serving.py --init_checkpoint=hf_directory --text_file=sentences.txt
+  python benchmarks/serving.py --size=L12-H768 --tokens=16,64,128,384 --programs=export,onnx_int8,transformers
 
 Every program is given the same texts and returns one vector for each, the mean over its tokens:
 
-  export        the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
-  tfhub         preprocessor and encoder of export_model.py --api=tfhub, padded to --max_seq_length; pooled_output
-  python        tokenizer in plain Python, the same model in Keras, padded to --max_seq_length
-  transformers  AutoTokenizer and AutoModel on PyTorch, padded to the longest (requirements-peers.txt)
+  export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
+  tfhub                  preprocessor and encoder of --api=tfhub, padded to --max_seq_length; pooled_output
+  python                 tokenizer in plain Python, the same model in Keras, padded to --max_seq_length
+  onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with tokenizer.json in tokenizers
+  openvino               the former in OpenVINO (requirements-peers.txt, as those that follow)
+  transformers           AutoTokenizer and AutoModel on PyTorch, padded to the longest
+  transformers_compiled  the same with torch.compile, whose compilation is left out
 
 A process for each, taking turns, one request a turn.
 """
@@ -17,6 +21,7 @@ import dataclasses
 import glob
 import itertools
 import os
+import random
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -27,7 +32,10 @@ from bert_tf.common.options import option
 from bert_tf.common.tables import print_table
 
 _WARM_UP = 10
-_PROGRAMS = ("export", "tfhub", "python", "transformers")
+_DEFAULT_PROGRAMS = ("export", "tfhub", "python", "transformers")
+_PROGRAMS = (*_DEFAULT_PROGRAMS, "onnx", "onnx_int8", "openvino", "transformers_compiled")
+# What a runtime without TensorFlow loads.
+_EXPORTS = {"tfhub": {"api": "tfhub"}, "onnx": {"format": "onnx"}, "onnx_int8": {"format": "onnx", "quantize": "int8"}}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,28 +47,43 @@ class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.Tur
   max_characters: int = option(250, "Longer texts are left out.", minimum=1)
   max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
   batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
+  tokens: tuple[int, ...] = option(
+      (), "Texts of exactly so many tokens, one row of results for each, instead of those of --text_file.", minimum=3)
   repetitions: int = option(100, "Requests to each program.", minimum=1)
-  programs: tuple[str, ...] = option(_PROGRAMS, "What is measured.", choices=_PROGRAMS)
+  programs: tuple[str, ...] = option(_DEFAULT_PROGRAMS, "What is measured.", choices=_PROGRAMS)
 
 
 def main(options: ServingOptions) -> None:
-  lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
+  results = {}
   with tempfile.TemporaryDirectory() as directory:
     _export(options, directory)
-    results = {}
-    for size in options.batch_size:
-      results[size] = interleaved.take_turns(
-          options, options.programs, options.repetitions, _build, options, directory, lines, size)
-  print(f"{len(lines):,} texts of {statistics.median(map(len, lines)):.0f} characters (median); "
-        f"{options.repetitions} requests to each program")
-  rows = [("texts", "program", "median ms", "quartiles", "90 % below", "export is faster by", "95 % interval")]
-  for size, seconds in results.items():
-    for name, turns in seconds.items():
+    for name, lines in _texts(options).items():
+      print(f"{len(lines):,} texts of {name}; {options.repetitions} requests to each program")
+      for size in options.batch_size:
+        results[name, size] = interleaved.take_turns(
+            options, options.programs, options.repetitions, _build, options, directory, lines, size)
+  rows = [("texts", "of", "program", "median ms", "quartiles", "90 % below",
+           f"{options.programs[0]} is faster by", "95 % interval")]
+  for (name, size), seconds in results.items():
+    for program, turns in seconds.items():
       low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
-      rows.append((f"{size:5}", name, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
+      rows.append((f"{size:5}", name, program, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
                    f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:.1f}",
-                   *interleaved.ratio_texts(seconds, name, "export")))
+                   *interleaved.ratio_texts(seconds, program, options.programs[0])))
   print_table(rows)
+
+
+def _texts(options: ServingOptions) -> dict[str, list[str]]:
+  """What they are → texts."""
+  if not options.tokens:
+    lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
+    return {f"{statistics.median(map(len, lines)):.0f} characters (median)": lines}
+  with open(options.vocab_file, encoding="utf-8") as file:
+    words = [word for word in file.read().split("\n") if word.isascii() and word.isalpha() and word.islower()]
+  rng = random.Random(0)
+  # [CLS] and [SEP] are tokens, too.
+  return {f"{length} tokens": [" ".join(rng.choices(words, k=length - 2)) for _ in range(256)]
+          for length in options.tokens}
 
 
 def _export(options: ServingOptions, directory: str) -> None:
@@ -75,12 +98,13 @@ def _export(options: ServingOptions, directory: str) -> None:
   convert(checkpoint, "native", os.path.join(directory, "network"))
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
   exports = {task: {"task": task} for task in possible_tasks(open_checkpoint(checkpoint))}
-  if "tfhub" in options.programs:
-    exports["tfhub"] = {"task": "features", "api": "tfhub"}
+  needed = {*options.programs, *(["onnx"] if "openvino" in options.programs else [])}
+  exports |= {name: {"task": "features", **given} for name, given in _EXPORTS.items() if name in needed}
   for name, given in exports.items():
     path = os.path.join(directory, name)
-    size = export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, max_query_length=32, doc_stride=32,
-                                max_seq_length=options.max_seq_length, **given)).size
+    windows = {} if "format" in given else {"max_query_length": 32, "doc_stride": 32}
+    size = export(ExportOptions(init_checkpoint=checkpoint, export_dir=path, max_seq_length=options.max_seq_length,
+                                **windows, **given)).size
     graphs = sum(os.path.getsize(path) for path in glob.glob(f"{path}/**/saved_model.pb", recursive=True))
     print(f"{name:12} {size / 1e6:7.1f} {graphs / 1e6:26.1f}")
 
@@ -110,7 +134,8 @@ def _build(options: ServingOptions, directory: str, lines: list[str], size: int,
            ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "transformers": _transformers}[program]
+  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "transformers": _transformers, "onnx": _onnx,
+          "onnx_int8": _onnx_int8, "openvino": _openvino, "transformers_compiled": _compiled}[program]
   vectors_of = make(options, directory)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
@@ -133,6 +158,45 @@ def _tfhub(options: ServingOptions, directory: str):
   preprocess, encoder = (tf.saved_model.load(os.path.join(directory, "tfhub", part))
                          for part in ("preprocess", "encoder"))
   return lambda request: encoder(preprocess(tf.constant(request)))["pooled_output"].numpy()
+
+
+def _onnx(options: ServingOptions, directory: str, name: str = "onnx"):
+  import onnxruntime
+
+  settings = onnxruntime.SessionOptions()
+  settings.intra_op_num_threads = options.threads or 0
+  session = onnxruntime.InferenceSession(os.path.join(directory, name, "model.onnx"), settings)
+  encode = _encode(os.path.join(directory, name))
+  return lambda request: session.run(["sentence_embedding"], encode(request))[0]
+
+
+def _onnx_int8(options: ServingOptions, directory: str):
+  return _onnx(options, directory, "onnx_int8")
+
+
+def _openvino(options: ServingOptions, directory: str):
+  import openvino
+
+  settings = {"PERFORMANCE_HINT": "LATENCY", **({"INFERENCE_NUM_THREADS": options.threads} if options.threads else {})}
+  model = openvino.Core().compile_model(os.path.join(directory, "onnx", "model.onnx"), "CPU", settings)
+  encode = _encode(os.path.join(directory, "onnx"))
+  return lambda request: model(encode(request))["sentence_embedding"]
+
+
+def _encode(directory: str) -> Callable:
+  """Texts → inputs of a model of token ids."""
+  import numpy as np
+  import tokenizers
+
+  tokenizer = tokenizers.Tokenizer.from_file(os.path.join(directory, "tokenizer.json"))
+
+  def encode(request):
+    rows = tokenizer.encode_batch(request)
+    return {"input_ids": np.array([row.ids for row in rows]),
+            "attention_mask": np.array([row.attention_mask for row in rows]),
+            "token_type_ids": np.array([row.type_ids for row in rows])}
+
+  return encode
 
 
 def _plain(options: ServingOptions, directory: str):
@@ -166,7 +230,11 @@ def _plain(options: ServingOptions, directory: str):
   return vectors_of
 
 
-def _transformers(options: ServingOptions, directory: str):
+def _compiled(options: ServingOptions, directory: str):
+  return _transformers(options, directory, is_compiled=True)
+
+
+def _transformers(options: ServingOptions, directory: str, is_compiled: bool = False):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
@@ -178,6 +246,8 @@ def _transformers(options: ServingOptions, directory: str):
     convert(os.path.join(directory, "network"), "huggingface", path)
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   model = transformers.AutoModel.from_pretrained(path).eval()
+  if is_compiled:
+    model = torch.compile(model)
 
   def vectors_of(request):
     batch = tokenizer(request, padding=True, truncation=True, max_length=options.max_seq_length, return_tensors="pt")

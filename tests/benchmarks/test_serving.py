@@ -6,7 +6,18 @@ import re
 import pytest
 
 from benchmarks import serving
+from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.tiny import WORDS, write_tiny
+
+
+def test_texts_of_so_many_tokens(tmp_path):
+  vocab_file = tmp_path / "vocab.txt"
+  vocab_file.write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
+  found = serving._texts(serving.ServingOptions(vocab_file=str(vocab_file), tokens=(3, 16)))
+  tokenizer = Tokenizer.from_file(str(vocab_file))
+  assert {name: {len(tokenizer.encode(text)) + 2 for text in texts} for name, texts in found.items()} == {
+      "3 tokens": {3}, "16 tokens": {16}}
 
 
 def test_it_runs(tmp_path, capsys):
@@ -14,13 +25,14 @@ def test_it_runs(tmp_path, capsys):
   checkpoint = write_tiny(tmp_path / "model")
   lines = (f"{' '.join(WORDS[(number * step) % 7] for step in range(9))} {number} ." for number in range(6000))
   (tmp_path / "texts.txt").write_text("\n".join(lines))
-  programs = ("export", "tfhub", "python", *(("transformers",) if importlib.util.find_spec("transformers") else ()))
+  programs = ("export", "tfhub", "python", "onnx", "onnx_int8", *(
+      ("transformers",) if importlib.util.find_spec("transformers") else ()))
   serving.main(serving.ServingOptions(
       init_checkpoint=checkpoint, text_file=str(tmp_path / "texts.txt"), max_seq_length=16, batch_size=(2,),
       repetitions=2, programs=programs, one_process=True))
   printed = capsys.readouterr().out
   assert re.search(r"^features +0\.\d +0\.\d$|^features +\d+\.\d +\d+\.\d$", printed, re.MULTILINE)
   for name in programs:
-    assert re.search(rf"^ +2 +{name} +\d+\.\d +[\d.]+ to [\d.]+ +\d+\.\d +\d+\.\d\dx", printed, re.MULTILINE), printed
+    assert re.search(rf"^ +2 .* {name} +\d+\.\d +[\d.]+ to [\d.]+ +\d+\.\d +\d+\.\d\dx", printed, re.MULTILINE), printed
   if "transformers" not in programs:
     pytest.skip("transformers is not installed (requirements-peers.txt); the others ran")
