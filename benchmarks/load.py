@@ -1,0 +1,118 @@
+r"""An export under load: many clients, one text a request, for minutes; throughput, latencies, memory, errors.
+
+  python benchmarks/load.py --export_dir=output/served/reviews/1
+  python benchmarks/load.py --export_dir=output/onnx --clients=8,64 --seconds=600
+
+A SavedModel of one string input, or a directory of export_model.py --format=onnx, is loaded once, as a server does;
+clients are threads that ask again as soon as they are answered. There is no network, and requests are not put together
+into batches: what is measured is the model and its runtime. Memory is that of the process, after a tenth of the time or
+a minute, and at the end.
+"""
+
+import dataclasses
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable
+
+from benchmarks import texts
+from benchmarks.resources import held_mib
+from bert_tf.common import cli
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import option
+from bert_tf.common.tables import print_table
+
+_MOST_WARM_UP = 60.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadOptions(texts.TextOptions):
+  """Options of the benchmark."""
+
+  export_dir: str = option(None, "What export_model.py wrote.", required=True, path=True)
+  clients: tuple[int, ...] = option((8, 64), "How many ask at the same time.", minimum=1)
+  seconds: float = option(600, "How long, for each number of clients.", above=0)
+
+
+@dataclasses.dataclass
+class _Answers:
+  """What one client saw: seconds of each request, and what went wrong."""
+
+  seconds: list[float] = dataclasses.field(default_factory=list)
+  errors: list[str] = dataclasses.field(default_factory=list)
+
+
+def main(options: LoadOptions) -> None:
+  answer = _load(options.export_dir)
+  lines = [line for line in options.lines() if line.strip()]
+  rows = [("clients", "requests", "requests/s", "p50 ms", "p99 ms", "slowest ms", "MiB", "MiB at the end", "errors")]
+  for clients in options.clients:
+    found, before, seconds = _ask(answer, lines, clients, options.seconds)
+    taken = sorted(1e3 * one for client in found for one in client.seconds)
+    errors = [error for client in found for error in client.errors]
+    rows.append((f"{clients}", f"{len(taken):,}", f"{len(taken) / seconds:,.1f}", f"{statistics.median(taken):.1f}",
+                 f"{taken[int(0.99 * len(taken))]:.1f}", f"{taken[-1]:.1f}", f"{before:.0f}", f"{held_mib():.0f}",
+                 f"{len(errors)}"))
+    for error in sorted(set(errors)):
+      print(f"error: {error}")
+  print_table(rows)
+
+
+def _ask(answer: Callable[[str], object], lines: list[str], clients: int, seconds: float
+         ) -> tuple[list[_Answers], float, float]:
+  """What each client saw, memory after the warm-up, and how long it took."""
+  found = [_Answers() for _ in range(clients)]
+  began = time.perf_counter()
+
+  def ask(number: int) -> None:
+    place = number * len(lines) // clients
+    while (now := time.perf_counter()) - began < seconds:
+      place += 1
+      try:
+        answer(lines[place % len(lines)])
+        found[number].seconds.append(time.perf_counter() - now)
+      except Exception as error:
+        found[number].errors.append(" ".join(str(error).split())[:200])
+
+  threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
+  for thread in threads:
+    thread.start()
+  time.sleep(min(_MOST_WARM_UP, seconds / 10))
+  before = held_mib()
+  for thread in threads:
+    thread.join()
+  return found, before, time.perf_counter() - began
+
+
+def _load(directory: str) -> Callable[[str], object]:
+  if os.path.exists(os.path.join(directory, "model.onnx")):
+    return _onnx(directory)
+  import tensorflow as tf
+  import tensorflow_text  # noqa: F401 (its operations)
+
+  function = tf.saved_model.load(directory).signatures["serving_default"]
+  inputs = list(function.structured_input_signature[1])
+  if len(inputs) != 1:
+    raise UserError(f"--export_dir: {directory} takes {' and '.join(inputs)}, a model of one text is expected")
+  return lambda text: {name: value.numpy() for name, value in function(**{inputs[0]: tf.constant([text])}).items()}
+
+
+def _onnx(directory: str) -> Callable[[str], object]:
+  import numpy as np
+  import onnxruntime
+  import tokenizers
+
+  session = onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"))
+  tokenizer = tokenizers.Tokenizer.from_file(os.path.join(directory, "tokenizer.json"))
+
+  def answer(text: str):
+    row = tokenizer.encode(text)
+    return session.run(None, {"input_ids": np.array([row.ids]), "attention_mask": np.array([row.attention_mask]),
+                              "token_type_ids": np.array([row.type_ids])})
+
+  return answer
+
+
+if __name__ == "__main__":
+  cli.run(LoadOptions, main)
