@@ -3,7 +3,7 @@
 Input: ids [B, S] of texts, or [B, K, S] of examples with K texts each; output: vectors [B, D] or [B, K, D].
 
 The model is the encoder and nothing else: it has no head, so any checkpoint of an encoder can be used. The losses are
-those of Sentence-BERT (arXiv 1908.10084) and of retrievers trained on in-batch negatives (arXiv 1705.00652, 2004.04906).
+those of Sentence-BERT (arXiv 1908.10084) and of retrievers with in-batch negatives (arXiv 1705.00652, 2004.04906).
 """
 
 import dataclasses
@@ -13,14 +13,13 @@ import keras
 from keras import ops
 
 from bert_tf.common.errors import UserError
-from modeling.config import BertConfig
+from modeling.config import POOLINGS, BertConfig
 from modeling.dropout import DropoutStream
 from modeling.encoder import encoder_inputs
 from modeling.losses import HeadLoss, RegressionLoss, softmax_cross_entropy
 from modeling.saving import register
 from modeling.task_model import BertTaskModel
 
-POOLINGS = ("mean", "cls", "max")
 SCALE, MARGIN = 20.0, 0.5
 # "text_ids" of a text that is not there: a missing negative, or a padding example.
 NO_TEXT = -1

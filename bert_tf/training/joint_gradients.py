@@ -1,9 +1,9 @@
 """Gradients of a loss that compares the examples of a batch with each other, for a batch in parts.
 
-Input: a batch on several replicas, or one that is cut into micro-batches. Output: what `TrainingStep` needs of it, exactly
-as if the batch were one. In three stages: the model's outputs of all parts, which are small; the loss of all of them, and
-its gradient for each output; the gradients of the weights for these. Micro-batches keep nothing of the first stage and
-compute it again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
+Input: a batch on several replicas, or one that is cut into micro-batches. Output: what `TrainingStep` needs of it,
+exactly as if the batch were one. In three stages: the model's outputs of all parts, which are small; the loss of all of
+them, and its gradient for each output; the gradients of the weights for these. Micro-batches keep nothing of the first
+stage and compute it again in the third, with the same dropout (gradient caching, arXiv 2101.06983).
 """
 
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from modeling.dropout import dropout_stream
-
 
 # The gradients of the outputs, among the features.
 _UPSTREAM = "output_gradients"

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.common.errors import UserError
+from modeling.config import POOLINGS
 from modeling.dropout import dropout_stream
 from modeling.sentence_embedding import (
   NO_TEXT,
-  POOLINGS,
   BertForSentenceEmbedding,
   CosineRegression,
   InBatchNegatives,

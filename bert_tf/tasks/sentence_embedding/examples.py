@@ -22,9 +22,9 @@ _LENGTH_STEP = 8
 class SentenceExamples(Examples):
   """E examples of K texts; `row_lengths` and `row_starts` have one number a text, U in all.
 
-  In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds "text_ids" int32 [B, K],
-  `NO_TEXT` for what is not there and for all of a padding example, and "text_lengths" int32 [B, K], of all rows the
-  same: to so many tokens the k-th texts of the batch can be cut.
+  In a batch sequences are [B, K, S]; a text that is not there is all padding. A batch also holds "text_ids" int32
+  [B, K], `NO_TEXT` for what is not there and for all of a padding example, and "text_lengths" int32 [B, K], of all rows
+  the same: to so many tokens the k-th texts of the batch can be cut.
 
   Attributes:
     texts: int64 [E, K], rows; `NO_TEXT` where an example has fewer.

@@ -46,11 +46,11 @@ def main(result_path: str) -> None:
     found = fine_tune(strategy, jit_compile=name == "mirrored")
     results |= {f"{name} classes {key}": value for key, value in found.items()}
     results |= {f"{name} {key}": value for key, value in choose(strategy).items()}
-    results |= {f"{name} {key}": value for key, value in compare(strategy, jit_compile=name == "mirrored").items()}
+    results |= {f"{name} {key}": value for key, value in compare(strategy, parts=2 if name == "mirrored" else 1).items()}
   np.savez(result_path, **results)
 
 
-def compare(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np.ndarray]:
+def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarray]:
   """Final weights and "loss" [STEPS] of sentence vectors with in-batch negatives, those of both devices."""
   rows = make_examples(2 * EXAMPLES)
   examples = SentenceExamples(rows.tokens, rows.row_lengths, texts=np.arange(2 * EXAMPLES).reshape(EXAMPLES, 2))
@@ -58,9 +58,9 @@ def compare(strategy: tf.distribute.Strategy, jit_compile: bool) -> dict[str, np
     model = BertForSentenceEmbedding(ONE_LAYER)
     optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
   training_step = TrainingStep(
-      Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example"), trim=not jit_compile),
+      Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")),
       optimizer, WarmupDecay(1e-3, 100), state, strategy, BATCH,
-      StepOptions(jit_compile=jit_compile, gradient_accumulation_steps=2 if jit_compile else 1, seed=3))
+      StepOptions(jit_compile=False, gradient_accumulation_steps=parts, seed=3))
   trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
       lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
   losses = [report["loss"] for report in train(trainer, STEPS)]

@@ -13,10 +13,10 @@ from modeling.config import BertConfig
 from modeling.optimizer import WarmupDecay
 from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding, InBatchNegatives, OnlineContrastive
 
-CONFIG = BertConfig(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+CONFIG = BertConfig(vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
                     max_position_embeddings=16, initializer_range=0.2)
 EXACT = BertConfig(**{**CONFIG.to_dict(), "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0})
-LENGTHS, BATCH, STEPS = padded_lengths(12, 3), 8, 4
+LENGTHS, BATCH, STEPS = padded_lengths(12, 1), 8, 3
 
 
 def make_examples(count: int, columns: int) -> SentenceExamples:
@@ -50,10 +50,9 @@ def train(parts: int, loss, columns: int, jit_compile: bool = False) -> dict[str
 def test_a_batch_in_micro_batches_has_the_gradient_of_the_whole(loss, columns):
   whole = train(1, loss, columns)
   assert whole["loss"].min() > 0
-  for parts in (2, 4):
-    found = train(parts, loss, columns)
-    for name, value in whole.items():
-      np.testing.assert_allclose(found[name], value, rtol=2e-4, atol=2e-6, err_msg=f"{parts} {name}")
+  found = train(4, loss, columns)
+  for name, value in whole.items():
+    np.testing.assert_allclose(found[name], value, rtol=2e-4, atol=2e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -87,7 +86,7 @@ def test_loss_and_gradients_are_those_of_sentence_transformers(tmp_path, pooling
   assert float(loss) > 0.1
   found = 0
   for name, gradient in zip(variables, tape.gradient(loss, list(variables.values())), strict=True):
-    row = all_weights(2)[name]
+    row = all_weights(1)[name]
     key = next((key for key in names if key.endswith(row.huggingface.removeprefix("bert."))), None)
     if "pooler" in name:
       continue
@@ -95,4 +94,4 @@ def test_loss_and_gradients_are_those_of_sentence_transformers(tmp_path, pooling
     np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected.T if row.huggingface_transposed else expected,
                                atol=1e-5, err_msg=name)
     found += 1
-  assert found == 5 + 2 * 16
+  assert found == 5 + 16
