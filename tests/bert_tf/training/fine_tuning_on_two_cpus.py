@@ -46,7 +46,8 @@ def main(result_path: str) -> None:
     found = fine_tune(strategy, jit_compile=name == "mirrored")
     results |= {f"{name} classes {key}": value for key, value in found.items()}
     results |= {f"{name} {key}": value for key, value in choose(strategy).items()}
-    results |= {f"{name} {key}": value for key, value in compare(strategy, parts=2 if name == "mirrored" else 1).items()}
+    compared = compare(strategy, parts=2 if name == "mirrored" else 1)
+    results |= {f"{name} {key}": value for key, value in compared.items()}
   np.savez(result_path, **results)
 
 
