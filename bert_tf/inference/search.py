@@ -65,7 +65,8 @@ def make_index(model: SentenceEmbeddingInference, documents_file: str, index_dir
   """
   count = size = 0
   ids: set[str] = set()
-  with (files.new_directory(index_dir, "index_dir") as directory, Progress("documents", total=None, unit="documents") as progress,
+  with (files.new_directory(index_dir, "index_dir") as directory,
+        Progress("documents", total=None, unit="documents") as progress,
         open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
         open(os.path.join(directory, _DOCUMENTS), "wb") as documents,
         open(os.path.join(directory, _OFFSETS), "wb") as offsets):
