@@ -212,7 +212,8 @@ class BertForSentenceEmbedding(BertTaskModel):
       of_column = {name: value[:, column] for name, value in inputs.items()}
       if lengths is not None:
         of_column = {name: value[:, :lengths[0, column]] for name, value in of_column.items()}
-      stream = dropout and dataclasses.replace(dropout, first_example=dropout.first_example + column * _MOST_EXAMPLES)
+      offset = ops.cast(column * _MOST_EXAMPLES, "int64")
+      stream = dropout and dataclasses.replace(dropout, first_example=dropout.first_example + offset)
       columns.append(self._vectors(of_column, stream, training))
     return ops.stack(columns, axis=1)
 

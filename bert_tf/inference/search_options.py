@@ -26,7 +26,9 @@ class SearchOptions(FileOptions, InputOptions):
   def check(self) -> None:
     super().check()
     if self.documents_file:
-      files.check_readable(self.documents_file, "documents_file")
       files.refuse_existing(self.index_dir, "index_dir")
-    elif not files.is_file(os.path.join(self.index_dir, INDEX_FILE)):
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    if not self.documents_file and not files.is_file(os.path.join(self.index_dir, INDEX_FILE)):
       raise UserError(f"--index_dir: {self.index_dir} holds no index: make it with --documents_file")
