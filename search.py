@@ -4,7 +4,7 @@
   python search.py --init_checkpoint=out --documents_file=documents.jsonl --index_dir=index
 
   # the ten nearest documents of each line
-  python search.py --init_checkpoint=out --index_dir=index --input_file=queries.txt --output_file=found.jsonl
+  python search.py --init_checkpoint=out --index_dir=index --input_file=lines.txt --output_file=found.jsonl
   echo 'How tall is the tower?' | python search.py --init_checkpoint=out --index_dir=index --top_k=3
 
 The search is exact and reads the vectors from the disk, a part at a time.

@@ -123,7 +123,7 @@ def _check_filled(table: Table, values: list[str], name: str) -> None:
 def _labels(table: Table, highest: float, only_classes: bool) -> np.ndarray:
   values = table.columns[-1]
   labels = parse_labels(table, values, None, regression=True)
-  row = first_row(labels.tolist(), lambda label: label not in (0.0, 1.0) if only_classes else not -highest <= label <= highest)
+  row = first_row(labels.tolist(), lambda label: label not in (0, 1) if only_classes else abs(label) > highest)
   if row is not None:
     expected = "0 or 1 is expected" if only_classes else (
         f"at most {highest:g} is expected; if scores are higher, give the highest as --highest_score")
