@@ -28,6 +28,7 @@ A batch goes through `embeddings` → `encoder` → a head:
     classification.py        classes or a score of a sequence
     multiple_choice.py       the best of several choices
     question_answering.py    start and end of an answer
+    sentence_embedding.py    vectors of texts that are compared
     token_classification.py  a tag per token
     feature_tagger.py        tags from fixed activations
     losses.py                cross-entropy, accuracy and sums over examples

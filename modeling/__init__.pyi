@@ -16,4 +16,5 @@ from .preprocessing.preprocessor import BertPreprocessor as BertPreprocessor
 from .presets import PRESETS as PRESETS
 from .pretraining import BertForPreTraining as BertForPreTraining
 from .question_answering import BertForQuestionAnswering as BertForQuestionAnswering
+from .sentence_embedding import BertForSentenceEmbedding as BertForSentenceEmbedding
 from .token_classification import BertForTokenClassification as BertForTokenClassification

@@ -19,6 +19,8 @@ LARGEST_DROPOUT = 0.99
 DECAYS = ("linear", "cosine", "constant")
 # Dropout rate of a head's input, whatever `hidden_dropout_prob` is: a constant of the original's scripts.
 HEAD_DROPOUT = 0.1
+# How the vectors of a text's tokens become one, see `modeling/sentence_embedding.py`.
+POOLINGS = ("mean", "cls", "max")
 
 # Keys that the original does not have: written only where they differ from what it does.
 _OURS = ("layer_norm_epsilon", "causal", "bilstm_units")

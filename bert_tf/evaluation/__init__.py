@@ -4,6 +4,7 @@
     glue_submission.py  files for the GLUE server; `make_glue_submission.py`
     confusion.py        confusion matrices
     calibration.py      reliability of probabilities
+    retrieval.py        exact search, scores of rankings
     drawing.py          figures of matplotlib in files
     squad_answers.py    logits of windows → n best answers
     squad_scores.py     exact match, F1 and the threshold of "no answer"

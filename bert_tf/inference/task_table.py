@@ -19,6 +19,7 @@ TASKS = {
     "classification": "bert_tf.tasks.classification.inference:ClassificationInference",
     "multiple_choice": "bert_tf.tasks.multiple_choice.inference:MultipleChoiceInference",
     "question_answering": "bert_tf.tasks.question_answering.inference:QuestionAnsweringInference",
+    "sentence_embedding": "bert_tf.tasks.sentence_embedding.inference:SentenceEmbeddingInference",
     "token_classification": "bert_tf.tasks.token_classification.inference:TokenClassificationInference",
     "token_classification_from_features":
         "bert_tf.tasks.token_classification.feature_inference:FeatureTaggerInference",

@@ -19,6 +19,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     question_answering/    SQuAD
     multiple_choice/       SWAG
     token_classification/  named entities
+    sentence_embedding/    vectors of texts, retrieval
     evaluation.py          what an evaluation found
     eval_results.py        files of an evaluation
     labels.py              names of classes in a configuration

@@ -6,6 +6,7 @@
     devices.py        strategy, precision, XLA
     optimization.py   AdamW of the original
     step.py           the training step
+    joint_gradients.py  the step of losses that compare the examples of a batch
     loop.py           the training loop
     prediction.py     passes over a whole set
     checkpoints.py    checkpoints of a run

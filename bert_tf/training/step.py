@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
+from bert_tf.training.joint_gradients import JointGradients, stack_parts
 from bert_tf.training.optimization import AdamWeightDecay
 from modeling.dropout import dropout_stream
 from modeling.losses import SMALLEST_COUNT, HeadLoss
@@ -34,12 +35,19 @@ class Objective:
     sums: (features, dropout stream or None) → dict of float32 scalars that contains <name>_loss_sum, <name>_count
       and whatever else the metrics need. Sums over examples: the sum of the batches' is that of the whole.
     metrics: summed dict of floats → dict of metric name → float; contains "loss".
+    outputs: (features, dropout stream or None) → float32 [b, ...], where the loss compares the examples of the batch
+      with each other, so that sums of parts do not add up; None for all other losses.
+    sums_of_outputs: (outputs, `compared_features`) → what `sums` returns, of a batch of any number of parts.
+    compared_features: names of the features that these sums need.
   """
 
   losses: tuple[str, ...]
   counts: Callable[[dict], dict]
   sums: Callable[[dict, object], dict]
   metrics: Callable[[Mapping[str, float]], dict[str, float]]
+  outputs: Callable[[dict, object], object] | None = None
+  sums_of_outputs: Callable[[object, dict], dict] | None = None
+  compared_features: tuple[str, ...] = ()
 
   @classmethod
   def of(cls, model: BertTaskModel, loss: HeadLoss | None = None, **kwargs) -> "Objective":
@@ -47,6 +55,13 @@ class Objective:
     loss = loss or model.head_losses[0]
     return cls((loss.name,), loss.counts, lambda features, dropout: loss.sums(
         model(features, dropout=dropout, **kwargs), features), loss.metrics)
+
+  @classmethod
+  def joint(cls, model: BertTaskModel, loss: HeadLoss, compared_features: tuple[str, ...], **kwargs) -> "Objective":
+    """That of a loss which compares the examples of a batch with each other."""
+    return dataclasses.replace(
+        cls.of(model, loss, **kwargs), sums_of_outputs=loss.sums, compared_features=compared_features,
+        outputs=lambda features, dropout: model(features, dropout=dropout, **kwargs))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +139,11 @@ class TrainingStep:
     self._options = options
     # AutoGraph would rewrite the source of every layer; only the loop over steps needs it.
     compiled = {"autograph": False, "jit_compile": options.jit_compile or None}
-    self._compute_gradients = tf.function(
-        self._accumulated if options.gradient_accumulation_steps > 1 else self._forward_backward, **compiled)
+    parts = options.gradient_accumulation_steps
+    self._compute_gradients = tf.function(self._accumulated if parts > 1 else self._forward_backward, **compiled)
+    if objective.outputs is not None and self._replicas * parts > 1:
+      self._compute_gradients = JointGradients(
+          objective, self._loss, optimizer.variables, self._replicas, parts, options.seed, compiled)
     self._apply_gradients = tf.function(self._update, **compiled)
     self._run_steps = tf.function(self._steps)
     # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
@@ -255,9 +273,7 @@ class TrainingStep:
                    scale: tf.Tensor) -> tuple[list, dict]:
     """As `_forward_backward`, micro-batch by micro-batch."""
     parts = self._options.gradient_accumulation_steps
-    rows = next(iter(features.values())).shape[0] // parts
-    stacked = {name: tf.reshape(value, tf.concat([[parts, rows], tf.shape(value)[1:]], axis=0))
-               for name, value in features.items()}
+    stacked, rows = stack_parts(features, parts)
 
     def add_part(part, totals):
       micro_batch = {name: value[part] for name, value in stacked.items()}

@@ -18,6 +18,7 @@ from modeling.multiple_choice import BertForMultipleChoice
 from modeling.optimizer import BertAdamW
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
+from modeling.sentence_embedding import NO_TEXT, BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification
 from tests.modeling.common import SMALL, random_features
 
@@ -36,6 +37,8 @@ CLASSES = RNG.integers(0, 3, BATCH).astype(np.int32)
 TAGS = np.where(RNG.random((BATCH, LENGTH)) < 0.3, -1, RNG.integers(0, 5, (BATCH, LENGTH))).astype(np.int32)
 STACKED = {name: np.stack([FEATURES[name]] * CHOICES, axis=1) for name in ("input_ids", "input_mask", "segment_ids")}
 STACKED["input_ids"] = (STACKED["input_ids"] + np.arange(CHOICES)[:, None]) % SMALL.vocab_size
+# The same for the same ids, of the last two rows none.
+TEXTS = np.where(np.arange(BATCH)[:, None] < BATCH - 2, np.arange(BATCH * CHOICES).reshape(BATCH, CHOICES), NO_TEXT)
 
 LABELS = RNG.integers(0, 2, (BATCH, 4)).astype(np.int32)
 # Name → (model, features with labels).
@@ -49,6 +52,7 @@ TASKS = {
         {**FEATURES, "label_ids": LABELS}),
     "question_answering": (lambda: BertForQuestionAnswering(TINY), FEATURES),
     "multiple_choice": (lambda: BertForMultipleChoice(TINY), {**FEATURES, **STACKED, "label_ids": CLASSES}),
+    "sentence_embedding": (lambda: BertForSentenceEmbedding(TINY), {**FEATURES, **STACKED, "text_ids": TEXTS}),
     "token_classification": (lambda: BertForTokenClassification(TINY, 5), {**FEATURES, "label_ids": TAGS}),
 }
 
@@ -92,7 +96,7 @@ def test_the_training_step_keras_and_evaluations_agree_on_loss_and_metrics(name)
   found = model.evaluate(tf.data.Dataset.from_tensors(features).map(model.fit_batch), verbose=0, return_dict=True)
   assert found["loss"] == pytest.approx(metrics["loss"], rel=2e-6)
   same = set(found) & set(metrics)
-  assert "loss" in same and (len(same) > 1 or name in ("multi_label", "question_answering"))
+  assert "loss" in same and (len(same) > 1 or name in ("multi_label", "question_answering", "sentence_embedding"))
   for metric in same:
     assert found[metric] == pytest.approx(metrics[metric], rel=2e-6, abs=1e-6), metric
 

@@ -19,6 +19,7 @@ from modeling.layers import Dense, LayerNorm
 from modeling.multiple_choice import BertForMultipleChoice, MultipleChoiceHead
 from modeling.pretraining import BertForPreTraining, MaskedLmHead, NextSentenceHead
 from modeling.question_answering import BertForQuestionAnswering, QuestionAnsweringHead
+from modeling.sentence_embedding import BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification, TokenClassificationHead
 from tests.modeling.common import SMALL, random_features
 
@@ -37,6 +38,7 @@ MODELS = {
     "question_answering": (lambda **options: BertForQuestionAnswering(SMALL, seed=1, **options), IDS),
     "multiple_choice": (lambda **options: BertForMultipleChoice(SMALL, seed=1, **options),
                         {name: np.stack([value] * CHOICES, axis=1) for name, value in IDS.items()}),
+    "sentence_embedding": (lambda **options: BertForSentenceEmbedding(SMALL, seed=1, **options), IDS),
     "token_classification": (lambda **options: BertForTokenClassification(SMALL, 5, seed=1, **options), IDS),
 }
 TASKS = [name for name in MODELS if name != "encoder"]
@@ -192,7 +194,7 @@ def test_every_weight_has_a_gradient(name):
                                 tape.gradient(loss, [weight.value for weight in model.trainable_variables]),
                                 strict=True):
     # The pooler is read by heads for whole sequences only.
-    if "pooler" in variable.path and name in ("question_answering", "token_classification"):
+    if "pooler" in variable.path and name in ("question_answering", "sentence_embedding", "token_classification"):
       assert gradient is None
     else:
       assert np.isfinite(tf.convert_to_tensor(gradient)).all(), variable.path

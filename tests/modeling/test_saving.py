@@ -10,6 +10,7 @@ from modeling.encoder import BertEncoder
 from modeling.multiple_choice import BertForMultipleChoice
 from modeling.pretraining import BertForPreTraining
 from modeling.question_answering import BertForQuestionAnswering
+from modeling.sentence_embedding import BertForSentenceEmbedding
 from modeling.token_classification import BertForTokenClassification
 from tests.data_gen.tokenization.common import TOKENIZERS
 from tests.modeling.checkpoints.common import FORMATS_OF_ALL_HEADS, random_weights, write_huggingface
@@ -19,7 +20,7 @@ from tests.modeling.test_library import assert_same, randomized
 FEATURES = random_features(SMALL, 2, 9, predictions=2)
 MODELS = {
     BertEncoder: (), BertForPreTraining: (), BertForClassification: (3,), BertForQuestionAnswering: (),
-    BertForMultipleChoice: (), BertForTokenClassification: (5,)}
+    BertForMultipleChoice: (), BertForSentenceEmbedding: (), BertForTokenClassification: (5,)}
 
 
 def run(model):

@@ -20,6 +20,7 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.training.devices import set_up
 from bert_tf.training.examples import Examples, padded_lengths, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
@@ -29,6 +30,7 @@ from modeling.checkpoints.weights import raw_variables
 from modeling.classification import BertForClassification
 from modeling.multiple_choice import BertForMultipleChoice
 from modeling.optimizer import WarmupDecay
+from modeling.sentence_embedding import BertForSentenceEmbedding, InBatchNegatives
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, VOCAB, Trainer, train, weights
 
 # The last batch of an epoch has 5 of 8: the second device gets 1, and 3 that only fill it up.
@@ -44,7 +46,26 @@ def main(result_path: str) -> None:
     found = fine_tune(strategy, jit_compile=name == "mirrored")
     results |= {f"{name} classes {key}": value for key, value in found.items()}
     results |= {f"{name} {key}": value for key, value in choose(strategy).items()}
+    compared = compare(strategy, parts=2 if name == "mirrored" else 1)
+    results |= {f"{name} {key}": value for key, value in compared.items()}
   np.savez(result_path, **results)
+
+
+def compare(strategy: tf.distribute.Strategy, parts: int) -> dict[str, np.ndarray]:
+  """Final weights and "loss" [STEPS] of sentence vectors with in-batch negatives, those of both devices."""
+  rows = make_examples(2 * EXAMPLES)
+  examples = SentenceExamples(rows.tokens, rows.row_lengths, texts=np.arange(2 * EXAMPLES).reshape(EXAMPLES, 2))
+  with strategy.scope():
+    model = BertForSentenceEmbedding(ONE_LAYER)
+    optimizer, state = AdamWeightDecay(raw_variables(model)), TrainingState()
+  training_step = TrainingStep(
+      Objective.joint(model, InBatchNegatives("pairs"), ("text_ids", "is_real_example")),
+      optimizer, WarmupDecay(1e-3, 100), state, strategy, BATCH,
+      StepOptions(jit_compile=False, gradient_accumulation_steps=parts, seed=3))
+  trainer = Trainer(training_step, lambda: strategy.distribute_datasets_from_function(
+      lambda context: training_dataset(examples, BATCH, 1, 0, padded_lengths(LENGTH, 1), context)), state, optimizer)
+  losses = [report["loss"] for report in train(trainer, STEPS)]
+  return {**{f"pairs {key}": value for key, value in weights(model).items()}, "pairs loss": np.array(losses)}
 
 
 def choose(strategy: tf.distribute.Strategy) -> dict[str, np.ndarray]:

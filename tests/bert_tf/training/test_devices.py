@@ -69,6 +69,12 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
     # The bias adds to all choices alike: its gradient is nothing but rounding.
     np.testing.assert_allclose(results[key.replace("none", "mirrored", 1)], results[key], rtol=0,
                                atol=1e-3 if key.endswith("output_bias") else 2e-5, err_msg=key)
+  # Sentence vectors: the negatives of both devices, on the two in micro-batches.
+  pairs = [key for key in results if key.startswith("none pairs ")]
+  assert len(pairs) == 23 + 1 and np.ptp(results["none pairs loss"]) > 0.01
+  for key in pairs:
+    found = results[key.replace("none", "mirrored", 1)]
+    np.testing.assert_allclose(found, results[key], rtol=0, atol=2e-5, err_msg=key)
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [

@@ -1,0 +1,98 @@
+"""Exact search among vectors, and the scores of rankings, in numpy.
+
+Input: vectors, or the ranks of documents. Output: the best documents; recall@k, MRR@10, nDCG@10, MAP@100; how spread
+vectors are.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+# Documents of a ranking that count.
+DEPTH, MAP_DEPTH = 10, 100
+RANKING_METRICS = ("ndcg_at_10", "mrr_at_10", "map_at_100")
+# Documents, or pairs, whose scores are in memory together.
+_ROWS_AT_ONCE = 1 << 14
+_MOST_SPREAD = 2000
+
+
+def search(queries: np.ndarray, chunks: Iterable[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
+  """The k documents with the highest products for each query, the best first; of equal ones the first.
+
+  Args:
+    queries: float [Q, D].
+    chunks: of the documents, float [n, D] each, N in all.
+    k: documents, as far as there are so many.
+
+  Returns:
+    scores float32 [Q, min(k, N)] and numbers of documents int64 of the same shape.
+  """
+  queries = np.asarray(queries, np.float32)
+  scores, numbers, first = np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64), 0
+  for chunk in chunks:
+    for start in range(0, len(chunk), _ROWS_AT_ONCE):
+      part = np.asarray(chunk[start:start + _ROWS_AT_ONCE], np.float32)
+      scores = np.concatenate([scores, queries @ part.T], axis=1)
+      numbers = np.concatenate([numbers, np.broadcast_to(first + np.arange(len(part)), (len(queries), len(part)))], 1)
+      first += len(part)
+      # The documents before stand before those of the same score that come later.
+      order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+      scores, numbers = np.take_along_axis(scores, order, 1), np.take_along_axis(numbers, order, 1)
+  return scores, numbers
+
+
+def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[int, float]], recall_at: Sequence[int]
+                   ) -> dict[str, float]:
+  """Means over the queries; those without a relevant document are left out.
+
+  Args:
+    ranked: for each query documents, the best first, at least as many as count where there are so many.
+    relevant: for each query document → grade; what is not there, or not above 0, is not relevant.
+    recall_at: numbers of documents.
+
+  Returns:
+    "ndcg_at_10" (grades are gains, discounted by log2(rank + 1)), "mrr_at_10", "map_at_100", "recall_at_<k>".
+
+  Raises:
+    ValueError: there is no query with a relevant document.
+  """
+  rows = [_score(list(documents), {document: grade for document, grade in grades.items() if grade > 0}, recall_at)
+          for documents, grades in zip(ranked, relevant, strict=True) if any(grade > 0 for grade in grades.values())]
+  if not rows:
+    raise ValueError("no query has a relevant document")
+  return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def _score(documents: list[int], grades: dict[int, float], recall_at: Sequence[int]) -> dict[str, float]:
+  gains = np.array([grades.get(document, 0.0) for document in documents])
+  hits = gains > 0
+  ideal = np.sort(list(grades.values()))[::-1][:DEPTH]
+  found = np.cumsum(hits[:MAP_DEPTH])
+  ranks = np.flatnonzero(hits[:DEPTH])
+  precisions = (found / np.arange(1, len(found) + 1))[hits[:MAP_DEPTH]]
+  return {
+      "ndcg_at_10": _discounted(gains[:DEPTH]) / _discounted(ideal),
+      "mrr_at_10": 1.0 / (ranks[0] + 1) if len(ranks) else 0.0,
+      "map_at_100": precisions.sum() / min(len(grades), MAP_DEPTH),
+      **{f"recall_at_{k}": hits[:k].sum() / len(grades) for k in recall_at}}
+
+
+def _discounted(gains: np.ndarray) -> float:
+  return float((gains / np.log2(np.arange(len(gains)) + 2)).sum())
+
+
+def uniformity(vectors: np.ndarray) -> float:
+  """How evenly unit vectors, [N, D], are spread: log of the mean of exp(-2 distance²) over pairs (arXiv 2005.10242).
+
+  0 where all are alike; -4 at the least. Of many vectors a sample counts.
+  """
+  vectors = np.asarray(vectors, np.float64)
+  if len(vectors) > _MOST_SPREAD:
+    vectors = vectors[np.linspace(0, len(vectors) - 1, _MOST_SPREAD).astype(int)]
+  products = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
+  return float(np.log(np.mean(np.exp(4.0 * products - 4.0)))) if products.size else 0.0
+
+
+def alignment(cosines: np.ndarray) -> float:
+  """The mean squared distance of unit vectors that belong together, of their cosines [E]: 0 where they are the same."""
+  return float(np.mean(2.0 - 2.0 * np.asarray(cosines, np.float64)))

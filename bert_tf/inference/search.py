@@ -1,0 +1,159 @@
+"""Exact search for the nearest documents by the cosine of vectors: the index on disk, and its queries.
+
+Input: a model of `run_sentence_embedding.py`, documents and queries. Output: a directory with the vectors, which are
+read a part at a time; for each query the nearest documents. It works for any number of documents that fits on the disk.
+"""
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from bert_tf.common import files, json_files
+from bert_tf.common.errors import UserError
+from bert_tf.common.progress import Progress
+from bert_tf.evaluation.retrieval import search
+from bert_tf.inference.options import InferenceSettings
+from bert_tf.inference.predictor import parse_line
+from bert_tf.inference.search_options import INDEX_FILE, SearchOptions
+from bert_tf.inference.task_table import load_task
+from bert_tf.tasks.inference import texts_of, to_json
+from bert_tf.tasks.sentence_embedding.data import KIND
+from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
+from data_gen.labelled.tables import numbered_lines
+from modeling.checkpoints.load import open_checkpoint
+from modeling.sentence_embedding import unit_length
+
+_VECTORS, _DOCUMENTS, _OFFSETS = "vectors.f32", "documents.jsonl", "offsets.i64"
+# Vectors of the file and queries that are in memory together.
+_DOCUMENTS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 13, 64
+# By the vector of this text an index knows its model again.
+_PROBE, _SAME = "The model that this index was made with.", 0.999
+
+
+def run(options: SearchOptions) -> None:
+  """Makes an index, or answers queries with it, for `search.py`."""
+  loaded = open_checkpoint(options.init_checkpoint, **options.companions())
+  if (loaded.task or {}).get("kind") != KIND:
+    raise UserError(f"--init_checkpoint: {options.init_checkpoint} is no model of run_sentence_embedding.py: the "
+                    "cosines of other vectors mean little")
+  settings = InferenceSettings(batch_size=options.batch_size, max_seq_length=options.max_seq_length)
+  model = load_task(loaded, KIND, settings)
+  assert isinstance(model, SentenceEmbeddingInference)
+  if options.documents_file:
+    count = make_index(model, options.documents_file, options.index_dir)
+    _log(f"wrote {options.index_dir}: {count:,} documents")
+    return
+  index = Index(options.index_dir, model)
+  source = "/dev/stdin" if options.input_file == "-" else options.input_file
+  target = "/dev/stdout" if options.output_file == "-" else options.output_file
+  with files.atomic_write(target) as file:
+    for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
+      for one, found in zip(part, index.search(_vectors(model, part), options.top_k), strict=True):
+        file.write(json.dumps({**one, "documents": found}, ensure_ascii=False) + "\n")
+      file.flush()
+
+
+def make_index(model: SentenceEmbeddingInference, documents_file: str, index_dir: str) -> int:
+  """Writes an index, whole or not at all; returns the number of documents.
+
+  Raises:
+    UserError: names file and line: no text, two documents with one id, not UTF-8.
+  """
+  count = size = 0
+  ids: set[str] = set()
+  with (files.new_directory(index_dir, "index_dir") as directory,
+        Progress("documents", total=None, unit="documents") as progress,
+        open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
+        open(os.path.join(directory, _DOCUMENTS), "wb") as documents,
+        open(os.path.join(directory, _OFFSETS), "wb") as offsets):
+    for part in _parts(documents_file, "documents_file", _DOCUMENTS_AT_ONCE):
+      vectors = _vectors(model, part)
+      vectors_file.write(vectors.tobytes())
+      size = vectors.shape[1]
+      for document in part:
+        if str(document["id"]) in ids:
+          raise UserError(f"{documents_file}: two documents have the id {document['id']!r}")
+        ids.add(str(document["id"]))
+        offsets.write(np.int64(documents.tell()).tobytes())
+        documents.write(json_files.line_of(document).encode())
+      count += len(part)
+      progress.advance(len(part))
+    if not count:
+      raise UserError(f"--documents_file: {documents_file} is empty: one document per line is expected")
+    json_files.write(os.path.join(directory, INDEX_FILE), {
+        "version": 1, "documents": count, "size": size, "probe": list(map(to_json, _probe(model)))})
+  return count
+
+
+class Index:
+  """An index on disk, opened for queries.
+
+  Raises:
+    UserError: its files do not belong together, or to the model.
+  """
+
+  def __init__(self, directory: str, model: SentenceEmbeddingInference):
+    facts = json_files.read_object(os.path.join(directory, INDEX_FILE),
+                                   {"documents": int, "size": int, "probe": list[float]})
+    count, size, probe = facts["documents"], facts["size"], _probe(model)
+    if len(probe) != size or float(np.dot(probe, np.asarray(facts["probe"], np.float32))) < _SAME:
+      raise UserError(f"--index_dir: {directory} was made with another model than --init_checkpoint: make it again "
+                      "with --documents_file")
+    paths = [os.path.join(directory, name) for name in (_VECTORS, _OFFSETS, _DOCUMENTS)]
+    if [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths[:2]] != [4 * count * size, 8 * count]:
+      raise UserError(f"--index_dir: the files in {directory} are damaged: make it again with --documents_file")
+    self._vectors = np.memmap(paths[0], np.float32, "r", shape=(count, size))
+    self._offsets = np.memmap(paths[1], np.int64, "r", shape=(count,))
+    self._documents = paths[2]
+
+  def search(self, queries: np.ndarray, k: int) -> list[list[dict]]:
+    """The k nearest documents of each query, the best first, each with its "score", a cosine.
+
+    Args:
+      queries: float32 [Q, D] of length 1.
+    """
+    chunks = (self._vectors[start:start + _DOCUMENTS_AT_ONCE]
+              for start in range(0, len(self._vectors), _DOCUMENTS_AT_ONCE))
+    scores, numbers = search(queries, chunks, k)
+    with open(self._documents, "rb") as file:
+      return [[{"score": to_json(score), **self._document(file, number)} for score, number in zip(*row, strict=True)]
+              for row in zip(scores, numbers, strict=True)]
+
+  def _document(self, file, number: int) -> dict:
+    file.seek(self._offsets[number])
+    return json.loads(file.readline())
+
+
+def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
+  """{"id", "text"} of the lines of a file, so many at a time; the id is the number of the line where there is none."""
+  lines = ((number, line.rstrip("\r\n")) for number, line in numbered_lines(path, flag) if line.strip())
+  while part := [_document_of(line, f"{path}:{number}", number) for number, line in itertools.islice(lines, size)]:
+    yield part
+
+
+def _document_of(line: str, where: str, number: int) -> dict:
+  try:
+    value = parse_line(line.encode(), pairs=False)
+    if not isinstance(value, dict):
+      return {"id": number, "text": line}
+    (text,) = texts_of({key: part for key, part in value.items() if key != "id"}, (("text",),))
+    return {"id": value.get("id", number), "text": text}
+  except UserError as error:
+    raise UserError(f"{where}: {error}") from None
+
+
+def _vectors(model: SentenceEmbeddingInference, texts: list[dict]) -> np.ndarray:
+  """float32 [E, D], of length 1."""
+  return unit_length(model.vectors([(one["text"],) for one in texts])).numpy()
+
+
+def _probe(model: SentenceEmbeddingInference) -> np.ndarray:
+  return _vectors(model, [{"text": _PROBE}])[0]
+
+
+def _log(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)

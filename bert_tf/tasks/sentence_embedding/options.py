@@ -1,0 +1,119 @@
+"""The options of `run_sentence_embedding.py`."""
+
+import dataclasses
+
+from bert_tf.common.errors import UserError
+from bert_tf.common.options import DIRECTORY, FILE, option
+from bert_tf.evaluation.retrieval import RANKING_METRICS
+from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
+from data_gen.labelled.tables import FORMATS
+from modeling.config import POOLINGS
+
+PAIRS, LABELLED, SCORED, TEXT, NLI, STS_B = "pairs", "labelled", "scored", "text", "nli", "sts-b"
+# Metrics of development sets with scores, and with labels.
+OF_SCORES = ("spearman", "pearson")
+OF_LABELS = ("average_precision", *OF_SCORES)
+_LABEL_COLUMNS = {NLI: "gold_label", LABELLED: "label", SCORED: "score"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
+  """Sentence embeddings."""
+
+  task_name: str = option(
+      PAIRS, "What the training file has. pairs: texts that belong together, with hard negatives where these have "
+      "columns. labelled: pairs with 1 or 0. scored: pairs with a score. text: texts alone, each seen under two "
+      "dropout masks (SimCSE). nli: entailments are pairs, contradictions hard negatives. sts-b: GLUE's STS-B.",
+      choices=(PAIRS, LABELLED, SCORED, TEXT, NLI, STS_B), common=True)
+  dev_task_name: str | None = option(
+      None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, LABELLED, SCORED, NLI, STS_B),
+      default_text="--task_name", common=True)
+  data_dir: str | None = option(
+      None, "GLUE's directory, for sts-b, where no files are named.", path=DIRECTORY, common=True)
+  train_file: str | None = option(None, "What is trained on.", path=FILE, common=True)
+  dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True)
+  test_file: str | None = option(None, "Pairs whose cosines are predicted.", path=FILE, common=True)
+  file_format: str = option("auto", "Of one's own files. auto: by their extensions.", choices=FORMATS)
+  text_a_column: str | None = option(
+      None, "The column of the anchor, of a premise, or of texts alone; numbers, from 0, where there is no header.",
+      default_text="sentence1; texts alone stand one a line")
+  text_b_column: str = option("sentence2", "The column of what belongs to it.")
+  negative_columns: tuple[str, ...] = option((), "The columns of hard negatives; an empty field is none.")
+  label_column: str | None = option(
+      None, "The column of scores or labels.", default_text="score; of nli gold_label, of labelled label")
+  highest_score: float = option(1.0, "By which scores are divided.", above=0)
+  queries_file: str | None = option(
+      None, "Queries to evaluate retrieval on, with --documents_file and --relevance_file.", path=FILE)
+  documents_file: str | None = option(None, "The documents that are searched.", path=FILE)
+  relevance_file: str | None = option(
+      None, "TSV or CSV with a header: id of a query, id of a document that answers it, and optionally a grade.",
+      path=FILE)
+  id_column: str = option("_id", "The column of ids of queries and documents.")
+  text_column: str = option("text", "The column of their texts.")
+  recall_at: tuple[int, ...] = option((1, 5, 10), "For how many documents recall is computed.")
+  best_metric: str | None = option(
+      None, "By which the best weights are chosen, of the metrics of --dev_file, or retrieval_... of a retrieval set "
+      "beside it.", default_text="spearman, average_precision or ndcg_at_10")
+  pooling: str | None = option(
+      None, "A text's vector: the mean over all tokens, that of [CLS], or the maximum over all tokens.",
+      choices=POOLINGS, default_text="as the checkpoint was trained, else mean", common=True)
+  normalize: bool = option(True, "Scale vectors to length 1.")
+  similarity_scale: float = option(
+      20.0, "By which cosines are multiplied in the loss of pairs: 1 / temperature.", above=0, sweep=True)
+  symmetric_loss: bool = option(False, "Also choose the anchor of each positive, in the loss of pairs.")
+  margin: float = option(0.5, "Distance that labelled pairs with 0 should have.", above=0, maximum=2, sweep=True)
+  learning_rate: float = option(2e-5, "Peak learning rate.", above=0, sweep=True, common=True)
+  max_seq_length: int = option(
+      128, "Longer texts are truncated to so many tokens, [CLS] and [SEP] included.", minimum=3, common=True)
+
+  @property
+  def evaluated_task(self) -> str:
+    """What the development files have."""
+    return self.dev_task_name or self.task_name
+
+  @property
+  def retrieval_files(self) -> dict[str, str]:
+    """Flag → path of a retrieval set, empty without one."""
+    names = ("queries_file", "documents_file", "relevance_file")
+    return {name: path for name in names if (path := getattr(self, name))}
+
+  def label_column_of(self, task: str) -> str:
+    """The column of the labels of files of a task."""
+    return self.label_column or _LABEL_COLUMNS[task]
+
+  def metric_names(self) -> dict[str, tuple[str, ...]]:
+    """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""
+    ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in self.recall_at))
+    of_task = {PAIRS: ranking, NLI: ranking, LABELLED: OF_LABELS, SCORED: OF_SCORES, STS_B: OF_SCORES}
+    has_dev = self.dev_file or (self.data_dir and self.evaluated_task == STS_B)
+    names = {"dev": of_task[self.evaluated_task]} if has_dev else {}
+    return names | ({"retrieval": ranking} if self.retrieval_files else {})
+
+  def check(self) -> None:
+    super().check()
+    if 0 < len(self.retrieval_files) < 3:
+      raise UserError(f"--{next(iter(self.retrieval_files))}: --queries_file, --documents_file and --relevance_file "
+                      "belong together: give all three")
+    if not self.recall_at or min(self.recall_at) < 1:
+      raise UserError(f"--recall_at={','.join(map(str, self.recall_at))}: numbers from 1 are expected")
+    if self.evaluated_task == TEXT and (self.dev_file or self.test_file or self.eval_files):
+      raise UserError(f"--task_name={TEXT}: texts alone can't be evaluated on: give --dev_task_name, e.g. {STS_B}, for "
+                      "what the other files have")
+    if self.do_train and not self.train_file and not (self.task_name == STS_B and self.data_dir):
+      raise UserError(f"--do_train with --task_name={self.task_name} needs --train_file"
+                      f"{' or --data_dir' if self.task_name == STS_B else ''}")
+    if self.do_eval and not self.metric_names():
+      raise UserError("--do_eval needs --dev_file, or --queries_file, --documents_file and --relevance_file")
+    if self.do_predict and not self.test_file:
+      raise UserError("--do_predict needs --test_file: the pairs whose cosines are predicted")
+    if self.negative_columns and PAIRS not in (self.task_name, self.evaluated_task):
+      raise UserError(f"--negative_columns: hard negatives are for --task_name={PAIRS} only")
+    if self.best_metric and self.best_metric not in self.metrics():
+      raise UserError(f"--best_metric={self.best_metric} is none of the metrics of this run: "
+                      f"{', '.join(self.metrics()) or 'there are no development sets'}")
+
+  def metrics(self) -> list[str]:
+    """The metrics by which weights may be chosen, by the names in `metrics.jsonl`."""
+    sets = list(self.metric_names().items())
+    return [f"{f'{name}_' if number else ''}{metric}" for number, (name, metrics) in enumerate(sets)
+            for metric in metrics]

@@ -1,0 +1,116 @@
+"""Vectors of sentences, trained on pairs, triples, scores or texts alone.
+
+Input: pairs of texts and retrieval sets (`bert_tf/tasks/sentence_embedding/data.py`). Output: a run directory, by way
+of `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/sentence_embedding/results.py`).
+"""
+
+import dataclasses
+
+import numpy as np
+
+from bert_tf.tasks import run as driver
+from bert_tf.tasks.eval_results import write_eval_results
+from bert_tf.tasks.evaluation import Evaluation, Predicted
+from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
+from bert_tf.tasks.sentence_embedding import results
+from bert_tf.tasks.sentence_embedding.data import KIND, SentenceSplit, read_data
+from bert_tf.tasks.sentence_embedding.examples import COMPARED
+from bert_tf.tasks.sentence_embedding.options import LABELLED, SCORED, STS_B, SentenceEmbeddingOptions
+from bert_tf.tasks.task import RunningModel
+from bert_tf.training.devices import Devices
+from bert_tf.training.step import Objective
+from modeling.losses import HeadLoss
+from modeling.sentence_embedding import (
+  BertForSentenceEmbedding,
+  CosineRegression,
+  InBatchNegatives,
+  OnlineContrastive,
+  unit_length,
+)
+
+
+def run(options: SentenceEmbeddingOptions) -> int:
+  """What `run_sentence_embedding.py` does; see `bert_tf/tasks/run.py`."""
+  return driver.run(SentenceEmbeddingTask, options)
+
+
+class SentenceEmbeddingTask(DevelopmentSetsTask):
+  """Texts that belong together."""
+
+  options: SentenceEmbeddingOptions
+  what = "pairs"
+
+  def __init__(self, options: SentenceEmbeddingOptions):
+    super().__init__(options)
+    self.read(read_data)
+    if self.checkpoint.heads and self.checkpoint.task:
+      self.notes.append("the checkpoint's head is not used: vectors are made by the encoder")
+    self.main_metric = (options.best_metric or options.metrics()[0]) if self.data.dev else None
+    self.shown_metric = "mean_absolute_error" if options.task_name in (SCORED, STS_B) else "accuracy"
+    self._trims = True
+
+  def make_model(self, dtype: str) -> BertForSentenceEmbedding:
+    return BertForSentenceEmbedding(self.config, seed=self.options.seed, dtype=dtype,
+                                    pooling=self.description["pooling"], normalize=self.options.normalize)
+
+  def objective(self, model: BertForSentenceEmbedding) -> Objective:
+    loss = self._loss()
+    if isinstance(loss, CosineRegression):
+      return Objective.of(model, loss, trim=self._trims)
+    return Objective.joint(model, loss, COMPARED, trim=self._trims)
+
+  def _loss(self) -> HeadLoss:
+    options = self.options
+    if options.task_name in (SCORED, STS_B):
+      return CosineRegression(KIND)
+    if options.task_name == LABELLED:
+      return OnlineContrastive(KIND, margin=options.margin)
+    return InBatchNegatives(KIND, scale=options.similarity_scale, symmetric=options.symmetric_loss)
+
+  def step_shapes(self) -> list[tuple[float, int, int]]:
+    return [(self.options.train_batch_size * self.train_examples.texts.shape[1], self.max_seq_length, 0)]
+
+  def flops_per_example(self) -> float:
+    lengths = self.train_examples.text_lengths
+    return float(self.row_flops(lengths, predictions=0).sum() / len(lengths))
+
+  def describe_examples(self) -> str:
+    examples = self.train_examples
+    return (f"{len(examples):,} of {examples.texts.shape[1]} texts, {len(examples.row_lengths):,} different ones of "
+            f"{examples.row_lengths.mean():.1f} tokens, the longest {examples.row_lengths.max()}")
+
+  def check_devices(self, devices: Devices) -> None:
+    super().check_devices(devices)
+    self._trims = not devices.jit_compile
+
+  def outputs(self, model: BertForSentenceEmbedding, features: dict) -> dict:
+    """float32 "vector" [B, D], of texts one by one."""
+    return {"vector": model(features)}
+
+  def answer(self, run: RunningModel, split: SentenceSplit) -> np.ndarray:
+    """float32 [U, D], the vectors of all texts, of length 1."""
+    return unit_length(run.predict(split.examples.unique)["vector"]).numpy()
+
+  def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
+    return results.score(answers, split, self.options.recall_at)
+
+  def is_labelled(self, split: SentenceSplit) -> bool:
+    return split.is_ranked or super().is_labelled(split)
+
+  def predicted(self, split: SentenceSplit, answers: np.ndarray) -> Predicted:
+    if split.is_ranked:
+      best = results.rank(answers, split, 1)[:, 0]
+      return Predicted([f"document {number}" for number in best], [tuple(one) for one in split.relevant], "queries")
+    return Predicted([f"cosine {value:.2f}" for value in results.cosines(answers, split)],
+                     split.source.labels.tolist(), "pairs")
+
+  def evaluate(self, run: RunningModel) -> Evaluation:
+    evaluation = super().evaluate(run)
+    warnings = [one for name, vectors in evaluation.details.items() if (one := results.warning(vectors, name))]
+    return dataclasses.replace(evaluation, warning="; ".join(warnings) or None)
+
+  def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
+    run.log(write_eval_results(self.options.output_dir, evaluation, sum(map(len, self.data.dev.values())), "eval_"))
+
+  def write_predictions(self, name: str, split: SentenceSplit, answers: np.ndarray) -> list[str]:
+    return results.write_predictions(self.options.output_dir, split, results.cosines(answers, split))

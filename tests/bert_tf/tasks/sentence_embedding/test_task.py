@@ -1,0 +1,154 @@
+"""Runs on pairs in this process: what they learn, leave behind and refuse; search with the result."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from bert_tf.common import json_files
+from bert_tf.inference.predictor import Predictor
+from bert_tf.inference.search import run as search
+from bert_tf.inference.search_options import SearchOptions
+from bert_tf.tasks.sentence_embedding import results
+from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
+from bert_tf.tasks.sentence_embedding.task import run
+from bert_tf.training.run_directory import read_metrics
+from modeling.checkpoints.load import open_checkpoint, read_checkpoint
+from tests.bert_tf.tasks.sentence_embedding.toy_pairs import write_columns, write_model, write_retrieval
+from tests.refusals import assert_refused
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+  folder = tmp_path_factory.mktemp("data")
+  write_model(folder)
+  write_columns(folder / "train.csv", 160, 1)
+  write_columns(folder / "dev.jsonl", 50, 2)
+  write_retrieval(folder)
+  return folder
+
+
+def options(folder: pathlib.Path, output_dir: pathlib.Path, **changes) -> SentenceEmbeddingOptions:
+  return SentenceEmbeddingOptions(**{**dict(
+      train_file=f"{folder}/train.csv", bert_config_file=f"{folder}/bert_config.json", output_dir=str(output_dir),
+      max_seq_length=16, train_batch_size=16, learning_rate=0.01, num_train_epochs=2, seed=1, pad_to_max_length=True),
+      **changes})
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory) -> pathlib.Path:
+  """The directory of a finished run on triples, evaluated on scores and retrieval."""
+  directory = tmp_path_factory.mktemp("trained") / "run"
+  assert run(options(
+      folder, directory, negative_columns=("negative",), dev_task_name="scored", dev_file=f"{folder}/dev.jsonl",
+      test_file=f"{folder}/dev.jsonl", do_train=True, do_eval=True, do_predict=True,
+      best_metric="retrieval_mrr_at_10", pooling="max", **write_retrieval(folder))) == 0
+  return directory
+
+
+def test_it_learns_and_keeps_its_best_weights_by_the_metric_of_choice(trained):
+  found = json_files.read(str(trained / "eval_results.json"))
+  assert found["eval_retrieval_mrr_at_10"] > 0.8
+  assert {"eval_spearman", "eval_pearson", "eval_uniformity", "eval_retrieval_ndcg_at_10",
+          "eval_retrieval_map_at_100", "eval_retrieval_recall_at_5", "eval_retrieval_alignment"} < set(found)
+  best = json_files.read(str(trained / "best/best.json"))
+  evaluations = [line for line in read_metrics(str(trained)) if line["split"] == "eval"]
+  assert [line["step"] for line in evaluations] == [10, 20]
+  assert best["metric"] == "retrieval_mrr_at_10"
+  assert best["metrics"]["retrieval_mrr_at_10"] == max(line["retrieval_mrr_at_10"] for line in evaluations)
+  opened = open_checkpoint(str(trained))
+  assert opened.heads == [] and opened.task == {
+      "kind": "sentence_embedding", "task_name": "pairs", "pooling": "max", "normalize": True, "max_seq_length": 16}
+
+
+def test_vectors_are_those_of_the_run(trained):
+  predictor = Predictor.from_checkpoint(str(trained))
+  assert predictor.task == "sentence_embedding"
+  pairs = list(map(json.loads, (trained / "predictions.jsonl").read_text().splitlines()))
+  assert len(pairs) == 50
+  vectors = [np.array(one["vector"]) for pair in pairs[:4] for one in predictor([pair["text_a"], pair["text_b"]])]
+  np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+  np.testing.assert_allclose([a @ b for a, b in zip(vectors[::2], vectors[1::2], strict=True)],
+                             [pair["cosine"] for pair in pairs[:4]], atol=1e-5)
+  graph = predictor.inference.serve_texts([pair["text_a"] for pair in pairs[:4]])["vector"]
+  np.testing.assert_allclose(graph, vectors[::2], atol=1e-5)
+
+
+def test_search(trained, folder, tmp_path):
+  documents = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+  (tmp_path / "documents").write_text("".join(
+      json.dumps({"id": one["_id"], "text": one["text"]}) + "\n" for one in documents))
+  (tmp_path / "queries").write_text("the cat\n\n" + json.dumps({"id": "q", "text": documents[3]["text"]}) + "\n")
+  index = dict(init_checkpoint=str(trained), index_dir=str(tmp_path / "index"))
+  search(SearchOptions(documents_file=str(tmp_path / "documents"), **index))
+  search(SearchOptions(input_file=str(tmp_path / "queries"), output_file=str(tmp_path / "found"), top_k=3, **index))
+  found = list(map(json.loads, (tmp_path / "found").read_text().splitlines()))
+  assert [one["id"] for one in found] == [1, "q"]
+  predictor = Predictor.from_checkpoint(str(trained))
+  vectors = np.array([one["vector"] for one in predictor([one["text"] for one in [*documents, found[0]]])])
+  scores = vectors[:-1] @ vectors[-1]
+  assert [one["score"] for one in found[0]["documents"]] == pytest.approx(sorted(scores)[::-1][:3], abs=1e-5)
+  assert documents[3]["text"] == found[1]["documents"][0]["text"]
+  assert found[1]["documents"][0]["score"] == pytest.approx(1, abs=1e-5)
+
+  (tmp_path / "again").write_text('{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n')
+  assert_refused(lambda: search(SearchOptions(**{**index, "index_dir": str(tmp_path / "other")},
+                                              documents_file=str(tmp_path / "again"))), "two documents have the id '1'")
+  assert not (tmp_path / "other").exists()
+  (tmp_path / "index/vectors.f32").write_bytes(b"1234")
+  assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
+  facts = json_files.read(str(tmp_path / "index/index.json"))
+  json_files.write(str(tmp_path / "index/index.json"), {**facts, "probe": facts["probe"][::-1]})
+  assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "with another model")
+
+
+def weights(directory: pathlib.Path) -> dict[str, np.ndarray]:
+  source = read_checkpoint(str(directory))
+  return {name: source.read(name) for name in source.tensors}
+
+
+def test_a_run_resumes_and_micro_batches_change_nothing(folder, tmp_path):
+  changes = dict(do_train=True, max_train_examples=64, save_checkpoints_steps=4)
+  run(options(folder, tmp_path / "whole", **changes))
+  expected = weights(tmp_path / "whole")
+  for name in ("ckpt-8.index", "ckpt-8.data-00000-of-00001", "checkpoint"):
+    (tmp_path / "whole" / name).unlink()
+  run(options(folder, tmp_path / "whole", **changes))
+  run(options(folder, tmp_path / "parts", gradient_accumulation_steps=4, **changes))
+  for directory, tolerance in (("whole", 0), ("parts", 2e-4)):
+    found = weights(tmp_path / directory)
+    for name, value in expected.items():
+      np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance, err_msg=f"{directory} {name}")
+
+
+@pytest.mark.parametrize("task", ["labelled", "scored", "text"])
+def test_other_kinds_of_training_lower_their_loss(folder, tmp_path, task):
+  if task == "text":
+    (tmp_path / "lines").write_text("".join(f"{line['sentence1']}\n" for line in map(
+        json.loads, (folder / "dev.jsonl").read_text().splitlines())))
+  run(options(folder, tmp_path / "run", task_name=task, text_b_column="either", do_train=True, eval_steps=0,
+              iterations_per_loop=5, num_train_epochs=4,
+              **({"train_file": str(tmp_path / "lines"), "learning_rate": 0.001} if task == "text" else {})))
+  losses = [line["loss"] for line in read_metrics(str(tmp_path / "run")) if line["split"] == "train"]
+  assert losses[-1] < losses[0]
+
+
+def test_vectors_that_are_all_alike_are_said():
+  vectors = np.tile([0.6, 0.8], (5, 1))
+  assert "all vectors of dev are alike (uniformity" in results.warning(vectors, "dev")
+  assert results.warning(np.eye(5), "dev") is None
+
+
+@pytest.mark.parametrize("changes, message", [
+    (dict(do_train=True, train_file=None), "--do_train with --task_name=pairs needs --train_file"),
+    (dict(do_eval=True), "--do_eval needs --dev_file"),
+    (dict(do_predict=True), "--do_predict needs --test_file"),
+    (dict(do_train=True, queries_file="q"), "--queries_file: --queries_file, --documents_file and --relevance_file"),
+    (dict(do_train=True, task_name="text", dev_file="x"), "texts alone can't be evaluated on"),
+    (dict(do_train=True, dev_file="x", best_metric="spearman"), "is none of the metrics of this run: ndcg_at_10, mrr_"),
+    (dict(do_train=True, task_name="scored", negative_columns=("n",)), "hard negatives are for --task_name=pairs only"),
+    (dict(do_train=True, recall_at=(0,)), "--recall_at=0: numbers from 1"),
+])
+def test_refusals(folder, tmp_path, changes, message):
+  assert_refused(lambda: options(folder, tmp_path, **changes).check(), message)
