@@ -36,7 +36,7 @@ def test_from_standard_input_to_arrays(project, checkpoint, tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     (("--output_file=x",), "--input_file, --init_checkpoint must be given"),
-    (("--pooling=max", "--input_file=x", "--output_file=y", "--init_checkpoint=z"), "--pooling=max is unknown"),
+    (("--pooling=sum", "--input_file=x", "--output_file=y", "--init_checkpoint=z"), "--pooling=sum is unknown"),
     (("--layer=3",), "--help=all lists the flags")])
 def test_wrong_flags_are_one_line(project, flags, message):
   result = command(project, *flags)

@@ -29,6 +29,7 @@ from modeling.checkpoints.sentence_transformers import SentenceVectors, known_ve
 from modeling.checkpoints.weights import POOLER
 from modeling.config import BertConfig
 from modeling.encoder import BertEncoder
+from modeling.sentence_embedding import pool
 
 # Of the vectors that are in memory together.
 _BYTES_AT_ONCE = 256 << 20
@@ -102,11 +103,8 @@ def layer_outputs(encoder: BertEncoder, layers: tuple[int, ...], pooling: str) -
   def outputs_of(features: dict) -> dict:
     outputs = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
     vectors = {layer: tf.cast(outputs[f"encoder_layer_{layer % count}"], tf.float32) for layer in layers}
-    if pooling == "cls":
-      vectors = {layer: values[:, 0] for layer, values in vectors.items()}
-    elif pooling == "mean":
-      mask = tf.cast(features["input_mask"], tf.float32)[:, :, None]  # [B, S, 1]
-      vectors = {layer: tf.reduce_sum(values * mask, 1) / tf.reduce_sum(mask, 1) for layer, values in vectors.items()}
+    if pooling != "none":
+      vectors = {layer: pool(values, features["input_mask"], pooling) for layer, values in vectors.items()}
     return {f"layer_{layer}": values for layer, values in vectors.items()}
 
   return outputs_of

@@ -16,7 +16,7 @@ from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
-from modeling.checkpoints.sentence_transformers import POOLINGS
+from modeling.config import POOLINGS
 
 MASK = "[MASK]"
 SIGNATURES, TFHUB = "signatures", "tfhub"
@@ -57,7 +57,7 @@ class PoolingOptions(Options):
   """Vectors."""
 
   pooling: str | None = option(
-      None, "A text's vector: that of [CLS], or the mean over all tokens.", choices=POOLINGS,
+      None, "A text's vector: that of [CLS], or the mean or maximum over all tokens.", choices=POOLINGS,
       default_text="that of a directory of sentence-transformers; else mean")
 
 
@@ -245,7 +245,7 @@ class ExtractOptions(FileOptions, DeviceOptions):
       None, "JSON lines, or arrays where the name ends with .npz.", required=True, path=True)
   layers: tuple[int, ...] = option((-1, -2, -3, -4), "Numbers of layers, from 0; -1 is the last one.")
   pooling: str = option(
-      "none", "none: one vector per token. cls: that of [CLS] only. mean: the mean over all tokens of a line.",
+      "none", "none: one vector per token. cls: that of [CLS] only. mean, max: over all tokens of a line.",
       choices=("none", *POOLINGS))
   max_seq_length: int = option(128, "Longer lines are truncated.", minimum=3)
   batch_size: int = option(32, "Lines of a batch, on all devices together.", minimum=1)

@@ -148,7 +148,7 @@ def _document_of(line: str, where: str, number: int) -> dict:
 
 def _vectors(model: SentenceEmbeddingInference, texts: list[dict]) -> np.ndarray:
   """float32 [E, D], of length 1."""
-  return unit_length(model.vectors([(one["text"],) for one in texts])).numpy()
+  return unit_length(model.embed([(one["text"],) for one in texts])).numpy()
 
 
 def _probe(model: SentenceEmbeddingInference) -> np.ndarray:

@@ -42,9 +42,11 @@ BEST_DIRECTORY = "best"
 BEST_RECORD = "best.json"
 # What their readers need of them, see `json_files.read_object`.
 _BEST_FIELDS = {"step": int, "metric": str, "metrics": dict[str, float]}
-TASK_FIELDS = {**dict.fromkeys(("kind", "task_name", "words", "label_scheme", "truncate"), str | None),
+TASK_FIELDS = {**dict.fromkeys(("kind", "task_name", "words", "label_scheme", "truncate", "pooling"), str | None),
                **dict.fromkeys(("max_seq_length", "min_context"), int | None),
-               "labels": list[str] | None, "pair": bool | None}
+               "labels": list[str] | None, **dict.fromkeys(("pair", "normalize"), bool | None)}
+# "kind" of a model whose vectors are compared.
+SENTENCE_EMBEDDING = "sentence_embedding"
 # Names of tasks in command lines and in `task.json` of earlier versions → those of today.
 FORMER_TASK_NAMES = {"classifier": "classification", "squad": "question_answering", "ner": "token_classification",
                      "ner_features": "token_classification_from_features"}

@@ -15,7 +15,7 @@ from bert_tf.common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.named_weights import check_checkpoint_there
-from modeling.checkpoints.sentence_transformers import known_vectors, read_vectors
+from modeling.checkpoints.sentence_transformers import known_vectors
 from modeling.checkpoints.vocabulary_check import check_vocabulary
 from modeling.checkpoints.weight_shapes import (
   check_fits,
@@ -126,7 +126,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
       weights, or the output exists or can't be written.
   """
   # Imported here, so that --help and wrong flags answer at once.
-  from modeling.checkpoints.load import config_for, read_checkpoint
+  from modeling.checkpoints.load import config_for, read_checkpoint, vectors_of
 
   files.refuse_existing(output, "output")
   if vocab_file is not None:
@@ -151,7 +151,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   elif left_out:
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
                  "in a left-to-right model sees nothing but itself, and ours the last")
-  vectors = known_vectors(read_vectors(source.directory or "")) if output_format == "sentence_transformers" else None
+  vectors = known_vectors(vectors_of(source)) if output_format == "sentence_transformers" else None
   weights = {name: source.read(name) for name in carried if name not in left_out}
   with files.new_directory(output, "output") as directory:
     write_checkpoint(output_format, directory, weights, config, vocab_file, do_lower_case, source.vocab_sha256,

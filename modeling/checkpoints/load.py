@@ -17,6 +17,7 @@ from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   BEST_RECORD,
   CONFIG_FILE,
+  SENTENCE_EMBEDDING,
   TASK_FILE,
   VOCAB_FILE,
   StoredWeights,
@@ -80,7 +81,7 @@ class Checkpoint:
     source: the weights; None where the model starts from random ones.
     task: what a fine-tuned model is for (`task.json`); None for others.
     notes: what the user should know about the vocabulary, line by line.
-    vectors: how a directory of sentence-transformers makes one of a text; None for others.
+    vectors: how one becomes of those of a text's tokens, where the checkpoint tells, see `vectors_of`.
   """
 
   config: BertConfig
@@ -184,7 +185,7 @@ def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = No
   note = check_vocabulary(tokenizer.vocabulary, source)
   return Checkpoint(
       config=config, tokenizer=tokenizer, source=source, task=read_task(source), notes=(note,) if note else (),
-      vectors=read_vectors(source.directory) if source and source.directory else None)
+      vectors=vectors_of(source))
 
 
 def config_for(checkpoint: StoredWeights | None, bert_config_file: str | None) -> BertConfig | None:
@@ -278,6 +279,20 @@ def read_task(checkpoint: StoredWeights | None) -> dict | None:
     return None
   path = os.path.join(checkpoint.directory, TASK_FILE)
   return read_task_file(path) if files.exists(path) else None
+
+
+def vectors_of(checkpoint: StoredWeights | None) -> SentenceVectors | None:
+  """How the vectors of a text become one: by the files of sentence-transformers, else as they were trained here.
+
+  Raises:
+    UserError: a file is damaged.
+  """
+  if checkpoint is None or checkpoint.directory is None:
+    return None
+  found, task = read_vectors(checkpoint.directory), read_task(checkpoint) or {}
+  if found is not None or task.get("kind") != SENTENCE_EMBEDDING:
+    return found
+  return SentenceVectors(task.get("pooling", "mean"), task.get("normalize", True), task.get("max_seq_length"))
 
 
 def trained_step(opened: Checkpoint) -> int:

@@ -14,8 +14,8 @@ import os
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE
+from modeling.config import POOLINGS
 
-POOLINGS = ("cls", "mean")
 _MODULES_FILE, _POOLING_DIRECTORY = "modules.json", "1_Pooling"
 _LENGTH_FILE = "sentence_bert_config.json"
 # Versions before 6 have a key for each pooling, and later ones read them.
@@ -31,8 +31,7 @@ class SentenceVectors:
   """How the vectors of a text's tokens become one.
 
   Attributes:
-    pooling: "mean" over all tokens, or "cls"; of a directory that has more to it what that is, e.g. "max" or
-      "mean, Dense".
+    pooling: one of `POOLINGS`; of a directory that has more to it what that is, e.g. "mean, Dense".
     normalize: whether vectors are scaled to length 1.
     max_seq_length: most tokens of a text; None for as many as there are positions.
   """
@@ -110,7 +109,7 @@ def known_vectors(vectors: SentenceVectors | None, pooling: str | None = None) -
   found = dataclasses.replace(found, pooling=pooling or found.pooling)
   if found.pooling not in POOLINGS:
     raise UserError(f"{_MODULES_FILE} of the checkpoint makes vectors by {found.pooling!r}, which is not known here: "
-                    "only mean and cls, with or without Normalize, can be taken over (or chosen, by --pooling)")
+                    f"only {', '.join(POOLINGS)}, with or without Normalize, can be taken over (or chosen: --pooling)")
   return found
 
 

@@ -228,7 +228,8 @@ def _pool(graph: Graph, config: BertConfig, x: str, mask: str) -> str:
 
 
 def _features(graph: Graph, config: BertConfig, x: str, mask: str, vectors: SentenceVectors) -> _Outputs:
-  vector = _mean(graph, x, mask) if vectors.pooling == "mean" else graph("Gather", x, np.array(0, np.int64), axis=1)
+  vector = (graph("Gather", x, np.array(0, np.int64), axis=1) if vectors.pooling == "cls" else
+            _mean(graph, x, mask) if vectors.pooling == "mean" else _max(graph, x, mask))
   if vectors.normalize:
     vector = graph.cast(vector, np.float32)
     length = graph("ReduceL2", vector, axes=[1], keepdims=1)
@@ -242,6 +243,13 @@ def _mean(graph: Graph, x: str, mask: str) -> str:
   weights = graph("Unsqueeze", graph.cast(mask, graph.dtype), [2])  # [B, S, 1]
   count = graph("Max", graph("ReduceSum", weights, [1], keepdims=0), 1.0)
   return graph("Div", graph("ReduceSum", graph("Mul", x, weights), [1], keepdims=0), count)
+
+
+def _max(graph: Graph, x: str, mask: str) -> str:
+  """[B, S, H] → [B, H], over all tokens."""
+  is_token = graph.cast(graph("Unsqueeze", mask, [2]), bool)  # [B, S, 1]
+  lowest = np.array(np.finfo(graph.dtype).min, graph.dtype)
+  return graph("ReduceMax", graph("Where", is_token, x, lowest), axes=[1], keepdims=0)
 
 
 def _classification(graph: Graph, config: BertConfig, x: str, mask: str) -> _Outputs:

@@ -26,11 +26,10 @@ from data_gen.labelled import retrieval, sentence_pairs
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.labelled.sentence_pairs import SentencePairs
 from data_gen.tokenization.tokenizer import Tokenizer
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import Checkpoint
-from modeling.config import POOLINGS
+from modeling.checkpoints.sentence_transformers import known_vectors
 from modeling.sentence_embedding import NO_TEXT
-
-KIND = "sentence_embedding"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +69,12 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, description={
-          "kind": KIND, "task_name": options.task_name, "pooling": _pooling(options, opened),
+          "kind": SENTENCE_EMBEDDING, "task_name": options.task_name, "pooling": _pooling(options, opened),
           "normalize": options.normalize, "max_seq_length": options.max_seq_length})
 
 
 def _pooling(options: SentenceEmbeddingOptions, opened: Checkpoint) -> str:
-  return options.pooling or (opened.task or {}).get("pooling", POOLINGS[0])
+  return known_vectors(opened.vectors, options.pooling).pooling
 
 
 def _task_of(options: SentenceEmbeddingOptions, name: str) -> str | None:

@@ -13,12 +13,13 @@ from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.sentence_embedding import results
-from bert_tf.tasks.sentence_embedding.data import KIND, SentenceSplit, read_data
+from bert_tf.tasks.sentence_embedding.data import SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.examples import COMPARED
 from bert_tf.tasks.sentence_embedding.options import LABELLED, SCORED, STS_B, SentenceEmbeddingOptions
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.losses import HeadLoss
 from modeling.sentence_embedding import (
   BertForSentenceEmbedding,
@@ -62,10 +63,10 @@ class SentenceEmbeddingTask(DevelopmentSetsTask):
   def _loss(self) -> HeadLoss:
     options = self.options
     if options.task_name in (SCORED, STS_B):
-      return CosineRegression(KIND)
+      return CosineRegression(SENTENCE_EMBEDDING)
     if options.task_name == LABELLED:
-      return OnlineContrastive(KIND, margin=options.margin)
-    return InBatchNegatives(KIND, scale=options.similarity_scale, symmetric=options.symmetric_loss)
+      return OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin)
+    return InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss)
 
   def step_shapes(self) -> list[tuple[float, int, int]]:
     return [(self.options.train_batch_size * self.train_examples.texts.shape[1], self.max_seq_length, 0)]

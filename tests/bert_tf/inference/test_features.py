@@ -146,7 +146,7 @@ def test_hidden_states_of_transformers(golden):
     ({"max_seq_length": 25}, "--max_seq_length 25 is longer than the .*'s position table"),
     ({"max_seq_length": 2}, "must be at least 3"),
     ({"batch_size": 0}, "--batch_size is 0"),
-    ({"pooling": "max"}, "--pooling=max is unknown"),
+    ({"pooling": "sum"}, "--pooling=sum is unknown"),
     ({"name": "."}, "is a directory"),
     ({"lines": ["fine", "broken \udcff"]}, "lines.txt:2: not UTF-8 at byte 8 of the line .0xff."),
 ])

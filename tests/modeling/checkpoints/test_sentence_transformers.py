@@ -110,13 +110,13 @@ def test_length_and_pooling_are_those_of_the_directory_unless_others_are_given(w
 
 
 @pytest.mark.parametrize("contents, what", [
-    ({"1_Pooling__config": {"pooling_mode": "max"}}, "'max'"),
+    ({"1_Pooling__config": {"pooling_mode": "lasttoken"}}, "'lasttoken'"),
     ({"1_Pooling__config": {"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}}, "'mean and max'"),
     ({"modules": modules("Transformer", "Pooling", "Dense")}, "'mean, Dense'")])
 def test_what_is_not_known_is_refused_where_vectors_are_asked_for(written, tmp_path, contents, what):
   path = str(changed(written, tmp_path / "other", **contents))
   assert read_checkpoint(path).tensors
-  assert_refused(lambda: vectors(path), f"makes vectors by {what}, which is not known here: only mean and cls")
+  assert_refused(lambda: vectors(path), f"makes vectors by {what}, which is not known here: only mean, cls, max")
   assert_refused(lambda: convert(path, "sentence_transformers", str(tmp_path / "x")), f"makes vectors by {what}")
   assert vectors(path, pooling="mean").shape == (3, 12)
 

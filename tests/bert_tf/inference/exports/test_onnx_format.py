@@ -18,7 +18,9 @@ from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.exports import onnx_format
 from bert_tf.inference.options import ExportOptions
+from bert_tf.inference.predictor import Predictor
 from bert_tf.inference.task_table import load_task
+from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
 from tests.bert_tf.inference.exports.common import TEXTS, export_to, ids_of
@@ -46,6 +48,20 @@ def tiny(path, *heads, **options):
 
 def session(directory):
   return onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"), providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_vectors_are_those_that_were_trained(tmp_path, pooling):
+  """Of a model for sentence embeddings: in ONNX, and in a directory of sentence-transformers."""
+  path = tiny(tmp_path / "in", task={"kind": "sentence_embedding", "pooling": pooling, "normalize": True,
+                                     "max_seq_length": 6})
+  expected = np.array([one["vector"] for one in Predictor.from_checkpoint(path)(TEXTS)])
+  assert np.linalg.norm(expected, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
+  done = export_to(tmp_path / "out", path, "onnx")
+  assert done.task == "sentence_embedding" and done.max_difference < 1e-5
+  convert(path, "sentence_transformers", str(tmp_path / "theirs"))
+  again = np.array([one["vector"] for one in Predictor.from_checkpoint(str(tmp_path / "theirs"))(TEXTS)])
+  np.testing.assert_allclose(again, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("task", TASKS)
