@@ -7,7 +7,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
-    head_options.py        options of heads: dropout, weights of classes
+    head_options.py        options of heads: dropout, weights of classes, teachers
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
     suggestions.py         settings that fit the training data, for --suggest

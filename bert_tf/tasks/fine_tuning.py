@@ -74,6 +74,10 @@ class FineTuningTask(Task):
   def data_files(self) -> dict[str, str]:
     """Split → path, of what is trained and evaluated on."""
 
+  def other_sources(self) -> dict[str, object]:
+    """What a result is made from besides options, checkpoint and files, see `many_runs.sources_of`."""
+    return {}
+
   def objective(self, model: BertTaskModel) -> Objective:
     return Objective.of(model)
 

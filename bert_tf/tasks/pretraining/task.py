@@ -12,11 +12,13 @@ from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation
+from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.baselines import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import Phase, find_phases
 from bert_tf.tasks.pretraining.report import SamplePredictions, plan
+from bert_tf.tasks.pretraining.teachers import Teachers
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Task
 from bert_tf.training.devices import Devices
@@ -29,6 +31,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.distillation import SOFT_LABELS
 from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -46,20 +49,24 @@ def run(options: PretrainingOptions) -> int:
 
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
-                   mask_id: int | None = None) -> Objective:
+                   mask_id: int | None = None, options: DistillationOptions | None = None,
+                   teachers: Teachers | None = None) -> Objective:
   """Pre-training as the training step sees it.
 
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+    options: of the distillation, where there are `teachers` of the masked tokens.
   """
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums
   else:
-    heads = masked_lm_loss(mask_id), NEXT_SENTENCE
+    masked_lm = masked_lm_loss(mask_id)
+    heads = options.distilled(masked_lm) if teachers else masked_lm, NEXT_SENTENCE
 
     def sums(features: dict, dropout) -> dict:
-      return pretraining_sums(model(features, dropout=dropout), features, mask_id)
+      learnt = {SOFT_LABELS: teachers.soft_labels(masked_lm, features, options.temperature)} if teachers else {}
+      return pretraining_sums(model(features, dropout=dropout), {**features, **learnt}, heads)
   minimised = [loss for loss in heads if loss is not NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
       losses=tuple(loss.name for loss in minimised), sums=sums,
@@ -98,6 +105,9 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
+    longest = max(phase.options.max_seq_length for phase in self.phases)
+    self._teachers = Teachers(options.teacher_checkpoint, self.config, self.vocabulary, self.vocab_sha256, longest) if (
+        options.teacher_checkpoint and options.do_train) else None
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
@@ -131,11 +141,13 @@ class PretrainingTask(Task):
     return self.options.do_eval or self.options.eval_steps > 0
 
   def make_model(self, dtype: str) -> BertForPreTraining:
+    if self._teachers is not None:
+      self._teachers.load(dtype)
     make = BertForCausalLm if self.config.causal else BertForPreTraining
     return make(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
-    return make_objective(model, self.options.losses, self.mask_id)
+    return make_objective(model, self.options.losses, self.mask_id, self.options, self._teachers)
 
   def schedule(self) -> WarmupDecay:
     options = self.options
@@ -166,7 +178,8 @@ class PretrainingTask(Task):
                * self._flops_per_example(phase) for phase in self.phases)
 
   def _flops_per_example(self, phase: Phase) -> float:
-    flops = self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
+    shape = phase.options.max_seq_length, phase.num_predictions(self.config)
+    flops = self.row_flops(*shape) + (self._teachers.row_flops(*shape) if self._teachers else 0.0)
     return flops / phase.train_records.sequences_per_record
 
   def step_shapes(self) -> list[tuple[float, int, int]]:
@@ -200,8 +213,10 @@ class PretrainingTask(Task):
     strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
     given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
     batches = -(-given.num_examples // size)
+    # Against the records alone, whatever is learnt from.
+    objective = make_objective(run.model, self.options.losses, self.mask_id)
     return EvaluationPass(
-        self.objective(run.model), lambda: strategy.distribute_datasets_from_function(
+        objective, lambda: strategy.distribute_datasets_from_function(
             lambda context: evaluation_dataset(given, parse, size, context, most)),
         min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
 
