@@ -96,6 +96,10 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     raise UserError("--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail")
   if options.class_weights and found.kind == SCORES:
     raise UserError("--class_weights is for classes, this task is a regression")
+  if found.kind == SCORES and (options.distillation_temperature or "distillation_temperature" in options.sweep):
+    raise UserError("--distillation_temperature is for classes: a teacher's scores are learnt as they are")
+  if options.class_weights and options.do_train and "train" not in found.texts:
+    raise UserError("--class_weights is for labels: texts of --transfer_file, which have none, count the same")
   notes, splits = list(found.notes), {}
   for name, texts in found.texts.items():
     limit = (options.max_train_examples if name == "train" else None if name == "transfer" else

@@ -75,9 +75,6 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
     if self.transfer_file and not self.text_a_column:
       raise UserError("--transfer_file needs --text_a_column, the column with the text, and of pairs --text_b_column")
-    if self.regression and "distillation_temperature" in (*self.given, *self.sweep):
-      raise UserError("--distillation_temperature is for classes: the teacher's scores of a --regression are learnt as "
-                      "they are")
     if self.multi_label and self.regression:
       raise UserError("--multi_label and --regression contradict each other: labels are names, or they are numbers")
     if self.multi_label and not self.label_separator.strip(" "):

@@ -201,6 +201,10 @@ def test_what_is_refused(folder, trained, tmp_path):
       f"{text},{float(good)}\n" for text, good in sentences(9)))
   refused(student(train_file=f"{tmp_path}/scores.csv", dev_file=None, do_eval=False, regression=True),
           "predicts one of several classes, this task is for a score")
+  refused(student(train_file=f"{tmp_path}/scores.csv", dev_file=None, do_eval=False, regression=True,
+                  distillation_temperature=2.0), "--distillation_temperature is for classes")
+  refused(student(train_file=None, transfer_file=f"{tmp_path}/scores.csv", class_weights="balanced"),
+          "--class_weights is for labels")
   refused(glue_task("mrpc", folder, output, do_train=True, teacher_checkpoint=(str(trained),)),
           "is for the labels no, yes, this task has 0, 1")
   assert not output.exists()
