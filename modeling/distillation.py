@@ -4,7 +4,7 @@ Input: the loss of a head (`modeling/losses.py`), logits of the student, soft la
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from modeling.losses import HeadLoss
 
@@ -41,10 +41,16 @@ class DistillationLoss(HeadLoss):
     return self.hard.means(sums, examples)
 
 
-def distillation_loss(hard: HeadLoss, weight: float, temperature: float) -> DistillationLoss:
-  """The loss of a head whose student has a teacher; its sums have the names of those of `hard`."""
+def distillation_loss(hard: HeadLoss, weight: float, temperature: float,
+                      soft_labels: Callable[[dict], object] = lambda features: features[SOFT_LABELS]
+                      ) -> DistillationLoss:
+  """The loss of a head whose student has a teacher; its sums have the names of those of `hard`.
+
+  Args:
+    soft_labels: features → the teacher's, where they are not among them.
+  """
   return DistillationLoss(
-      hard.name, labels=lambda features: (hard.labels(features), features[SOFT_LABELS], features.get(IS_LABELLED, 1.0)),
+      hard.name, labels=lambda features: (hard.labels(features), soft_labels(features), features.get(IS_LABELLED, 1.0)),
       weights=hard.weights, loss_weights=hard.loss_weights, parts=hard.parts, hard=hard, weight=weight,
       temperature=temperature)
 

@@ -281,6 +281,15 @@ class SpanLoss(HeadLoss):
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     return {"accuracy": sums["correct"] / examples}
 
+  def soft_labels(self, logits, temperature: float):
+    """Probabilities of the positions as start and as end, [2, B, S], at the temperature."""
+    return ops.softmax(ops.stack(logits) / temperature)
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """The mean of the cross-entropies of start and end."""
+    found = ops.log_softmax(ops.stack(logits) / temperature)
+    return -temperature**2 * ops.mean(ops.sum(soft_labels * found, axis=-1), axis=0)
+
   def compile_defaults(self) -> dict:
     return {"loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")], "loss_weights": [0.5, 0.5],
             "weighted_metrics": [[Accuracy("start_accuracy")], [Accuracy("end_accuracy")]]}

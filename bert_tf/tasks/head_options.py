@@ -5,7 +5,7 @@ No TensorFlow here: `--help` and wrong flags answer at once.
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bert_tf.common.errors import UserError
@@ -46,13 +46,13 @@ class DistillationOptions(Options):
       None, "Of the loss against the teacher; that of the labels has the rest. Where there are no labels it is 1.",
       minimum=0, maximum=1, sweep=True, default_text="0.9")
 
-  def distilled(self, loss: "HeadLoss") -> "HeadLoss":
-    """The loss of a head in training: with the teacher's part, where there is one."""
+  def distilled(self, loss: "HeadLoss", *soft_labels: Callable) -> "HeadLoss":
+    """The loss of a head in training: with the teacher's part, where there is one; see `distillation_loss`."""
     if not self.teacher_checkpoint:
       return loss
     from modeling.distillation import distillation_loss
     weight = DISTILLATION_WEIGHT if self.distillation_weight is None else self.distillation_weight
-    return distillation_loss(loss, weight, self.temperature)
+    return distillation_loss(loss, weight, self.temperature, *soft_labels)
 
   @property
   def temperature(self) -> float:

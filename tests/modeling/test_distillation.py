@@ -9,6 +9,8 @@ from scipy import special
 
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES
 from modeling.distillation import distillation_loss, mean_soft_labels
+from modeling.question_answering import SPAN
+from modeling.token_classification import TOKENS
 
 _RNG = np.random.default_rng(3)
 _TEACHERS = [_RNG.normal(size=(5, 3)).astype(np.float32) * 3 for _ in range(2)]
@@ -67,6 +69,26 @@ def test_of_scores():
   metrics, _ = _found(SCORES, _LOGITS[:, :1], teachers, labels)
   soft = (_LOGITS[:, 0] - (teachers[0][:, 0] + teachers[1][:, 0]) / 2)**2
   assert metrics["loss"] == pytest.approx(_mixed((_LOGITS[:, 0] - labels)**2, soft), rel=1e-5)
+
+
+def test_of_tokens_and_of_starts_and_ends():
+  """A row is a token, or an example with two positions; the means are over those that count."""
+  teacher, student = (_RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2))
+  labels = np.array([[0, -1, 2, 1], [1, 1, -1, -1]])
+  features = {"input_ids": np.zeros((2, 4)), "label_ids": labels,
+              "soft_labels": mean_soft_labels(TOKENS, [teacher], _TEMPERATURE)}
+  each = -_TEMPERATURE**2 * (special.softmax(teacher / _TEMPERATURE, axis=-1)
+                             * special.log_softmax(student / _TEMPERATURE, axis=-1)).sum(-1)
+  sums = distillation_loss(TOKENS, 1.0, _TEMPERATURE).sums(tf.constant(student), features)
+  assert float(sums["token_classification_loss_sum"]) == pytest.approx(each[labels >= 0].sum(), rel=1e-5)
+  told, own = ([values[0, :, :2].T, values[1, :, :2].T] for values in (teacher, student))
+  features = {"input_ids": np.zeros((2, 4)), "start_positions": [1, 0], "end_positions": [2, 3],
+              "soft_labels": mean_soft_labels(SPAN, [told], _TEMPERATURE)}
+  each = sum(-_TEMPERATURE**2 * (special.softmax(a / _TEMPERATURE, axis=-1)
+                                 * special.log_softmax(b / _TEMPERATURE, axis=-1)).sum(-1)
+             for a, b in zip(told, own, strict=True)) / 2
+  sums = distillation_loss(SPAN, 1.0, _TEMPERATURE).sums(list(map(tf.constant, own)), features)
+  assert float(sums["span_loss_sum"]) == pytest.approx(each.sum(), rel=1e-5)
 
 
 def test_without_a_weight_the_teacher_says_nothing():

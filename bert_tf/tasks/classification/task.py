@@ -79,9 +79,6 @@ class ClassificationTask(DevelopmentSetsTask):
     transfer = self.data.transfer
     return super().data_files() | ({} if transfer is None else {"transfer": transfer.source.path})
 
-  def other_sources(self) -> dict[str, object]:
-    return {} if self.teachers is None else {"--teacher_checkpoint": self.teachers.digest}
-
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
 

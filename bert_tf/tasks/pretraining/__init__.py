@@ -6,7 +6,6 @@
     input_groups.py     into how many groups the record files are dealt
     phases.py           lengths and batch sizes in turn
     dynamic_masking.py  masks made while training
-    teachers.py         predictions of trained models, for students
     task.py             the task as the driver runs it
     baselines.py        accuracies without a model
     report.py           plan and sample predictions

@@ -12,15 +12,14 @@ from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation
-from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.baselines import measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import Phase, find_phases
 from bert_tf.tasks.pretraining.report import SamplePredictions, plan
-from bert_tf.tasks.pretraining.teachers import Teachers
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Task
+from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
@@ -31,7 +30,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
-from modeling.distillation import SOFT_LABELS
+from modeling.losses import HeadLoss
 from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -49,24 +48,21 @@ def run(options: PretrainingOptions) -> int:
 
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
-                   mask_id: int | None = None, options: DistillationOptions | None = None,
-                   teachers: Teachers | None = None) -> Objective:
+                   mask_id: int | None = None, masked_lm: HeadLoss | None = None) -> Objective:
   """Pre-training as the training step sees it.
 
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
-    options: of the distillation, where there are `teachers` of the masked tokens.
+    masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
   """
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums
   else:
-    masked_lm = masked_lm_loss(mask_id)
-    heads = options.distilled(masked_lm) if teachers else masked_lm, NEXT_SENTENCE
+    heads = masked_lm or masked_lm_loss(mask_id), NEXT_SENTENCE
 
     def sums(features: dict, dropout) -> dict:
-      learnt = {SOFT_LABELS: teachers.soft_labels(masked_lm, features, options.temperature)} if teachers else {}
-      return pretraining_sums(model(features, dropout=dropout), {**features, **learnt}, heads)
+      return pretraining_sums(model(features, dropout=dropout), features, heads)
   minimised = [loss for loss in heads if loss is not NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
       losses=tuple(loss.name for loss in minimised), sums=sums,
@@ -105,9 +101,7 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
-    longest = max(phase.options.max_seq_length for phase in self.phases)
-    self._teachers = Teachers(options.teacher_checkpoint, self.config, self.vocabulary, self.vocab_sha256, longest) if (
-        options.teacher_checkpoint and options.do_train) else None
+    self._teachers = self._find_teachers() if options.teacher_checkpoint and options.do_train else None
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
@@ -136,6 +130,13 @@ class PretrainingTask(Task):
     for phase in self.phases:
       self.notes += phase.packing_notes(self.config)
 
+  def _find_teachers(self) -> Teachers:
+    teachers = Teachers(
+        self.options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
+        self.config, max(phase.options.max_seq_length for phase in self.phases))
+    teachers.check_vocabulary(self.vocabulary, self.do_lower_case, self.vocab_sha256)
+    return teachers
+
   @property
   def can_evaluate(self) -> bool:
     return self.options.do_eval or self.options.eval_steps > 0
@@ -147,7 +148,9 @@ class PretrainingTask(Task):
     return make(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
-    return make_objective(model, self.options.losses, self.mask_id, self.options, self._teachers)
+    taught = None if self._teachers is None else self._teachers.distilled(
+        masked_lm_loss(self.mask_id), self.options, lambda outputs: outputs["masked_lm_logits"])
+    return make_objective(model, self.options.losses, self.mask_id, taught)
 
   def schedule(self) -> WarmupDecay:
     options = self.options

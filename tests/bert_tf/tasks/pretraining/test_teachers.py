@@ -10,10 +10,10 @@ from scipy import special
 
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import make_objective, run
-from bert_tf.tasks.pretraining.teachers import Teachers
+from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.run_directory import read_metrics
 from modeling.encoder import BertEncoder
-from modeling.pretraining import BertForPreTraining
+from modeling.pretraining import MASKED_LM, BertForPreTraining
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
 from tests.refusals import assert_refused
 
@@ -49,10 +49,13 @@ def test_the_loss_is_that_of_the_teachers_distribution(data):
   """Against float64; nothing is learnt by the teacher."""
   options = PretrainingOptions(output_dir="", input_file="x", distillation_weight=0.25, distillation_temperature=2.0,
                                teacher_checkpoint=(f"{data}/teacher",))
-  teachers, student = Teachers(options.teacher_checkpoint, ONE_LAYER, None, None, LENGTH), BertForPreTraining(ONE_LAYER)
+  student = BertForPreTraining(ONE_LAYER)
+  teachers = Teachers(options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config),
+                      ONE_LAYER, LENGTH)
   teachers.load("float32")
   features = {name: tf.constant(values) for name, values in instances(6).items()}
-  objective = make_objective(student, options=options, teachers=teachers)
+  objective = make_objective(student, masked_lm=teachers.distilled(
+      MASKED_LM, options, lambda outputs: outputs["masked_lm_logits"]))
   with tf.GradientTape() as tape:
     sums = objective.sums(features, None)
   gradients = tape.gradient(sums["masked_lm_loss_sum"], [one.value for one in teachers._models[0].variables])
