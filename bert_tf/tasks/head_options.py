@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import HEAD_DROPOUT, LARGEST_DROPOUT
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class DistillationOptions(Options):
     for name in ("distillation_temperature", "distillation_weight", "transfer_file"):
       if not self.teacher_checkpoint and (getattr(self, name, None) is not None or name in self.sweep):
         raise UserError(f"--{name} is given without --teacher_checkpoint, the model whose outputs are learnt")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    for path in self.teacher_checkpoint:
+      check_checkpoint_there(path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

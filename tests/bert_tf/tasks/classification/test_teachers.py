@@ -29,6 +29,7 @@ from tests.bert_tf.tasks.classification.toy_task import (
   sentences,
   write_csv,
 )
+from tests.refusals import assert_refused
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +194,8 @@ def test_what_is_refused(folder, trained, tmp_path):
 
   refused(student(teacher_checkpoint=(), distillation_weight=0.5), "--distillation_weight is given without",
           "--teacher_checkpoint")
+  assert {"gs://a/b", "c"} < set(student(teacher_checkpoint=("gs://a/b", "c")).paths())
+  assert_refused(student(teacher_checkpoint=(f"{folder}/nothing",)).check_inputs, "nothing")
   refused(student(teacher_checkpoint=(), transfer_file="x.csv"), "--transfer_file is given without")
   write_csv(tmp_path / "other.csv", 30, 1, ("bad", "good"))
   refused(student(train_file=f"{tmp_path}/other.csv", dev_file=None, do_eval=False),
