@@ -4,7 +4,8 @@
       --squad_dir=squad --swag_dir=swag --ner_dir=conll2003
   python experiments/all.py --scale=paper --print_plan
 
-The same command again resumes. Tables whose data is not there are left out.
+The same command again resumes. Tables whose data is not there are left out; `distillation.py`, which
+takes longer than all of them, is run by itself.
 """
 
 import importlib

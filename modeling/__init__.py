@@ -32,6 +32,7 @@ A batch goes through `embeddings` → `encoder` → a head:
     token_classification.py  a tag per token
     feature_tagger.py        tags from fixed activations
     losses.py                cross-entropy, accuracy and sums over examples
+    distillation.py          the loss of a student of a trained model
     portions.py              sums over rows of which a portion is in memory
     optimizer.py             learning rates; AdamW for `fit`
     recompute.py             activations computed again for the gradients

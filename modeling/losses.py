@@ -87,6 +87,14 @@ class HeadLoss:
     """The metrics beside the loss, from sums over so many rows; `sums` has the names of `measure`."""
     raise NotImplementedError
 
+  def soft_labels(self, logits, temperature: float):
+    """What a teacher with these logits would have its student predict, see `DistillationLoss`; float32 [R, ...]."""
+    raise NotImplementedError
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """float32 [R], against the soft labels of a teacher; of classes times the square of the temperature."""
+    raise NotImplementedError
+
   def compile_defaults(self) -> dict:
     """The loss and the metrics as `keras.Model.compile` takes them."""
     raise NotImplementedError
@@ -164,6 +172,15 @@ class ClassLoss(HeadLoss):
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     return {"accuracy": sums["correct"] / examples}
 
+  def soft_labels(self, logits, temperature: float):
+    """Probabilities [R, C] at the temperature."""
+    return ops.softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """Cross-entropy between the probabilities of teacher and student, both at the temperature."""
+    found = ops.log_softmax(ops.reshape(logits, (-1, logits.shape[-1])) / temperature)
+    return -temperature**2 * ops.sum(soft_labels * found, axis=-1)
+
   def compile_defaults(self) -> dict:
     return {"loss": CrossEntropy(), "weighted_metrics": [Accuracy()]}
 
@@ -191,14 +208,10 @@ class MultiLabelLoss(HeadLoss):
 
   def measure(self, logits, labels) -> tuple:
     labels = ops.cast(labels, "float32")
-    # log(1 + exp(-|x|)) is small whatever x is.
-    rest = ops.log1p(ops.exp(-ops.absolute(logits)))
-    missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
     positive = 1.0 if self.positive_weights is None else ops.convert_to_tensor(self.positive_weights, "float32")
-    losses = labels * missed * positive + (1.0 - labels) * invented
     predicted = ops.cast(logits >= 0, "float32")
     # Classes that were predicted and apply, or one of both.
-    return ops.mean(losses, axis=-1), {
+    return _binary_cross_entropy(logits, labels, positive), {
         "exact": ops.cast(ops.all(ops.equal(predicted, labels), axis=-1), "float32"),
         "correct": ops.sum(predicted * labels, axis=-1), "predicted": ops.sum(predicted, axis=-1),
         "expected": ops.sum(labels, axis=-1)}
@@ -207,9 +220,25 @@ class MultiLabelLoss(HeadLoss):
     both = max(sums["predicted"] + sums["expected"], SMALLEST_COUNT)
     return {"micro_f1": 2.0 * sums["correct"] / both, "subset_accuracy": sums["exact"] / examples}
 
+  def soft_labels(self, logits, temperature: float):
+    """A probability for each class, [B, C], at the temperature."""
+    return ops.sigmoid(logits / temperature)
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """Binary cross-entropy, the mean over the classes; `positive_weights` are for hard labels."""
+    return temperature**2 * _binary_cross_entropy(logits / temperature, soft_labels)
+
   def compile_defaults(self) -> dict:
     return {"loss": keras.losses.BinaryCrossentropy(from_logits=True, reduction="mean_with_sample_weight"),
             "weighted_metrics": [keras.metrics.BinaryAccuracy("label_accuracy", threshold=0.0)]}
+
+
+def _binary_cross_entropy(logits, labels, positive_weights=1.0):
+  """float32 [B], the mean over C classes, of logits [B, C] and probabilities [B, C] that they apply."""
+  # log(1 + exp(-|x|)) is small whatever x is.
+  rest = ops.log1p(ops.exp(-ops.absolute(logits)))
+  missed, invented = rest + ops.relu(-logits), rest + ops.relu(logits)  # -log p, -log(1 - p)
+  return ops.mean(labels * missed * positive_weights + (1.0 - labels) * invented, axis=-1)
 
 
 class RegressionLoss(HeadLoss):
@@ -221,6 +250,14 @@ class RegressionLoss(HeadLoss):
 
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     return {"mean_absolute_error": sums["absolute_error_sum"] / examples}
+
+  def soft_labels(self, logits, temperature: float):
+    """The teacher's scores, [B]: they have no temperature."""
+    return logits[:, 0]
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """Squared distance from the teacher's scores."""
+    return ops.square(logits[:, 0] - soft_labels)
 
   def compile_defaults(self) -> dict:
     return {"loss": keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
@@ -243,6 +280,15 @@ class SpanLoss(HeadLoss):
 
   def means(self, sums: Mapping[str, float], examples: float) -> dict[str, float]:
     return {"accuracy": sums["correct"] / examples}
+
+  def soft_labels(self, logits, temperature: float):
+    """Probabilities of the positions as start and as end, [2, B, S], at the temperature."""
+    return ops.softmax(ops.stack(logits) / temperature)
+
+  def soft_losses(self, logits, soft_labels, temperature: float):
+    """The mean of the cross-entropies of start and end."""
+    found = ops.log_softmax(ops.stack(logits) / temperature)
+    return -temperature**2 * ops.mean(ops.sum(soft_labels * found, axis=-1), axis=0)
 
   def compile_defaults(self) -> dict:
     return {"loss": [CrossEntropy("start_loss"), CrossEntropy("end_loss")], "loss_weights": [0.5, 0.5],

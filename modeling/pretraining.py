@@ -240,16 +240,16 @@ class BertForPreTraining(BertTaskModel):
             {loss.name: loss.weights(features) for loss in cls.head_losses})
 
 
-def pretraining_sums(outputs: dict, features: dict, mask_id: int | None = None) -> dict:
+def pretraining_sums(outputs: dict, features: dict, losses: Sequence[HeadLoss] = (MASKED_LM, NEXT_SENTENCE)) -> dict:
   """Adds up the losses and metrics of a batch, see `HeadLoss.sums`.
 
   Args:
     outputs: "masked_lm_logits" float32 [B, P, V], "next_sentence_logits" float32 [B, 2]; of packed rows [B, K, 2].
     features: as for `BertForPreTraining.fit_batch`.
-    mask_id: see `masked_lm_loss`.
+    losses: of both heads; those of the model unless others are given.
   """
-  return {**masked_lm_loss(mask_id).sums(outputs["masked_lm_logits"], features),
-          **NEXT_SENTENCE.sums(outputs["next_sentence_logits"], features)}
+  return {name: value for loss in losses
+          for name, value in loss.sums(outputs[f"{loss.name}_logits"], features).items()}
 
 
 def pretraining_metrics(sums: Mapping[str, float], losses: Sequence[HeadLoss]) -> dict[str, float]:

@@ -21,9 +21,9 @@ from bert_tf.inference.predictor import parse_line
 from bert_tf.inference.search_options import INDEX_FILE, SearchOptions
 from bert_tf.inference.task_table import load_task
 from bert_tf.tasks.inference import texts_of, to_json
-from bert_tf.tasks.sentence_embedding.data import KIND
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
+from modeling.checkpoints.companion_files import SENTENCE_EMBEDDING
 from modeling.checkpoints.load import open_checkpoint
 from modeling.sentence_embedding import unit_length
 
@@ -37,11 +37,11 @@ _PROBE, _SAME = "The model that this index was made with.", 0.999
 def run(options: SearchOptions) -> None:
   """Makes an index, or answers queries with it, for `search.py`."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
-  if (loaded.task or {}).get("kind") != KIND:
+  if (loaded.task or {}).get("kind") != SENTENCE_EMBEDDING:
     raise UserError(f"--init_checkpoint: {options.init_checkpoint} is no model of run_sentence_embedding.py: the "
                     "cosines of other vectors mean little")
   settings = InferenceSettings(batch_size=options.batch_size, max_seq_length=options.max_seq_length)
-  model = load_task(loaded, KIND, settings)
+  model = load_task(loaded, SENTENCE_EMBEDDING, settings)
   assert isinstance(model, SentenceEmbeddingInference)
   if options.documents_file:
     count = make_index(model, options.documents_file, options.index_dir)

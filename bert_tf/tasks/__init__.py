@@ -7,12 +7,13 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     task.py                what it asks of a task
     fine_tuning.py         what tasks on labelled files share
     options.py             options that scripts share
-    head_options.py        options of heads: dropout, weights of classes
+    head_options.py        options of heads: dropout, weights of classes, teachers
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
     suggestions.py         settings that fit the training data, for --suggest
     model_card.py          README.md of a run directory
     device_memory.py       what a step takes of the devices, and running out of it
+    teachers.py            outputs of trained models for a smaller one
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence
     classification/        classes and scores of texts

@@ -6,6 +6,7 @@ A new task is a package `bert_tf/tasks/<task>/` with a subclass of one of the tw
 import abc
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,11 +39,13 @@ class FineTuningTask(Task):
     checkpoint: where the run begins, with tokenizer and `task.json`.
     is_own_checkpoint: whether that is in the run's own directory.
     train_examples: None where nothing is trained.
+    teachers: whose outputs are learnt, with the `digest` of what these are made from; None for none.
     token_outputs: names of the outputs that have one row a token.
   """
 
   options: FineTuningOptions
   train_examples: Examples | None = None
+  teachers: Any = None
   token_outputs: tuple[str, ...] = ()
 
   def __init__(self, options: FineTuningOptions, checkpoint: Checkpoint | None = None):
@@ -73,6 +76,10 @@ class FineTuningTask(Task):
   @abc.abstractmethod
   def data_files(self) -> dict[str, str]:
     """Split → path, of what is trained and evaluated on."""
+
+  def other_sources(self) -> dict[str, object]:
+    """What a result is made from besides options, checkpoint and files, see `many_runs.sources_of`."""
+    return {} if self.teachers is None else {"--teacher_checkpoint": self.teachers.digest}
 
   def objective(self, model: BertTaskModel) -> Objective:
     return Objective.of(model)

@@ -1,17 +1,24 @@
-"""Options of heads, which a task's options inherit from where they make sense: dropout, weights of classes.
+"""Options of heads, which a task's options inherit from where they make sense: dropout, weights of classes, teachers.
 
 No TensorFlow here: `--help` and wrong flags answer at once.
 """
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
+from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import HEAD_DROPOUT, LARGEST_DROPOUT
 
+if TYPE_CHECKING:
+  from modeling.losses import HeadLoss
+
 _BALANCED = "balanced"
+# The labels' part counts considerably less, as section 2 of arXiv 1503.02531 found best.
+DISTILLATION_WEIGHT = 0.9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,6 +30,46 @@ class HeadDropoutOptions(Options):
 
   classifier_dropout: float = option(HEAD_DROPOUT, "Dropout of what the head reads.", minimum=0,
                                      maximum=LARGEST_DROPOUT, sweep=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DistillationOptions(Options):
+  """Distillation.
+
+  For tasks that can learn from a trained model's outputs.
+  """
+
+  teacher_checkpoint: tuple[str, ...] = option(
+      (), "Trained models whose outputs are learnt, as --init_checkpoint; of several the mean.", path=True)
+  distillation_temperature: float | None = option(
+      None, "Divides the logits of teacher and student before the softmax.", above=0, sweep=True, default_text="1")
+  distillation_weight: float | None = option(
+      None, "Of the loss against the teacher; that of the labels has the rest. Where there are no labels it is 1.",
+      minimum=0, maximum=1, sweep=True, default_text="0.9")
+
+  def distilled(self, loss: "HeadLoss", *soft_labels: Callable) -> "HeadLoss":
+    """The loss of a head in training: with the teacher's part, where there is one; see `distillation_loss`."""
+    if not self.teacher_checkpoint:
+      return loss
+    from modeling.distillation import distillation_loss
+    weight = DISTILLATION_WEIGHT if self.distillation_weight is None else self.distillation_weight
+    return distillation_loss(loss, weight, self.temperature, *soft_labels)
+
+  @property
+  def temperature(self) -> float:
+    """That of the distillation."""
+    return 1.0 if self.distillation_temperature is None else self.distillation_temperature
+
+  def check(self) -> None:
+    super().check()
+    for name in ("distillation_temperature", "distillation_weight", "transfer_file"):
+      if not self.teacher_checkpoint and (getattr(self, name, None) is not None or name in self.sweep):
+        raise UserError(f"--{name} is given without --teacher_checkpoint, the model whose outputs are learnt")
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    for path in self.teacher_checkpoint:
+      check_checkpoint_there(path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

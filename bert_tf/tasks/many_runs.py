@@ -34,7 +34,8 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 # Options that change no result: where files are (their contents count), what is written and shown, how it is computed.
 _IRRELEVANT = frozenset((
     "output_dir", "init_checkpoint", "bert_config_file", "vocab_file", "do_lower_case", "data_dir", "train_file",
-    "dev_file", "test_file", "predict_file", "eval_files", "do_train", "do_eval", "do_predict", "fold",
+    "dev_file", "test_file", "predict_file", "transfer_file", "teacher_checkpoint", "eval_files", "do_train", "do_eval",
+    "do_predict", "fold",
     "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
     "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run", "suggest",
@@ -229,7 +230,7 @@ def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
 
 def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
   """Name of each combination's directory → what its result is made from."""
-  sources = sources_of(task.options, task.checkpoint, task.data_files())
+  sources = {**sources_of(task.options, task.checkpoint, task.data_files()), **task.other_sources()}
   return {os.path.basename(one.options.output_dir): {**sources, **relevant_options(one.options)} for one in tasks}
 
 

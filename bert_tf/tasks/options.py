@@ -196,7 +196,9 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
 
   def paths(self) -> tuple[str, ...]:
     """Whatever a run with these options reads or writes, for devices that have no access to this machine's files."""
-    return *self.path_options().values(), *self.named_eval_files.values()
+    given = [path for value in self.path_options().values()
+             for path in (value if isinstance(value, tuple) else (value,))]
+    return *given, *self.named_eval_files.values()
 
   @property
   def named_eval_files(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ Input: flat arrays of ids, as the readers in `data_gen/labelled/` make them. Out
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -86,6 +86,15 @@ class Examples:
     """
     return self.row_starts[chosen], self.row_lengths[chosen], {
         name: values[chosen] for name, values in self.values.items()}
+
+
+def concatenated(parts: Sequence[Examples]) -> Examples:
+  """The examples of several, one after the other; all have the same tokens and values."""
+  def joined(of: list[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([one[name] for one in of]) for name in of[0]}
+
+  return Examples(joined([part.tokens for part in parts]), np.concatenate([part.row_lengths for part in parts]),
+                  joined([part.values for part in parts]))
 
 
 def lengths_for(longest: int, few: bool) -> np.ndarray:

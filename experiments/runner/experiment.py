@@ -50,6 +50,8 @@ class Row:
     members: so many models, with pre-training seeds of their own, answer together.
     triviaqa: whether TriviaQA is fine-tuned on first.
     submission: whether the predictions for GLUE's test sets are made into a submission.
+    pretrained: whether the model is; else it is fine-tuned from random weights.
+    teacher: what is fine-tuned on the same task, and whose outputs the model learns before its own fine-tuning.
     recipe: of fine-tuning, a name in `Scale.fine_tuning`; None for that of the column's kind.
     scales: at which there is such a row.
   """
@@ -64,6 +66,8 @@ class Row:
   members: int = 1
   triviaqa: bool = False
   submission: bool = False
+  pretrained: bool = True
+  teacher: Model | None = None
   recipe: str | None = None
   scales: tuple[str, ...] = ALL_SCALES
 

@@ -17,7 +17,7 @@ from experiments.runner.data import Source
 from experiments.runner.experiment import Model, Row
 from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import ExperimentOptions
-from experiments.runner.scales import FineTuning, Phase, Scale, Size
+from experiments.runner.scales import DISTILLATION, FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
 from modeling.flops import training_flops
 
@@ -58,7 +58,7 @@ class Recipes:
       return [Measurement(self.pretrained(row.model, seed).name, seed) for seed in seeds]
     if row.members > 1:
       return [Measurement(self._ensemble(row, column, source).name, self.seeds[0])]
-    spent = self.spent(row.model, row.at)
+    spent = self.spent(row.model, row.at) if row.pretrained else (0.0, 0.0)
     return [Measurement(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
 
   def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Job:
@@ -69,11 +69,14 @@ class Recipes:
     """
     if pretraining_seed is None:
       pretraining_seed = self._pretraining_seed(seed)
-    run = self.pretrained(row.model, pretraining_seed)
     # The end of a curve is what other tables have measured.
     at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
-    start = Made(run.name, f"ckpt-{at}" if at else "")
-    suffix = run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
+    if row.pretrained:
+      run = self.pretrained(row.model, pretraining_seed)
+      start, suffix = Made(run.name, f"ckpt-{at}" if at else ""), run.name.removeprefix("pretrain-")
+    else:
+      start, suffix = Made(self.config(row.model).name, "bert_config.json"), f"{self._model_name(row.model)}-random"
+    suffix += f"-at{at}" if at else ""
     name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
@@ -81,6 +84,8 @@ class Recipes:
     name = f"{name}-{row.recipe}" if row.recipe else name
     if row.triviaqa:
       start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
+    if row.teacher is not None:
+      start, name = Made(self._taught(name, row, column, source, start, seed).name), f"{name}-taught"
     return self._fine_tuned(name, row, column, source, settings, start, seed)
 
   def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Job | None:
@@ -153,7 +158,7 @@ class Recipes:
   def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning, start: Made,
                   seed: int) -> Job:
     script, asked = _SCRIPTS[column.kind]
-    flags = {"init_checkpoint": start, "do_train": True, asked: True, **self._data_flags(column, source),
+    flags = {**self._start(row.model, start), "do_train": True, asked: True, **self._data_flags(column, source),
              **self._settings_flags(settings, seed)}
     if column.kind == columns.GLUE:
       flags["task_name"] = column.task
@@ -164,6 +169,27 @@ class Recipes:
                      if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
     return self._add(name, script, flags, EVAL_RESULTS, makes=("",),
                      work=self._tuning_work(row.model, settings, runs * examples))
+
+  def _start(self, model: Model, start: Made) -> dict[str, object]:
+    """The flags of a start from a checkpoint, or from random weights where a configuration is given."""
+    if start.path != "bert_config.json":
+      return {"init_checkpoint": start}
+    return {"bert_config_file": start, "vocab_file": self._vocab_file(model), "do_lower_case": not model.cased}
+
+  def _taught(self, name: str, row: Row, column: Column, source: Source, start: Made, seed: int) -> Job:
+    """A student on the outputs of its teacher alone: for the training set and, as transfer text, all of its file."""
+    teacher = self.measured(Row("teacher", row.teacher), column, source, seed)
+    settings, columns_of = self._scale.fine_tuning[DISTILLATION], glue.find_task(column.task).columns
+    data_flags, transfer = self._data_flags(column, source), {}
+    if not source.split:
+      transfer = {"transfer_file": Given(f"{source.flags['data_dir'].path}/train.tsv"),
+                  "text_a_column": columns_of.text_a}
+      transfer |= {} if columns_of.text_b is None else {"text_b_column": columns_of.text_b}
+    return self._add(f"distil-{name}", "run_classifier.py", {
+        **self._start(row.model, start), "do_train": True, "do_eval": True, "task_name": column.task, **data_flags,
+        "teacher_checkpoint": Made(teacher.name), "distillation_weight": 1.0, **transfer,
+        **self._settings_flags(settings, seed)}, EVAL_RESULTS, makes=("",),
+        work=self._tuning_work(row.model, settings, source.examples + (settings.most_examples or 0)))
 
   def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]

@@ -19,6 +19,8 @@ SQUAD_2 = f"{columns.SQUAD} v2.0"
 MINIATURES = "miniatures"
 # that of `score_per_flop.py`, which fine-tunes many checkpoints.
 SHORT = "short"
+# that of students on the outputs of their teacher.
+DISTILLATION = "distillation"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,6 +155,7 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 32, 15, 512),
             MINIATURES: FineTuning(3e-4, (8, 16, 32, 64, 128), 4, 128, (3e-4, 1e-4, 5e-5, 3e-5)),
             SHORT: FineTuning(1e-4, 32, 3, 128),
+            DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
         seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100,
         snapshots=("base", "2-128", "4-256", "4-512"), cores=None),
@@ -166,7 +169,7 @@ _SCALES = {
             "24-1024-16": Size(8, 128, 4, 5e-4, 0.04),
             "2-128": PAPER_SIZES["2-128"], "4-128": PAPER_SIZES["4-128"],
             "2-256": Size(2, 256, 4, 5e-4, 0.04), "4-256": Size(4, 256, 4, 5e-4, 0.04),
-            "4-512": Size(4, 512, 8, 2.5e-4, 0.03)},
+            "4-512": Size(4, 512, 8, 2.5e-4, 0.03), "8-512": Size(8, 512, 8, 2.5e-4, 0.03)},
         # Tiny leaves the plateau of masked LM on novels at 1,300.
         steps=3_000, batch_size=32, learning_rate=1e-3, warmup_steps=300, phases=(Phase(64, 10, 1.0),), dupe_factor=3,
         held_out=0.02, config={"initializer_range": 0.08, "hidden_dropout_prob": 0.0,
@@ -180,6 +183,8 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 32, 6, 128, flags={"lstm_units": 128}),
             MINIATURES: FineTuning(3e-4, 32, 2, 96, (1e-3, 3e-4), most_examples=1_000),
             SHORT: FineTuning(3e-4, 32, 3, 96, most_examples=1_000),
+            # Of all texts there are, see `Recipes._taught`.
+            DISTILLATION: FineTuning(3e-4, 32, 1, 96, most_examples=3_000),
         },
         seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
         snapshots=("base", "2-128", "4-256", "4-512"), cores=1),
@@ -199,6 +204,7 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 8, 1, 32, most_examples=24, flags={"lstm_units": 4, "lstm_layers": 1}),
             MINIATURES: FineTuning(1e-3, 8, 1, 32, (1e-3, 3e-4), most_examples=16),
             SHORT: FineTuning(1e-3, 8, 1, 32, most_examples=16),
+            DISTILLATION: FineTuning(1e-3, 8, 1, 32, most_examples=16),
         },
         seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4,
         snapshots=("base", "2-128", "4-256", "4-512"), cores=1, eval_batch_size=8),

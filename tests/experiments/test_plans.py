@@ -10,6 +10,7 @@ import pytest
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from experiments import all as every
+from experiments import distillation
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.jobs import Given, Made, options_class
 from experiments.runner.options import ExperimentOptions
@@ -30,13 +31,13 @@ def planned(scale: str, experiments, **changes):
 @pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
 def test_every_command_of_every_experiment_parses(scale):
   """And every file that is read is given, or made by an earlier job: `Plan.add` refuses anything else."""
-  plan, experiments, _ = planned(scale, every.EXPERIMENTS, seeds=(1, 2))
+  plan, experiments, _ = planned(scale, (*every.EXPERIMENTS, distillation.EXPERIMENT), seeds=(1, 2))
   plan.check()
-  assert len(experiments) == len(every.EXPERIMENTS) == 11 and len(plan.jobs) > 100
+  assert len(experiments) == len(every.EXPERIMENTS) + 1 == 12 and len(plan.jobs) > 100
   # Flags that name files name none that is neither a job's nor the user's.
   for job in plan.jobs.values():
     for name, value in job.flags.items():
-      if name.endswith(("_file", "_dir")) or name in ("init_checkpoint", "ensemble"):
+      if name.endswith(("_file", "_dir")) or name in ("init_checkpoint", "teacher_checkpoint", "ensemble"):
         values = value if isinstance(value, tuple) else (value,)
         assert all(isinstance(one, (Made, Given)) for one in values), (job.name, name)
   # What is shown is what there is.

@@ -32,6 +32,14 @@ CURVE = Experiment(
     published=(("another", 1e9, 60.0),), orders_rows=False)
 
 
+STUDENTS = Experiment(
+    name="students", title="Students", about="Distillation before fine-tuning.",
+    rows=(Row("random start", Model("2-128"), pretrained=False),
+          Row("distillation", Model("2-128"), pretrained=False, teacher=Model()),
+          Row("pre-trained distillation", Model("2-128"), teacher=Model())),
+    columns=("mrpc",), orders_rows=False)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
   """Directories of small files in the layouts of GLUE, SQuAD, CODAH and WNUT, and a text."""
@@ -74,10 +82,10 @@ def make_options(data, output_dir, **changes) -> ExperimentOptions:
 
 @pytest.fixture(scope="module")
 def results(data, tmp_path_factory):
-  """An output directory with all three experiments, and what was printed."""
+  """An output directory with all four experiments, and what was printed."""
   folder = tmp_path_factory.mktemp("results")
   with open(folder / "printed.txt", "w") as printed, contextlib.redirect_stdout(printed):
-    assert run([TABLE, WORDS, CURVE], make_options(data, folder), launch) == 0
+    assert run([TABLE, WORDS, CURVE, STUDENTS], make_options(data, folder), launch) == 0
   return folder
 
 
@@ -131,6 +139,20 @@ def test_a_point_of_a_curve_is_a_checkpoint_on_the_way(results):
   assert job["examples"] == 8 and job["flops"] > 0
   flags = json.loads((results / "jobs" / job["job"] / "flags.json").read_text())
   assert "pretrain-L1-H16-A2-seed1/ckpt-2" in json.dumps(flags)
+
+
+def test_students_are_taught_before_they_are_fine_tuned(results):
+  """By a teacher that was fine-tuned on the task; one of them from random weights, the other from pre-trained ones."""
+  random, pretrained = (results / "jobs" / f"distil-mrpc-L1-H8-A1-{start}-run1" for start in ("random", "seed1"))
+  flags = [json.loads((one / "flags.json").read_text())["flags"] for one in (random, pretrained)]
+  assert [one["init_checkpoint"] is None for one in flags] == [True, False]
+  for one in flags:
+    assert one["teacher_checkpoint"][0].endswith("mrpc-L1-H16-A2-seed1-run1") and one["distillation_weight"] == 1.0
+    assert one["transfer_file"].endswith("MRPC/train.tsv") and one["text_b_column"] == "#2 String"
+  for row in report(results, "students")["rows"]:
+    assert row["columns"]["mrpc"]["mean"] is not None
+  tuned = json.loads((results / "jobs" / "mrpc-L1-H8-A1-seed1-run1-taught" / "flags.json").read_text())["flags"]
+  assert tuned["init_checkpoint"] == str(pretrained) and not tuned["teacher_checkpoint"]
 
 
 def test_a_submission(results):

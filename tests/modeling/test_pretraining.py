@@ -88,7 +88,7 @@ def test_predictions_at_mask_are_counted_by_themselves():
   predicted = outputs["masked_lm_logits"].numpy().argmax(axis=-1)
   features["masked_lm_ids"] = np.where([[True], [False], [True], [True], [False]], predicted, predicted + 1)
   weights = features["masked_lm_weights"][:, 0] * features["is_real_example"]
-  sums = pretraining_sums(outputs, features, mask_id=4)
+  sums = pretraining_sums(outputs, features, (masked_lm_loss(4), NEXT_SENTENCE))
   at_mask = features["input_ids"][:, 3] == 4
   more = (features["masked_lm_weights"][:, 1:] * features["is_real_example"][:, None] * at_mask[:, None]).sum(axis=1)
   assert float(sums["masked_lm_at_mask_count"]) == weights.sum() + more.sum() > 0

@@ -4,6 +4,7 @@
     readers.py    files of each data set
     data.py       files → examples
     sequences.py  texts → sequences, or windows of long texts
+    teachers.py   outputs of trained classifiers, for students
     task.py       the task as the driver runs it
     results.py    files of results
     pictures.py   plots in TensorBoard

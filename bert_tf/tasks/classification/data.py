@@ -5,6 +5,7 @@ Input: labelled texts (`bert_tf/tasks/classification/readers.py`). Output: seque
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class ClassificationData(TaskData):
 
   Attributes:
     positive_weights: of the classes in the loss, where several may apply; None for 1.
+    transfer: texts without labels for a teacher; None where there are none.
   """
 
   glue: GlueTask | None
@@ -49,6 +51,12 @@ class ClassificationData(TaskData):
   labels: tuple[str, ...]
   metrics: tuple[str, ...]
   positive_weights: tuple[float, ...] | None
+  transfer: Split | None = None
+
+  @property
+  def training_splits(self) -> list[Split]:
+    """What is trained on: examples with labels, and transfer text."""
+    return [split for split in (self.train, self.transfer) if split is not None]
 
   @property
   def regression(self) -> bool:
@@ -73,33 +81,38 @@ class ClassificationData(TaskData):
     return logits >= 0 if self.multi_label else logits.argmax(axis=-1)
 
 
-def read_data(options: ClassificationOptions, opened: Checkpoint) -> ClassificationData:
-  """Reads what a run needs and makes sequences of it.
+def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str] = ()
+              ) -> ClassificationData:
+  """Reads what a run needs and makes sequences of it; `teacher_labels` as in `read_files`.
 
   Raises:
     UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
       together.
   """
-  found = read_files(options, opened)
+  found = read_files(options, opened, teacher_labels)
   long_texts = LongTexts.choose(options.long_texts, options.max_seq_length, options.window_stride,
                                 None if options.do_train else opened.task)
   if long_texts.is_windows and found.pair:
     raise UserError("--long_texts=windows is for single texts: pairs can be cut by truncate or head_tail")
   if options.class_weights and found.kind == SCORES:
     raise UserError("--class_weights is for classes, this task is a regression")
+  if found.kind == SCORES and (options.distillation_temperature or "distillation_temperature" in options.sweep):
+    raise UserError("--distillation_temperature is for classes: a teacher's scores are learnt as they are")
+  if options.class_weights and options.do_train and "train" not in found.texts:
+    raise UserError("--class_weights is for labels: texts of --transfer_file, which have none, count the same")
   notes, splits = list(found.notes), {}
   for name, texts in found.texts.items():
-    limit = (options.max_train_examples if name == "train" else
+    limit = (options.max_train_examples if name == "train" else None if name == "transfer" else
              options.max_eval_examples if name.startswith("dev") else options.max_predict_examples)
     splits[name] = _make_split(name, texts.first(limit), opened, long_texts, notes)
-  train, positive_weights = splits.pop("train", None), None
+  train, transfer, positive_weights = splits.pop("train", None), splits.pop("transfer", None), None
   if train is not None:
     train, positive_weights = _with_weights(train, found.kind, found.labels, options)
   return ClassificationData(
       glue=found.glue, kind=found.kind, labels=tuple(found.labels), metrics=found.metrics, train=train,
       dev={name: split for name, split in splits.items() if name.startswith("dev")},
       test={name: split for name, split in splits.items() if not name.startswith("dev")},
-      positive_weights=positive_weights, notes=notes,
+      positive_weights=positive_weights, transfer=transfer, notes=notes,
       description={"kind": found.kind, "task_name": found.name, "labels": found.labels, "pair": found.pair,
                    "max_seq_length": options.max_seq_length, **long_texts.to_task()})
 

@@ -15,7 +15,8 @@ from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSE
 from bert_tf.tasks.classification.results import predicted_labels
 from bert_tf.tasks.classification.sequences import HEAD_TAIL, LongTexts, Sequences
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, to_json
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, lengths_for
+from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import END, MIDDLE
 from modeling.checkpoints.load import Checkpoint
 from modeling.classification import BertForClassification
@@ -86,6 +87,13 @@ class ClassificationInference(TaskInference):
     return [{**predicted_labels(self.labels, row, self.multi_label),
              "probabilities": {label: to_json(value) for label, value in zip(self.labels, row, strict=True)}}
             for row in outputs["probabilities"]]
+
+  def logits(self, inputs: list[tuple[str, ...]]) -> np.ndarray:
+    """float32 [E, C] of inputs that were checked, at least one; of several windows the mean."""
+    sequences = self._sequences(inputs)
+    run = LocalPrediction(lambda features: {"logits": self.model(features)}, self._batch_size,
+                          lengths_for(self.max_seq_length, few=False))
+    return sequences.pool(run(sequences.examples)["logits"])
 
   def serve_token_ids(self, features: dict) -> dict:
     """float32 "probabilities" [B, C], string "label" [B] (the most probable; not where several classes may apply) and

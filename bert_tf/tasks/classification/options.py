@@ -5,7 +5,7 @@ from typing import Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, option
-from bert_tf.tasks.head_options import ClassWeightOptions, HeadDropoutOptions
+from bert_tf.tasks.head_options import ClassWeightOptions, DistillationOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled import xnli
 from data_gen.labelled.glue import find_task
@@ -15,7 +15,8 @@ LONG_TEXTS = ("truncate", "head_tail", "windows")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentSetOptions, FineTuningOptions):
+class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropoutOptions, DevelopmentSetOptions,
+                            FineTuningOptions):
   """Classification; files and columns are for --task_name=custom, --data_dir is for GLUE and XNLI."""
 
   task_name: str = option(
@@ -26,6 +27,9 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
   train_file: str | None = option(None, ".tsv, .csv or .jsonl.", path=FILE, common=True)
   dev_file: str | None = option(None, "What is evaluated on, while training and at the end.", path=FILE, common=True)
   test_file: str | None = option(None, "What is predicted.", path=FILE, common=True)
+  transfer_file: str | None = option(
+      None, "Texts without labels for --teacher_checkpoint, in the columns of the other files; they are trained on "
+      "with those of the training set, or alone.", path=FILE)
   file_format: str = option("auto", "Of the files. auto: by their extensions.", choices=("auto", "tsv", "csv", "jsonl"))
   text_a_column: str | None = option(
       None, "The column or key of the text; a number, from 0, where there is no header.", common=True)
@@ -69,6 +73,8 @@ class ClassificationOptions(ClassWeightOptions, HeadDropoutOptions, DevelopmentS
       find_task(self.task_name, (xnli.NAME, CUSTOM))
     if self.multi_label and not self.is_custom:
       raise UserError(f"--multi_label is for --task_name={CUSTOM}: {self.task_name} has one label for each example")
+    if self.transfer_file and not self.text_a_column:
+      raise UserError("--transfer_file needs --text_a_column, the column with the text, and of pairs --text_b_column")
     if self.multi_label and self.regression:
       raise UserError("--multi_label and --regression contradict each other: labels are names, or they are numbers")
     if self.multi_label and not self.label_separator.strip(" "):

@@ -45,14 +45,30 @@ class TaskFiles:
   notes: list[str] = dataclasses.field(default_factory=list)
 
 
-def read_files(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
+def read_files(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str] = ()) -> TaskFiles:
   """Reads the files of the options' task that the run needs.
+
+  Args:
+    teacher_labels: names of the classes where no training file tells them.
 
   Raises:
     UserError: flags that do not go together, nothing tells the labels, or a file is missing or wrong.
   """
+  found = _read_own_files(options, opened, teacher_labels)
+  if options.do_train and options.transfer_file:
+    if found.pair != (options.text_b_column is not None):
+      raise UserError("--transfer_file: --text_b_column must be given, as this task is for pairs of texts" if found.pair
+                      else "--transfer_file: --text_b_column is given, but this task is for single texts")
+    found.texts["transfer"] = labelled_files.read_labelled_file(
+        files.check_readable(options.transfer_file, "transfer_file"), "transfer_file",
+        text_a_column=options.text_a_column, text_b_column=options.text_b_column, labels=None,
+        file_format=options.file_format)
+  return found
+
+
+def _read_own_files(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> TaskFiles:
   if options.is_custom:
-    return _read_custom(options, opened)
+    return _read_custom(options, opened, teacher_labels)
   files_given = [f"--{name}" for name in ("train_file", "dev_file", "test_file") if getattr(options, name)]
   if files_given:
     raise UserError(f"{', '.join(files_given)}: files are named for --task_name={CUSTOM} only; those of "
@@ -105,8 +121,9 @@ def _read_xnli(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
   return found
 
 
-def _read_custom(options: ClassificationOptions, opened: Checkpoint) -> TaskFiles:
-  needed = {"train": options.do_train, "dev": options.do_eval or (options.do_train and options.eval_files),
+def _read_custom(options: ClassificationOptions, opened: Checkpoint, teacher_labels: Sequence[str]) -> TaskFiles:
+  needed = {"train": options.do_train and not options.transfer_file,
+            "dev": options.do_eval or (options.do_train and options.eval_files),
             "test": options.do_predict}
   missing = [f"{options.asked_by(split)} needs --{split}_file" for split, is_needed in needed.items()
              if is_needed and not getattr(options, f"{split}_file")]
@@ -114,11 +131,12 @@ def _read_custom(options: ClassificationOptions, opened: Checkpoint) -> TaskFile
     raise UserError(f"--task_name={CUSTOM}: {', and '.join(missing)}")
   if not options.text_a_column:
     raise UserError(f"--task_name={CUSTOM}: --text_a_column must be given: the column with the text")
-  if options.evaluates and not options.label_column:
+  is_labelled = options.train_file or options.dev_file
+  if options.evaluates and is_labelled and not options.label_column:
     raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column with the labels")
   kind = _custom_kind(options, opened)
   separator = options.label_separator if kind == SEVERAL_CLASSES else None
-  labels = [] if kind == SCORES else _custom_labels(options, opened, separator)
+  labels = [] if kind == SCORES else _custom_labels(options, opened, separator, teacher_labels)
   metrics = {CLASSES: classification.OWN_CLASSIFICATION, SCORES: classification.OWN_REGRESSION,
              SEVERAL_CLASSES: classification.OWN_MULTI_LABEL}[kind]
   paths = {"train": ("train_file", options.do_train and options.train_file),
@@ -149,7 +167,10 @@ def problem_kind(opened: Checkpoint) -> str | None:
   return opened.task.get("kind") if opened.task else opened.config.extra.get("problem_type")
 
 
-def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None) -> list[str]:
+def _custom_labels(options: ClassificationOptions, opened: Checkpoint, separator: str | None,
+                   teacher_labels: Sequence[str]) -> list[str]:
+  if options.do_train and not options.train_file:
+    return _order_of_checkpoint(teacher_labels, opened)
   if options.do_train:
     path = files.check_readable(options.train_file, "train_file")
     files.check_read_again(path, "train_file")

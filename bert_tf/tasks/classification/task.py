@@ -15,11 +15,13 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import pictures, readers, results
 from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
+from bert_tf.tasks.classification.teachers import Teachers
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.labels import with_label_names
-from bert_tf.tasks.task import RunningModel
+from bert_tf.tasks.task import RunningModel, Stage
+from bert_tf.training.examples import concatenated
 from bert_tf.training.step import Objective
 from modeling.classification import CLASSES, SCORES, SEVERAL_CLASSES, BertForClassification
 from modeling.losses import HeadLoss
@@ -38,7 +40,14 @@ class ClassificationTask(DevelopmentSetsTask):
 
   def __init__(self, options: ClassificationOptions):
     super().__init__(options)
-    self.read(read_data)
+    self.teachers = Teachers(options) if options.teacher_checkpoint and options.do_train else None
+    names = self.teachers.labels if self.teachers else ()
+    self.read(lambda options, checkpoint: read_data(options, checkpoint, names))
+    if self.teachers:
+      self.teachers.check_fit(self.data)
+    if self.data.transfer is not None:
+      self.train_examples = concatenated([
+          dataclasses.replace(split.examples, values={}) for split in self.data.training_splits])
     self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
                                    None if self.data.kind == readers.CLASSES else self.data.kind)
     self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
@@ -52,13 +61,29 @@ class ClassificationTask(DevelopmentSetsTask):
                                  head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForClassification) -> Objective:
-    return Objective.of(model, self._loss(self.data.positive_weights))
+    return Objective.of(model, self.options.distilled(self._loss(self.data.positive_weights)))
+
+  def stage(self, run: RunningModel) -> Stage:
+    stage = super().stage(run)
+    if self.teachers is None:
+      return stage
+
+    def make_dataset():
+      self.train_examples = self.teachers.distilled(
+          self.data, self._loss(), self.options.temperature, run)
+      return stage.make_dataset()
+
+    return dataclasses.replace(stage, make_dataset=make_dataset)
+
+  def data_files(self) -> dict[str, str]:
+    transfer = self.data.transfer
+    return super().data_files() | ({} if transfer is None else {"transfer": transfer.source.path})
 
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
 
   def class_counts(self) -> dict[str, int] | None:
-    if self.data.kind != readers.CLASSES:
+    if self.data.kind != readers.CLASSES or self.data.train is None:
       return None
     counts = np.bincount(self.data.train.source.labels, minlength=len(self.data.labels))
     return dict(zip(self.data.labels, counts.tolist(), strict=True))

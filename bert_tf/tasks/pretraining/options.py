@@ -5,13 +5,14 @@ import re
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILES, LARGEST_INT, check_there, declared_options, option, whole_number
+from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.options import TrainingOptions
 from data_gen.options import MaskingOptions
 from modeling.config import BertConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingOptions(MaskingOptions, TrainingOptions):
+class PretrainingOptions(MaskingOptions, DistillationOptions, TrainingOptions):
   """Pre-training."""
 
   input_file: str | None = option(

@@ -19,6 +19,7 @@ from bert_tf.tasks.pretraining.phases import Phase, find_phases
 from bert_tf.tasks.pretraining.report import SamplePredictions, plan
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Task
+from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
@@ -29,6 +30,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.losses import HeadLoss
 from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
 from modeling.pretraining import (
@@ -46,20 +48,21 @@ def run(options: PretrainingOptions) -> int:
 
 
 def make_objective(model: BertForPreTraining, losses: tuple[str, ...] = ("masked_lm", "next_sentence"),
-                   mask_id: int | None = None) -> Objective:
+                   mask_id: int | None = None, masked_lm: HeadLoss | None = None) -> Objective:
   """Pre-training as the training step sees it.
 
   Args:
     model: what is trained. Where it is a `BertForCausalLm` the next token takes the place of the masked ones.
     losses: ("masked_lm",) trains without the next-sentence task (section 5.1 of the paper).
+    masked_lm: the loss of the masked tokens in place of `masked_lm_loss`.
   """
   if isinstance(model, BertForCausalLm):
     heads, sums = model.head_losses, model.sums
   else:
-    heads = masked_lm_loss(mask_id), NEXT_SENTENCE
+    heads = masked_lm or masked_lm_loss(mask_id), NEXT_SENTENCE
 
     def sums(features: dict, dropout) -> dict:
-      return pretraining_sums(model(features, dropout=dropout), features, mask_id)
+      return pretraining_sums(model(features, dropout=dropout), features, heads)
   minimised = [loss for loss in heads if loss is not NEXT_SENTENCE or "next_sentence" in losses]
   return Objective(
       losses=tuple(loss.name for loss in minimised), sums=sums,
@@ -98,6 +101,7 @@ class PretrainingTask(Task):
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
+    self._teachers = self._find_teachers() if options.teacher_checkpoint and options.do_train else None
     self._parsers = [phase.parsers(self.config, self.vocabulary) for phase in self.phases]
     # By the number of the phase.
     self._evaluation_passes: dict[int, EvaluationPass] = {}
@@ -126,16 +130,27 @@ class PretrainingTask(Task):
     for phase in self.phases:
       self.notes += phase.packing_notes(self.config)
 
+  def _find_teachers(self) -> Teachers:
+    teachers = Teachers(
+        self.options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
+        self.config, max(phase.options.max_seq_length for phase in self.phases))
+    teachers.check_vocabulary(self.vocabulary, self.do_lower_case, self.vocab_sha256)
+    return teachers
+
   @property
   def can_evaluate(self) -> bool:
     return self.options.do_eval or self.options.eval_steps > 0
 
   def make_model(self, dtype: str) -> BertForPreTraining:
+    if self._teachers is not None:
+      self._teachers.load(dtype)
     make = BertForCausalLm if self.config.causal else BertForPreTraining
     return make(self.config, seed=self.options.seed, dtype=dtype)
 
   def objective(self, model: BertForPreTraining) -> Objective:
-    return make_objective(model, self.options.losses, self.mask_id)
+    taught = None if self._teachers is None else self._teachers.distilled(
+        masked_lm_loss(self.mask_id), self.options, lambda outputs: outputs["masked_lm_logits"])
+    return make_objective(model, self.options.losses, self.mask_id, taught)
 
   def schedule(self) -> WarmupDecay:
     options = self.options
@@ -166,7 +181,8 @@ class PretrainingTask(Task):
                * self._flops_per_example(phase) for phase in self.phases)
 
   def _flops_per_example(self, phase: Phase) -> float:
-    flops = self.row_flops(phase.options.max_seq_length, phase.num_predictions(self.config))
+    shape = phase.options.max_seq_length, phase.num_predictions(self.config)
+    flops = self.row_flops(*shape) + (self._teachers.row_flops(*shape) if self._teachers else 0.0)
     return flops / phase.train_records.sequences_per_record
 
   def step_shapes(self) -> list[tuple[float, int, int]]:
@@ -200,8 +216,10 @@ class PretrainingTask(Task):
     strategy, size, most = run.devices.strategy, self.options.eval_batch_size, self.options.evaluation_batches
     given, (_, parse) = self.phases[number].eval_records.files, self._parsers[number]
     batches = -(-given.num_examples // size)
+    # Against the records alone, whatever is learnt from.
+    objective = make_objective(run.model, self.options.losses, self.mask_id)
     return EvaluationPass(
-        self.objective(run.model), lambda: strategy.distribute_datasets_from_function(
+        objective, lambda: strategy.distribute_datasets_from_function(
             lambda context: evaluation_dataset(given, parse, size, context, most)),
         min(batches, most or batches), strategy, run.devices.jit_compile, run.check_stop)
 

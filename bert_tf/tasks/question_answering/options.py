@@ -5,13 +5,14 @@ import os
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, option
+from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from modeling.checkpoints.named_weights import check_checkpoint_there
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadOptions(SquadSettings, FineTuningOptions):
+class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   """Question answering."""
 
   train_file: str | None = option(None, "SQuAD file to train on.", path=FILE, common=True)

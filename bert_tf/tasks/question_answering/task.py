@@ -20,10 +20,13 @@ from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
 from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from bert_tf.tasks.task import RunningModel
+from bert_tf.tasks.teachers import Teachers
+from bert_tf.training.step import Objective
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, TASK_FILE, read_task_file
 from modeling.checkpoints.load import Checkpoint
-from modeling.question_answering import BertForQuestionAnswering
+from modeling.config import BertConfig
+from modeling.question_answering import SPAN, BertForQuestionAnswering
 
 # float32 [T] each: of the starts and the ends, the windows concatenated.
 Logits = tuple[np.ndarray, np.ndarray]
@@ -74,6 +77,10 @@ class SquadTask(FineTuningTask):
     if options.do_train and self.prediction_split is not None and not self.prediction_split.is_scorable:
       self.notes.append(f"{self.prediction_split.data.path} does not tell the right answers: no evaluation while "
                         "training, the last weights are kept")
+    if options.teacher_checkpoint and options.do_train:
+      self.teachers = Teachers(options.teacher_checkpoint, "question_answering", _make_teacher, self.config,
+                               self.max_seq_length)
+      self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
     self.description = self.settings.to_task()
     self.main_metric = self.settings.main_metric
 
@@ -105,7 +112,12 @@ class SquadTask(FineTuningTask):
                                           ("predict", predicted and predicted.data.path)) if path}
 
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
+    if self.teachers is not None:
+      self.teachers.load(dtype)
     return BertForQuestionAnswering(self.config, seed=self.options.seed, dtype=dtype)
+
+  def objective(self, model: BertForQuestionAnswering) -> Objective:
+    return Objective.of(model, None if self.teachers is None else self.teachers.distilled(SPAN, self.options))
 
   def outputs(self, model: BertForQuestionAnswering, features: dict) -> dict:
     return dict(zip(OUTPUTS, model(features), strict=True))
@@ -161,6 +173,10 @@ class SquadTask(FineTuningTask):
     for path in (os.path.join(directory, TASK_FILE), os.path.join(directory, BEST_DIRECTORY, TASK_FILE)):
       if files.exists(path):
         json_files.write(path, {**read_task_file(path), **settings.threshold()})
+
+
+def _make_teacher(config: BertConfig, dtype: str) -> BertForQuestionAnswering:
+  return BertForQuestionAnswering(config, dtype=dtype)
 
 
 def _read_prediction_split(options: SquadOptions, settings: SquadSettings, tokenizer: Tokenizer) -> SquadSplit | None:

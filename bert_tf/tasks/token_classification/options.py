@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import DIRECTORY, FILE, Options, option
-from bert_tf.tasks.head_options import HeadDropoutOptions
+from bert_tf.tasks.head_options import DistillationOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES
 from data_gen.labelled.tagged_files import FORMATS
@@ -87,8 +87,8 @@ class FeatureOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutOptions, DevelopmentSetOptions,
-                                 FineTuningOptions):
+class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, DistillationOptions, HeadDropoutOptions,
+                                 DevelopmentSetOptions, FineTuningOptions):
   """Tags of words, such as named entities."""
 
   label_scheme: str = option("iob2", "What the model learns chunks in.", choices=CHUNK_SCHEMES)
@@ -142,6 +142,8 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, HeadDropoutO
       raise UserError("--suggest is for fine-tuning: --feature_based has the paper's settings as defaults")
     if self.context == VOTE:
       raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
+    if self.teacher_checkpoint:
+      raise UserError("--teacher_checkpoint is for fine-tuning: --feature_based has no teacher")
     if self.bilstm_units is not None:
       raise UserError("--bilstm_units is for fine-tuning: --feature_based has --lstm_units and --lstm_layers")
     if self.lora_rank or "lora_rank" in self.sweep:

@@ -6,6 +6,7 @@ Input: windows of tagged sentences (`bert_tf/tasks/token_classification/data.py`
 
 import dataclasses
 import os
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -18,11 +19,14 @@ from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel
+from bert_tf.tasks.teachers import Teachers
 from bert_tf.tasks.token_classification import results
 from bert_tf.tasks.token_classification.data import Split, TokenData, check_head, read_data
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 from bert_tf.tasks.token_classification.results import Tagged, score, tag_split
 from bert_tf.training.step import Objective
+from modeling.config import BertConfig
+from modeling.losses import HeadLoss
 from modeling.token_classification import TOKENS, BertForTokenClassification
 
 
@@ -35,13 +39,14 @@ def run(options: TokenClassificationOptions) -> int:
   return driver.run(TokenClassificationTask, options)
 
 
-def make_objective(model: BertForTokenClassification) -> Objective:
-  """The cross-entropy of the scored tokens as the training step sees it."""
+def make_objective(model: BertForTokenClassification,
+                   distilled: Callable[[HeadLoss], HeadLoss] = lambda loss: loss) -> Objective:
+  """The cross-entropy of the scored tokens as the training step sees it; `distilled` adds a teacher's part."""
   known = dataclasses.replace(
       # Batches are padded with 0, which is a label.
       TOKENS, weights=lambda features: TOKENS.weights({**features, "label_ids": tf.where(
           features["input_mask"] > 0, features["label_ids"], -1)}))
-  return Objective.of(model, known)
+  return Objective.of(model, distilled(known))
 
 
 class TokenClassificationTask(DevelopmentSetsTask):
@@ -57,14 +62,26 @@ class TokenClassificationTask(DevelopmentSetsTask):
     self.read(read_data)
     self.config = with_label_names(self.config, self.data.labels)
     self.head_mismatch = check_head(self.checkpoint, self.data)
+    if options.teacher_checkpoint and options.do_train:
+      self.teachers = Teachers(options.teacher_checkpoint, "token_classification", self._make_teacher, self.config,
+                               self.max_seq_length)
+      self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.do_lower_case)
+      self.teachers.check_labels(self.data.labels)
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
 
+  def _make_teacher(self, config: BertConfig, dtype: str) -> BertForTokenClassification:
+    return BertForTokenClassification(config, len(self.data.labels), dtype=dtype)
+
   def make_model(self, dtype: str) -> BertForTokenClassification:
+    if self.teachers is not None:
+      self.teachers.load(dtype)
     return BertForTokenClassification(self.config, len(self.data.labels), seed=self.options.seed, dtype=dtype,
                                       head_dropout=self.options.classifier_dropout)
 
   def objective(self, model: BertForTokenClassification) -> Objective:
-    return make_objective(model)
+    if self.teachers is None:
+      return make_objective(model)
+    return make_objective(model, lambda loss: self.teachers.distilled(loss, self.options))
 
   def outputs(self, model: BertForTokenClassification, features: dict) -> dict:
     return {"probabilities": tf.nn.softmax(model(features))}

@@ -10,7 +10,7 @@ from data_gen.pretraining.schema import Schema
 from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.weights import raw_variables
 from modeling.optimizer import WarmupDecay
-from modeling.pretraining import MASKED_LM, NEXT_SENTENCE, BertForPreTraining, pretraining_sums
+from modeling.pretraining import MASKED_LM, NEXT_SENTENCE, BertForPreTraining, masked_lm_loss, pretraining_sums
 from tests.bert_tf.training.common import TINY, make_trainer, weights
 from tests.bert_tf.training.packed import pack_features, parsed, sequences_of
 
@@ -33,7 +33,7 @@ def both(name: str, folder) -> tuple[dict, dict]:
 def loss_and_gradients(model, features: dict) -> tuple[float, list[np.ndarray], dict]:
   variables = list(raw_variables(model).values())
   with tf.GradientTape() as tape:
-    sums = pretraining_sums(model(features), features, mask_id=4)
+    sums = pretraining_sums(model(features), features, (masked_lm_loss(4), NEXT_SENTENCE))
     counts = MASKED_LM.counts(features) | NEXT_SENTENCE.counts(features)
     loss = sum(sums[f"{part}_loss_sum"] / counts[f"{part}_count"] for part in ("masked_lm", "next_sentence"))
   gradients = [tf.convert_to_tensor(one).numpy() for one in tape.gradient(loss, variables)]

@@ -94,6 +94,21 @@ def test_it_learns_to_answer(folder, version_1):
   assert (version_1 / "eval_results.txt").read_text().splitlines()[0] == f"exact = {results['exact']}"
 
 
+def test_a_student_learns_the_answers_of_its_teacher(folder, version_1, tmp_path):
+  """From its outputs alone; of another vocabulary it is none."""
+  student = toy(folder, tmp_path / "student", do_predict=True, teacher_checkpoint=(str(version_1),),
+                distillation_weight=1.0)
+  assert run(student) == 0
+  assert read(tmp_path / "student", "eval_results.json")["f1"] > 80
+  other = tmp_path / "other"
+  other.mkdir()
+  shutil.copy(f"{folder}/bert_config.json", other)
+  (other / "vocab.txt").write_text("".join(f"{word}\n" for word in [*WORDS[:5], *reversed(WORDS[5:])]))
+  with pytest.raises(UserError, match="--teacher_checkpoint=.*is not the vocabulary of"):
+    run(student.replace(output_dir=str(tmp_path / "new"), bert_config_file=f"{other}/bert_config.json"))
+  assert not (tmp_path / "new").exists()
+
+
 def test_predictions_are_slices_in_the_order_of_the_file(folder, version_1):
   data = read_squad(str(folder / "dev1.json"), "predict_file")
   ids = [question.id for question in data.questions]

@@ -210,6 +210,24 @@ def test_a_run_that_was_stopped_gives_the_same_in_the_end(folder, trained, tmp_p
     np.testing.assert_array_equal(weights[0].get_tensor(name), weights[1].get_tensor(name))
 
 
+def test_a_student_learns_the_tags_of_its_teacher(folder, trained, tmp_path):
+  """From its outputs alone; of another vocabulary or other tags it is none."""
+  student = options(folder, tmp_path / "student", do_train=True, do_eval=True, teacher_checkpoint=(str(trained),),
+                    distillation_weight=1.0, num_train_epochs=3)
+  assert run(student) == 0
+  assert json_files.read(str(tmp_path / "student" / "eval_results.json"))["eval_f1"] > 0.8
+  other = tmp_path / "other"
+  shutil.copytree(trained, other)
+  config = json_files.read(str(other / "best" / "bert_config.json"))
+  config["id2label"] = dict(zip(config["id2label"], reversed(config["id2label"].values()), strict=True))
+  json_files.write(str(other / "best" / "bert_config.json"), config)
+  with pytest.raises(UserError, match="is for the labels .*, this task has O, .*: take a teacher"):
+    run(student.replace(output_dir=str(tmp_path / "new"), teacher_checkpoint=(str(other),)))
+  with pytest.raises(UserError, match="--feature_based has no teacher"):
+    run(student.replace(output_dir=str(tmp_path / "new"), feature_based=True))
+  assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({}, "nothing to do"), ({"do_train": True, "data_dir": None}, "--do_train needs --train_file, or --data_dir"),
     ({"do_train": True, "data_dir": "."}, "--data_dir: . holds none of eng.train, train.txt"),

@@ -1,0 +1,101 @@
+"""Pre-training with a teacher: what is learnt, what is evaluated, and what is refused."""
+
+import dataclasses
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special
+
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from bert_tf.tasks.pretraining.task import make_objective, run
+from bert_tf.tasks.teachers import Teachers
+from bert_tf.training.run_directory import read_metrics
+from modeling.encoder import BertEncoder
+from modeling.pretraining import MASKED_LM, BertForPreTraining
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
+from tests.refusals import assert_refused
+
+
+def _write_vocabulary(folder: pathlib.Path, word: str = "word") -> str:
+  (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in (
+      "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"{word}{number}" for number in range(VOCAB - 5)))))
+  return str(folder / "vocab.txt")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> pathlib.Path:
+  """Records, a vocabulary, a configuration, and a teacher with another shape than that."""
+  folder = tmp_path_factory.mktemp("data")
+  write_records(folder / "train.tfrecord", 20)
+  write_records(folder / "dev.tfrecord", 11, 20)
+  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+  BertForPreTraining(TINY, seed=4).save_checkpoint(str(folder / "teacher"), vocab_file=_write_vocabulary(folder),
+                                                   do_lower_case=True)
+  return folder
+
+
+@pytest.fixture
+def options(data, tmp_path) -> PretrainingOptions:
+  return PretrainingOptions(
+      input_file=f"{data}/train.tfrecord", eval_file=f"{data}/dev.tfrecord", vocab_file=f"{data}/vocab.txt",
+      bert_config_file=f"{data}/bert_config.json", output_dir=str(tmp_path / "out"), max_seq_length=LENGTH,
+      max_predictions_per_seq=PREDICTIONS, do_train=True, do_eval=True, train_batch_size=4, eval_batch_size=4,
+      num_train_steps=4, num_warmup_steps=1, jit_compile="false", teacher_checkpoint=(f"{data}/teacher",))
+
+
+def test_the_loss_is_that_of_the_teachers_distribution(data):
+  """Against float64; nothing is learnt by the teacher."""
+  options = PretrainingOptions(output_dir="", input_file="x", distillation_weight=0.25, distillation_temperature=2.0,
+                               teacher_checkpoint=(f"{data}/teacher",))
+  student = BertForPreTraining(ONE_LAYER)
+  teachers = Teachers(options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config),
+                      ONE_LAYER, LENGTH)
+  teachers.load("float32")
+  features = {name: tf.constant(values) for name, values in instances(6).items()}
+  objective = make_objective(student, masked_lm=teachers.distilled(
+      MASKED_LM, options, lambda outputs: outputs["masked_lm_logits"]))
+  with tf.GradientTape() as tape:
+    sums = objective.sums(features, None)
+  gradients = tape.gradient(sums["masked_lm_loss_sum"], [one.value for one in teachers._models[0].variables])
+  assert set(gradients) == {None}
+  told = BertForPreTraining(TINY, seed=4)(features)["masked_lm_logits"].numpy().astype(np.float64)
+  own = student(features)["masked_lm_logits"].numpy().astype(np.float64)
+  labels = features["masked_lm_ids"].numpy()[..., None]
+  hard = -np.take_along_axis(special.log_softmax(own, axis=-1), labels, axis=-1)[..., 0]
+  soft = -4 * (special.softmax(told / 2, axis=-1) * special.log_softmax(own / 2, axis=-1)).sum(-1)
+  exact = (features["masked_lm_weights"].numpy() * (0.25 * soft + 0.75 * hard)).sum()
+  assert float(sums["masked_lm_loss_sum"]) == pytest.approx(exact, rel=1e-5)
+
+
+def test_a_run_trains_with_its_teacher_and_is_evaluated_without(options, tmp_path, capsys):
+  assert run(options) == 0
+  run(dataclasses.replace(options, num_train_steps=6))
+  assert "resuming from" in capsys.readouterr().out
+  # The same weights evaluated where nobody knows of a teacher.
+  alone = dataclasses.replace(options, teacher_checkpoint=(), do_train=False, output_dir=str(tmp_path / "alone"),
+                              init_checkpoint=options.output_dir)
+  assert run(alone) == 0
+  told, again = ([line for line in read_metrics(one.output_dir) if line["split"] == "eval"][-1]
+                 for one in (options, alone))
+  assert told["masked_lm_loss"] == pytest.approx(again["masked_lm_loss"], rel=1e-5)
+  assert "masked_lm_perplexity" in told
+
+
+def test_what_is_refused(options, data, tmp_path):
+  def refused(teacher: str, *parts: str, **changes) -> None:
+    assert_refused(lambda: run(dataclasses.replace(options, teacher_checkpoint=(teacher,), **changes)), *parts)
+
+  assert_refused(lambda: run(dataclasses.replace(options, teacher_checkpoint=(), distillation_weight=1.0)),
+                 "--distillation_weight is given without --teacher_checkpoint")
+  other = tmp_path / "other"
+  other.mkdir()
+  BertForPreTraining(TINY).save_checkpoint(str(other / "run"), vocab_file=_write_vocabulary(other, "token"),
+                                           do_lower_case=True)
+  refused(str(other / "run"), "--teacher_checkpoint=", "is not the vocabulary of", "take a teacher with the vocabulary")
+  BertForPreTraining(dataclasses.replace(TINY, vocab_size=VOCAB + 1)).save_checkpoint(str(tmp_path / "larger"))
+  refused(str(tmp_path / "larger"), f"{VOCAB + 1:,} entries, this model of {VOCAB}")
+  BertEncoder(TINY).save_checkpoint(str(tmp_path / "encoder"), vocab_file=f"{data}/vocab.txt", do_lower_case=True)
+  refused(str(tmp_path / "encoder"), "has no masked-LM head")
+  assert not (tmp_path / "out").exists()
