@@ -18,7 +18,7 @@ from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import HEADS
 
-SENTENCE_EMBEDDING = "multiple_choice"
+KIND = "multiple_choice"
 SPLITS = ("train", "dev", "test")
 # Heads of pre-training: what is trained on the encoder beside them is no other task.
 _PRETRAINING_HEADS = ("masked_lm", "next_sentence")
@@ -51,7 +51,7 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes,
-      description={"kind": SENTENCE_EMBEDDING, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
+      description={"kind": KIND, "task_name": options.task_name, "max_seq_length": options.max_seq_length,
                    "truncate": options.truncate})
 
 
@@ -112,8 +112,8 @@ def encode(tokenizer: Tokenizer, questions: ChoiceQuestions, max_seq_length: int
 
 def check_head(opened: Checkpoint) -> str | None:
   """Why the checkpoint's head can't be used for this task; None where it can, or there is none."""
-  others = [HEADS[name].title for name in opened.heads if name not in (SENTENCE_EMBEDDING, *_PRETRAINING_HEADS)]
-  if SENTENCE_EMBEDDING in opened.heads or not others:
+  others = [HEADS[name].title for name in opened.heads if name not in (KIND, *_PRETRAINING_HEADS)]
+  if KIND in opened.heads or not others:
     return None
   return f"that of the checkpoint is a {others[0]}"
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
-from bert_tf.tasks.multiple_choice.data import SENTENCE_EMBEDDING
+from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples
 from data_gen.labelled.multiple_choice import FEWEST_CHOICES, MOST_CHOICES, pair
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
@@ -33,7 +33,7 @@ class MultipleChoiceInference(TaskInference):
   """
 
   head = "multiple_choice"
-  kinds = (SENTENCE_EMBEDDING,)
+  kinds = (KIND,)
   default_length = 128
   layouts = (("context", "choices"), ("question", "choices"), ("context", "question", "choices"))
   text_inputs = ("context", "choices")

@@ -14,7 +14,7 @@ from bert_tf.evaluation.squad_answers import Candidate, find_answers
 from bert_tf.tasks.inference import SPECIAL_TOKENS, InferenceSettings, TaskInference, to_json
 from bert_tf.tasks.question_answering import window_graph
 from bert_tf.tasks.question_answering.data import window_examples
-from bert_tf.tasks.question_answering.settings import SENTENCE_EMBEDDING, SquadSettings, choose_settings
+from bert_tf.tasks.question_answering.settings import KIND, SquadSettings, choose_settings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows
@@ -34,7 +34,7 @@ class QuestionAnsweringInference(TaskInference):
   """
 
   head = "question_answering"
-  kinds = (SENTENCE_EMBEDDING,)
+  kinds = (KIND,)
   default_length = SquadSettings.max_seq_length
   layouts = (("question", "context"),)
   text_inputs = ("question", "context")

@@ -12,7 +12,7 @@ from bert_tf.evaluation.squad_answers import AnswerOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig
 
-SENTENCE_EMBEDDING = "question_answering"
+KIND = "question_answering"
 THRESHOLD = "null_score_diff_threshold"
 # Where a threshold is from; one that was tuned names the file.
 DEFAULT, GIVEN, TUNED_ON = "the default", "given", "tuned on "
@@ -59,7 +59,7 @@ class SquadSettings(WindowOptions, AnswerOptions):
 
   def to_task(self) -> dict[str, object]:
     """What `task.json` holds."""
-    return {"kind": SENTENCE_EMBEDDING, **{name: getattr(self, name) for name in SETTINGS}}
+    return {"kind": KIND, **{name: getattr(self, name) for name in SETTINGS}}
 
 
 # Names of what `task.json` keeps.
@@ -75,7 +75,7 @@ def choose_settings(given: Mapping[str, object], task: Mapping[str, object] | No
     threshold_only: take nothing but the threshold from it: a training run is told everything else by its flags.
   """
   kept: dict[str, object] = {}
-  if task is not None and task.get("kind") == SENTENCE_EMBEDDING:
+  if task is not None and task.get("kind") == KIND:
     defaults = SquadSettings().to_task()
     kept = {name: task[name] for name in SETTINGS
             if name in task and (not threshold_only or name.startswith(THRESHOLD))}

@@ -21,7 +21,7 @@ from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 from data_gen.labelled.word_windows import WordWindows, encode_words, make_windows
 from modeling.checkpoints.load import Checkpoint
 
-SENTENCE_EMBEDDING = "token_classification"
+KIND = "token_classification"
 # Of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
 # Names in --data_dir, the first that is there is read.
@@ -76,16 +76,16 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
       labels=tuple(reader.labels), chunk_names=reader.chunk_names,
       train=found.get("train"), dev={name: found[name] for name in found if name == "dev"} | others,
       test={name: found[name] for name in found if name == "test"},
-      description={"kind": SENTENCE_EMBEDDING, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
+      description={"kind": KIND, "labels": list(reader.labels), "max_seq_length": options.max_seq_length,
                    "min_context": options.min_context, "label_scheme": reader.scheme, "words": reader.words},
       notes=reader.notes)
 
 
 def check_head(opened: Checkpoint, data: TokenData) -> str | None:
   """Why the checkpoint's token-classification head can't be used for these labels; None where it can, or is missing."""
-  if opened.source is None or SENTENCE_EMBEDDING not in opened.heads:
+  if opened.source is None or KIND not in opened.heads:
     return None
-  classes = opened.source.classes(SENTENCE_EMBEDDING)
+  classes = opened.source.classes(KIND)
   if classes != len(data.labels):
     return f"that of the checkpoint has {classes} labels, this task has {len(data.labels)}"
   there = checkpoint_labels(opened)
@@ -99,9 +99,9 @@ def checkpoint_labels(opened: Checkpoint) -> list[str]:
   if opened.source is None:
     return []
   kind = (opened.task or {}).get("kind")
-  if kind == FEATURES_KIND or kind == SENTENCE_EMBEDDING and SENTENCE_EMBEDDING in opened.heads:
+  if kind == FEATURES_KIND or kind == KIND and KIND in opened.heads:
     return list(map(str, opened.task.get("labels") or []))
-  return label_names(opened.config) if SENTENCE_EMBEDDING in opened.heads else []
+  return label_names(opened.config) if KIND in opened.heads else []
 
 
 class _Reader:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_tf.common.errors import UserError
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
-from bert_tf.tasks.token_classification.data import SENTENCE_EMBEDDING, checkpoint_labels, window_examples
+from bert_tf.tasks.token_classification.data import KIND, checkpoint_labels, window_examples
 from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, find_words, pad_rows, token_kinds
 from bert_tf.training.examples import Examples
 from data_gen.labelled.tag_schemes import find_chunks, parse_names
@@ -34,8 +34,8 @@ class TokenClassificationInference(TaskInference):
     chunk_names: their meaning; None where they are plain.
   """
 
-  head = SENTENCE_EMBEDDING
-  kinds = (SENTENCE_EMBEDDING,)
+  head = KIND
+  kinds = (KIND,)
   layouts = (("text",), ("tokens",))
   token_outputs = ("probabilities",)
 
@@ -108,7 +108,7 @@ class TokenClassificationInference(TaskInference):
         ("start", words.starts, -1), ("end", words.ends, -1), ("tag", tags, ""))}
 
   def _read_labels(self, loaded: Checkpoint) -> list[str]:
-    classes = loaded.source.classes(SENTENCE_EMBEDDING)
+    classes = loaded.source.classes(KIND)
     return check_labels(loaded, checkpoint_labels(loaded) or list(map(str, range(classes))), classes)
 
   def _load_model(self, loaded: Checkpoint) -> None:
