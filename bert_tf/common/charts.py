@@ -56,7 +56,7 @@ CHARTS = {
     "matthews_correlation": Chart(QUALITY, "Correlation of predicted and true classes; 0 is guessing.", _CORRELATION),
     "pearson": Chart(QUALITY, "Linear correlation of predicted and true scores.", _CORRELATION),
     "spearman": Chart(QUALITY, "Rank correlation of predicted and true scores.", _CORRELATION),
-    "ndcg_at_10": Chart(QUALITY, "Gains of the first ten documents, discounted by rank, as a share of the best.", _SHARE),
+    "ndcg_at_10": Chart(QUALITY, "Gains of the first ten documents, discounted by rank; 1 for the best order.", _SHARE),
     "mrr_at_10": Chart(QUALITY, "Mean of 1 / rank of the first right document, 0 beyond ten.", _SHARE),
     "map_at_100": Chart(QUALITY, "Mean over queries of the precision at each right document.", _SHARE),
     "uniformity": Chart(QUALITY, "How evenly vectors are spread, the lower the better; 0 where all are alike."),
