@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_tf.common import files, json_files, run_results
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from bert_tf.evaluation.retrieval import search
@@ -30,8 +30,6 @@ from modeling.sentence_embedding import unit_length
 _VECTORS, _DOCUMENTS, _OFFSETS = "vectors.f32", "documents.jsonl", "offsets.i64"
 # Vectors of the file and queries that are in memory together.
 _DOCUMENTS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 13, 64
-# By the vector of this text an index knows its model again.
-_PROBE, _SAME = "The model that this index was made with.", 0.999
 
 
 def run(options: SearchOptions) -> None:
@@ -42,12 +40,14 @@ def run(options: SearchOptions) -> None:
                     "cosines of other vectors mean little")
   settings = InferenceSettings(batch_size=options.batch_size, max_seq_length=options.max_seq_length)
   model = load_task(loaded, SENTENCE_EMBEDDING, settings)
-  assert isinstance(model, SentenceEmbeddingInference)
+  assert isinstance(model, SentenceEmbeddingInference) and loaded.source
+  digest = run_results.digest(
+      [loaded.source.fingerprint(), loaded.tokenizer.vocabulary.fingerprint, model.vectors.pooling])
   if options.documents_file:
-    count = make_index(model, options.documents_file, options.index_dir)
+    count = make_index(model, digest, options.documents_file, options.index_dir)
     _log(f"wrote {options.index_dir}: {count:,} documents")
     return
-  index = Index(options.index_dir, model)
+  index = Index(options.index_dir, digest)
   source = "/dev/stdin" if options.input_file == "-" else options.input_file
   target = "/dev/stdout" if options.output_file == "-" else options.output_file
   with files.atomic_write(target) as file:
@@ -57,8 +57,11 @@ def run(options: SearchOptions) -> None:
       file.flush()
 
 
-def make_index(model: SentenceEmbeddingInference, documents_file: str, index_dir: str) -> int:
+def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: str, index_dir: str) -> int:
   """Writes an index, whole or not at all; returns the number of documents.
+
+  Args:
+    digest: by which the index knows its model again.
 
   Raises:
     UserError: names file and line: no text, two documents with one id, not UTF-8.
@@ -85,7 +88,7 @@ def make_index(model: SentenceEmbeddingInference, documents_file: str, index_dir
     if not count:
       raise UserError(f"--documents_file: {documents_file} is empty: one document per line is expected")
     json_files.write(os.path.join(directory, INDEX_FILE), {
-        "version": 1, "documents": count, "size": size, "probe": list(map(to_json, _probe(model)))})
+        "version": 1, "documents": count, "size": size, "model": digest})
   return count
 
 
@@ -96,11 +99,11 @@ class Index:
     UserError: its files do not belong together, or to the model.
   """
 
-  def __init__(self, directory: str, model: SentenceEmbeddingInference):
+  def __init__(self, directory: str, digest: str):
     facts = json_files.read_object(os.path.join(directory, INDEX_FILE),
-                                   {"documents": int, "size": int, "probe": list[float]})
-    count, size, probe = facts["documents"], facts["size"], _probe(model)
-    if len(probe) != size or float(np.dot(probe, np.asarray(facts["probe"], np.float32))) < _SAME:
+                                   {"documents": int, "size": int, "model": str})
+    count, size = facts["documents"], facts["size"]
+    if facts["model"] != digest:
       raise UserError(f"--index_dir: {directory} was made with another model than --init_checkpoint: make it again "
                       "with --documents_file")
     paths = [os.path.join(directory, name) for name in (_VECTORS, _OFFSETS, _DOCUMENTS)]
@@ -149,10 +152,6 @@ def _document_of(line: str, where: str, number: int) -> dict:
 def _vectors(model: SentenceEmbeddingInference, texts: list[dict]) -> np.ndarray:
   """float32 [E, D], of length 1."""
   return unit_length(model.embed([(one["text"],) for one in texts])).numpy()
-
-
-def _probe(model: SentenceEmbeddingInference) -> np.ndarray:
-  return _vectors(model, [{"text": _PROBE}])[0]
 
 
 def _log(line: str) -> None:

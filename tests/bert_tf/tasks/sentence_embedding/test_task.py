@@ -99,7 +99,7 @@ def test_search(trained, folder, tmp_path):
   (tmp_path / "index/vectors.f32").write_bytes(b"1234")
   assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
   facts = json_files.read(str(tmp_path / "index/index.json"))
-  json_files.write(str(tmp_path / "index/index.json"), {**facts, "probe": facts["probe"][::-1]})
+  json_files.write(str(tmp_path / "index/index.json"), {**facts, "model": facts["model"][::-1]})
   assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "with another model")
 
 
