@@ -146,6 +146,15 @@ COMMANDS = (
     Command("run_ner.py", {
         "output_dir": "out", "init_checkpoint": "tagger", "do_predict": "true", "test_file": "tags.jsonl",
         "max_seq_length": "16"}, ("tags.jsonl", *_files_of("tagger", "task.json"))),
+    Command("run_classifier.py", {
+        **_TUNING, "task_name": "custom", "train_file": "table.csv", "text_a_column": "text", "label_column": "label",
+        "teacher_checkpoint": "classification", "transfer_file": "table.jsonl"},
+            ("table.csv", "table.jsonl", *_files_of("classification", "task.json"))),
+    Command("run_sentence_embedding.py", {
+        **_TUNING, "task_name": "labelled", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
+        "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
+    Command("search.py", {"init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
+            ("lines.txt", *_files_of("embedding", "task.json"))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
     Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
@@ -215,6 +224,8 @@ def make_workspace(folder: pathlib.Path) -> None:
                                 "truncate": "end"}),
                             ("classification", ("classification",), {
                                 "kind": "classification", "labels": ["x", "y", "z"], "max_seq_length": 16}),
+                            ("embedding", (), {"kind": "sentence_embedding", "pooling": "mean", "normalize": True,
+                                               "max_seq_length": 16}),
                             ("tagger", ("token_classification",), {
                                 "kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-Y"],
                                 "max_seq_length": 16, "min_context": 2, "label_scheme": "iob2", "words": "basic"})):
@@ -231,6 +242,8 @@ def make_workspace(folder: pathlib.Path) -> None:
   (folder / "lines.txt").write_text("\n".join(_TEXTS) + "\n")
   (folder / "table.csv").write_text("text,label\n" + "".join(f"{text},{'xyz'[number % 3]}\n"
                                                             for number, text in enumerate(_TEXTS * 2)))
+  (folder / "pairs.csv").write_text("a,b,label\n" + "".join(
+      f"{text},the list {number},{number % 2}\n" for number, text in enumerate(_TEXTS * 2)))
   (folder / "table.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in _TEXTS))
   endings = ",".join(f"ending{number}" for number in range(4))
   (folder / "swag.csv").write_text(
