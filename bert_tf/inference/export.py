@@ -83,11 +83,12 @@ def export(options: ExportOptions) -> Export:
   check_lines = _read_lines(options.check_file) if options.check_file else []
   name = options.format_name
   export_format = format_class(name)(options)
-  loading_back.start(name)
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   task_name = choose_task(loaded, options.task)
   settings = options.settings()
   settings.check_read_by(task_name, options.exported)
+  # Beside loading the weights; nothing is started for what is refused.
+  loading_back.start(name)
   task = load_task(loaded, task_name, settings)
   export_format.prepare(task_name, task)
   sample = read_sample()

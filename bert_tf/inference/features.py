@@ -72,8 +72,7 @@ class FeatureInference(TaskInference):
     """float32 "sequence_output" [B, S, H], "mean_output" [B, H] (the mean over all tokens, [CLS] and [SEP] included)
     and, with a pooler, "pooled_output" [B, H]."""
     outputs = self.model(features)
-    weights = tf.cast(features["input_mask"], tf.float32)[:, :, None]  # [B, S, 1]
-    mean = tf.reduce_sum(outputs["sequence_output"] * weights, 1) / tf.maximum(tf.reduce_sum(weights, 1), 1.0)
+    mean = pool(outputs["sequence_output"], features["input_mask"], "mean")
     pooled = {"pooled_output": outputs["pooled_output"]} if self._has_pooler else {}
     return {"sequence_output": outputs["sequence_output"], "mean_output": mean, **pooled}
 

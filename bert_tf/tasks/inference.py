@@ -30,6 +30,7 @@ from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import Checkpoint, load_weights, load_with_head
+from modeling.checkpoints.sentence_transformers import SentenceVectors
 from modeling.checkpoints.weights import HEADS, POOLER
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer, Tokens
 from modeling.preprocessing.packing import pack
@@ -69,6 +70,7 @@ class TaskInference(abc.ABC):
     token_ids_shape: of what `serve_token_ids` takes, None for a size that may vary.
     special_tokens: "[MASK]" and the like in a text are those tokens.
     token_outputs: names of the `model_outputs` that have one row a token.
+    vectors: how the vectors of a text's tokens become one, where a task gives such; None for others.
     tokenizer: the exact one; `graph_tokenizer` is the same in a graph.
     max_seq_length: most tokens of a row.
     model: with its weights.
@@ -87,6 +89,7 @@ class TaskInference(abc.ABC):
   token_ids_shape: tuple[int | None, ...] = (None, None)
   special_tokens = False
   token_outputs: tuple[str, ...] = ()
+  vectors: SentenceVectors | None = None
 
   def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     """Settles what all tasks have in common; a subclass adds its settings and calls `load`.

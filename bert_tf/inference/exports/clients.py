@@ -47,7 +47,7 @@ class TokenIdFormat(ExportFormat):
 
   def check_task(self, task: TaskInference) -> None:
     """Raises `UserError` for a model that has no such export."""
-    what = "a tagger on fixed activations" if task.head is None and task.kinds and not hasattr(task, "vectors") else (
+    what = "a tagger on fixed activations" if task.head is None and task.kinds and task.vectors is None else (
         "a BiLSTM between encoder and head" if getattr(task.model, "bilstm", None) is not None else None)
     if what:
       raise UserError(f"--format={self.options.format}: {what} can't be written: export it without --format")

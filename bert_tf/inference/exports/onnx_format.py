@@ -27,7 +27,7 @@ class Format(clients.TokenIdFormat):
     weights = {name: value for name, value in weight_values(task.model).items()
                if name not in task.load_report.newly_initialised}
     dtype = np.float16 if self.options.quantize == "float16" else np.float32
-    model = bert_model(weights, task.model.config, task.head, dtype, getattr(task, "vectors", None))
+    model = bert_model(weights, task.model.config, task.head, dtype, task.vectors)
     path = os.path.join(directory, ONNX_FILE)
     (save_quantized if self.options.quantize == "int8" else save)(model, path)
     clients.write_files(task, directory)

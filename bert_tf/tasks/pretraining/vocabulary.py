@@ -105,8 +105,8 @@ def read_notes(flag: str, paths: Sequence[str]) -> list[RecordNote]:
   """What the generator wrote beside record files: a note for each of its calls, one without facts for all other files.
   """
   found: dict[str | None, list[str]] = {}
-  for path in paths:
-    found.setdefault(statistics_of(path), []).append(path)
+  for path, stats_file in zip(paths, statistics_of(paths), strict=True):
+    found.setdefault(stats_file, []).append(path)
   notes = []
   for stats_file, group in found.items():
     facts = json_files.read_object(stats_file) if stats_file else {}

@@ -69,12 +69,9 @@ def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData
   return TaskData(
       train=splits.pop("train", None), test={"test": splits.pop("test")} if "test" in splits else {}, dev=splits,
       notes=notes, description={
-          "kind": SENTENCE_EMBEDDING, "task_name": options.task_name, "pooling": _pooling(options, opened),
-          "normalize": options.normalize, "max_seq_length": options.max_seq_length})
-
-
-def _pooling(options: SentenceEmbeddingOptions, opened: Checkpoint) -> str:
-  return known_vectors(opened.vectors, options.pooling).pooling
+          "kind": SENTENCE_EMBEDDING, "task_name": options.task_name,
+          "pooling": known_vectors(opened.vectors, options.pooling).pooling, "normalize": options.normalize,
+          "max_seq_length": options.max_seq_length})
 
 
 def _task_of(options: SentenceEmbeddingOptions, name: str) -> str | None:
