@@ -9,12 +9,12 @@ baselines leave out the first, the second or both.
 """
 
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 from experiments.runner.run import main
 
 _STUDENTS = {"Tiny": Model("2-128"), "Mini": Model("4-256"), "Small": Model("4-512")}
 # The paper's is Large; on a laptop what is trained in a night.
-_TEACHERS = {Model("large"): (PAPER,), Model("8-512"): (LAPTOP, TOY)}
+_TEACHERS = {Model("large"): (PAPER,), Model("8-512"): (LAPTOP, GPU, TOY)}
 
 EXPERIMENT = Experiment(
     name="distillation", title="Pre-trained distillation",

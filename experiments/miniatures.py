@@ -8,7 +8,7 @@ Four epochs, the best of five batch sizes and four learning rates. On a laptop t
 """
 
 from experiments.runner.experiment import Experiment, Model, Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 from experiments.runner.run import main
 from experiments.runner.scales import MINIATURES
 
@@ -26,7 +26,7 @@ EXPERIMENT = Experiment(
     rows=tuple(
         Row(f"{layers} layers, {hidden} hidden units", Model(f"{layers}-{hidden}"),
             _PUBLISHED.get((layers, hidden), ()), recipe=MINIATURES,
-            scales=(PAPER, LAPTOP, TOY) if (layers, hidden) in _ON_A_LAPTOP else (PAPER,))
+            scales=(PAPER, GPU, LAPTOP, TOY) if (layers, hidden) in _ON_A_LAPTOP else (PAPER,))
         for layers in (2, 4, 6, 8, 10, 12) for hidden in (128, 256, 512, 768)),
     columns=("cola", "sst-2", "mrpc_f1", "sts-b", "qqp", "mnli", "mnli_mm", "qnli", "rte", "wnli"),
     mean_of_columns=True,

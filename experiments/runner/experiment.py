@@ -7,9 +7,9 @@
 import dataclasses
 from collections.abc import Mapping
 
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 
-ALL_SCALES = (LAPTOP, PAPER, TOY)
+ALL_SCALES = (LAPTOP, GPU, PAPER, TOY)
 # What the points of a curve are at.
 BY_STEPS, BY_FLOPS = "steps", "flops"
 

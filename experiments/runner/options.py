@@ -6,7 +6,10 @@ import re
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import LARGEST_INT64, Options, option
 
-LAPTOP, PAPER, TOY = "laptop", "paper", "toy"
+GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
+# Scales for which the text of the installed packages is too little, and how much is expected.
+_CORPORA = {GPU: "some 60 million words or more, such as books",
+            PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
 TEXT, JSON, SHELL, MAKE = "text", "json", "shell", "make"
 
 
@@ -16,7 +19,8 @@ class ExperimentOptions(Options):
 
   scale: str = option(
       LAPTOP, "laptop: small models, most tables within two hours of two cores. paper: the paper's own "
-      "models and settings. toy: a few steps of everything, to see whether it works.", choices=(LAPTOP, PAPER, TOY))
+      "models and settings. gpu: sizes between them, minutes of one GPU for a pre-training. toy: a few steps of "
+      "everything, to see whether it works.", choices=(LAPTOP, GPU, PAPER, TOY))
   output_dir: str | None = option(
       None, "Where everything goes, reports and jobs; several experiments in one directory share their jobs. The "
       "same command again resumes.")
@@ -57,6 +61,6 @@ class ExperimentOptions(Options):
       raise UserError(f"--plan_format={self.plan_format} is the format of --print_plan: give it, too")
     if len(set(self.seeds)) < len(self.seeds):
       raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is there twice")
-    if self.scale == PAPER and not self.print_plan and not self.corpus:
-      raise UserError("--scale=paper needs --corpus: the paper's is BookCorpus and the English Wikipedia, 3,300 "
-                      "million words (--print_plan shows what would be done with it)")
+    if self.scale in _CORPORA and not self.print_plan and not self.corpus:
+      raise UserError(f"--scale={self.scale} needs --corpus: {_CORPORA[self.scale]} (--print_plan shows what would be "
+                      "done with it)")

@@ -37,6 +37,8 @@ DEVICES = (
            "NVIDIA's BERT-Large in TensorFlow 2, 128 tokens, float16: 206.5 sequences/s"),
     Device("A100 80 GB", 485.59 * _LARGE_128, "the same: 485.6 sequences/s"),
     Device("8 A100 80 GB", 3799 * _LARGE_128, "the same: 3,799 sequences/s"),
+    Device("H100 80 GB", 3407 * training_flops(_BASE, 128, 20),
+           "this project's BERT-Base, 128 tokens, bfloat16: 3,407 sequences/s"),
     Device("16 TPU v2 chips", _BASE_RUN / (4 * 86_400), "the paper, appendix A.2: BERT-Base in 4 days"),
 )
 
@@ -64,10 +66,12 @@ def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
       "scale": scale.name, "vocabulary": f"{scale.vocab_size:,}",
       "pre-training": f"{scale.steps:,} steps of {scale.batch_size} sequences, peak rate {scale.learning_rate:g}, "
                       f"{scale.warmup_steps:,} steps of warm-up", "sequences": phases,
-      "passes over the text with masks of their own": scale.dupe_factor,
+      f"passes over the text{'' if scale.dynamic_masking else ' with masks of their own'}": scale.dupe_factor,
       "held-out documents": f"{scale.held_out:.1%}",
       "repetitions": "each with a pre-training of its own" if scale.pretraining_seeds else
                      "of fine-tuning; all start from one pre-training"}
+  if scale.dynamic_masking:
+    found["masks"] = "made while training, others in every epoch"
   for name, size in scale.sizes.items():
     if name in sizes:
       own = "" if size.learning_rate is None else (

@@ -125,6 +125,7 @@ class Recipes:
         "bert_config_file": Made(self.config(model).name, "bert_config.json"), "vocab_file": self._vocab_file(model),
         "do_lower_case": not model.cased, "train_batch_size": scale.batch_size,
         "eval_batch_size": scale.eval_batch_size,
+        **({"masking": model.masking} if scale.dynamic_masking else {}),
         "learning_rate": self._size(model).learning_rate or scale.learning_rate, "num_train_steps": steps,
         "num_warmup_steps": max(1, min(scale.warmup_steps, steps // 4)), "eval_steps": every,
         "save_checkpoints_steps": max(1, steps // scale.checkpoints),
@@ -266,13 +267,16 @@ class Recipes:
     text, dupe_factor, masking, output = {
         "train": ("train.txt", self._scale.dupe_factor, model.masking, "train.tfrecord@8"),
         "dev": ("held_out.txt", 1, Model().masking, "dev.tfrecord")}[split]
+    masked, kind = {"masking": masking}, masking.replace(",", "_")
+    if split == "train" and self._scale.dynamic_masking:
+      masked, kind = {"dynamic_masking": True}, "dynamic"
     vocab_file = self._vocab_file(model)
-    name = "-".join([f"records-{split}-{phase.length}", masking.replace(",", "_"), *(["cased"] if model.cased else []),
+    name = "-".join([f"records-{split}-{phase.length}", kind, *(["cased"] if model.cased else []),
                      *([] if model.next_sentence else ["no_next_sentence"])])
     return self._add(name, "data_gen/create_pretraining_data.py", {
         "input_file": Made("corpus", text), "vocab_file": vocab_file,
         "do_lower_case": not model.cased, "max_seq_length": phase.length, "max_predictions_per_seq": phase.predictions,
-        "dupe_factor": dupe_factor, "masking": masking, "next_sentence_prediction": model.next_sentence, "resume": True,
+        "dupe_factor": dupe_factor, **masked, "next_sentence_prediction": model.next_sentence, "resume": True,
         **self._workers()}, f"{split}.tfrecord.stats.json", makes=(f"{split}.tfrecord*",), output=output)
 
   def _add(self, name: str, script: str, flags: Mapping[str, object], result: str, makes: tuple[str, ...] = (),

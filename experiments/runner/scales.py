@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.experiment import Row
-from experiments.runner.options import LAPTOP, PAPER, TOY
+from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 
 # Recipes in `Scale.fine_tuning` beside those of the kinds of columns. That of SQuAD v2.0, where it has its own;
@@ -92,7 +92,8 @@ class Scale:
     steps, batch_size, learning_rate: of pre-training.
     warmup_steps: of pre-training, at most a quarter of its steps.
     phases: of pre-training.
-    dupe_factor: passes over the text in which it is masked differently.
+    dupe_factor: passes over the text in which it is cut, and masked, differently.
+    dynamic_masking: whether masks are made while training, in every epoch others.
     held_out: share of the documents that perplexities are measured on.
     config: further keys of bert_config.json.
     fine_tuning_flags: of every fine-tuning.
@@ -121,6 +122,7 @@ class Scale:
   checkpoints: int
   snapshots: tuple[str, ...]
   cores: int | None
+  dynamic_masking: bool = False
   eval_batch_size: int = 64
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
   fine_tuning_flags: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -158,6 +160,33 @@ _SCALES = {
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
         seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100,
+        snapshots=("base", "2-128", "4-256", "4-512"), cores=None),
+    # Hidden units a third to a half of the paper's, layers a half.
+    GPU: Scale(
+        GPU, vocab_size=8_000, sizes={
+            "base": Size(4, 256, 4), "large": Size(8, 512, 8, 5e-4, 0.03),
+            "3-768-12": Size(2, 256, 4), "6-768-3": Size(4, 256, 1), "6-768-12": Size(4, 256, 4),
+            "12-768-12": Size(8, 256, 4), "12-1024-16": Size(8, 384, 6),
+            "24-1024-16": Size(8, 512, 8, 5e-4, 0.03),
+            "2-128": PAPER_SIZES["2-128"], "4-128": PAPER_SIZES["4-128"], "2-256": PAPER_SIZES["2-256"],
+            "4-256": PAPER_SIZES["4-256"], "4-512": Size(4, 512, 8, 5e-4, 0.03),
+            "8-512": Size(8, 512, 8, 5e-4, 0.03)},
+        # 655 million tokens: 60 million words are read eight times.
+        steps=20_000, batch_size=256, learning_rate=1e-3, warmup_steps=1_000, phases=(Phase(128, 20, 1.0),),
+        dupe_factor=2, dynamic_masking=True, held_out=0.005,
+        config={"initializer_range": 0.04, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+        fine_tuning_flags={"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1},
+        fine_tuning={
+            columns.GLUE: FineTuning(2e-4, 32, 3, 128),
+            columns.SQUAD: FineTuning(2e-4, 32, 3, 256, flags={"doc_stride": 128}),
+            columns.SWAG: FineTuning(2e-4, 16, 3, 128),
+            columns.NER: FineTuning(2e-4, 32, 4, 128),
+            columns.FEATURES: FineTuning(1e-3, 32, 10, 128),
+            MINIATURES: FineTuning(3e-4, 32, 4, 128, (3e-4, 1e-4)),
+            SHORT: FineTuning(2e-4, 32, 3, 128),
+            DISTILLATION: FineTuning(3e-4, 64, 4, 128),
+        },
+        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
         snapshots=("base", "2-128", "4-256", "4-512"), cores=None),
     # Hidden units a sixth or an eighth of the paper's, layers a third or a sixth.
     LAPTOP: Scale(

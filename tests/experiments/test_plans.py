@@ -10,7 +10,7 @@ import pytest
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from experiments import all as every
-from experiments import distillation
+from experiments import distillation, table8
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.jobs import Given, Made, options_class
 from experiments.runner.options import ExperimentOptions
@@ -28,7 +28,7 @@ def planned(scale: str, experiments, **changes):
   return *make_plan(experiments, options, find_scale(scale)), options
 
 
-@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
+@pytest.mark.parametrize("scale", ["paper", "gpu", "laptop", "toy"])
 def test_every_command_of_every_experiment_parses(scale):
   """And every file that is read is given, or made by an earlier job: `Plan.add` refuses anything else."""
   plan, experiments, _ = planned(scale, (*every.EXPERIMENTS, distillation.EXPERIMENT), seeds=(1, 2))
@@ -50,7 +50,7 @@ def test_every_command_of_every_experiment_parses(scale):
         assert len(set(points)) == len(points) == 2 * len(one.rows)
 
 
-@pytest.mark.parametrize("scale", ["paper", "laptop", "toy"])
+@pytest.mark.parametrize("scale", ["paper", "gpu", "laptop", "toy"])
 def test_windows_have_room_for_questions_and_contexts(scale):
   """What only a run that has begun would say."""
   plan, _, _ = planned(scale, every.EXPERIMENTS, seeds=(1,))
@@ -58,6 +58,16 @@ def test_windows_have_room_for_questions_and_contexts(scale):
   assert trained
   for job in trained:
     cli.parse(options_class(job.script), plan.command(job)).check_room()
+
+
+def test_masks_made_while_training_are_a_flag_of_the_training():
+  """One set of records serves all ways of masking, and what is held out has the masks of the paper."""
+  plan, _, _ = planned("gpu", [table8.EXPERIMENT], seeds=(1,))
+  trained = [job for job in plan.jobs.values() if job.script == "run_pretraining.py"]
+  assert len({job.flags["masking"] for job in trained}) == len(trained) == 6
+  records = [job.flags for job in plan.jobs.values() if job.script == "data_gen/create_pretraining_data.py"]
+  assert sorted((one.get("dynamic_masking", False), one.get("masking")) for one in records) == [
+      (False, "80,10,10")] * (len(records) // 2) + [(True, None)] * (len(records) // 2)
 
 
 def test_the_settings_of_the_paper():
