@@ -3,11 +3,12 @@
     python -m bert_tf.inference.exports.loading_back PACKAGE < questions > answers
 
 A question is a line with a format and two files: pickled (directory, [(signature, inputs)]), and where to write
-(signatures, [outputs]). The answer is an empty line, or what went wrong. There is one process for a package, which
-imports it beside the work of the exporting process, and ends with that.
+(signatures, [outputs]). The answer is a line: null, or [whether it is the disk's fault, what went wrong]. There is one
+process for a package, which imports it beside the work of the exporting process, and ends with that.
 """
 
 import atexit
+import contextlib
 import functools
 import importlib
 import json
@@ -16,7 +17,9 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 
+from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.inference.exports.loaders import LOADERS, Arrays, Signature
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -36,8 +39,9 @@ def ask(format_name: str, directory: str,
 
   Raises:
     RuntimeError: the export can't be loaded or fails at a request, with what its runtime says.
+    UserError: the disk of temporary files is full.
   """
-  with tempfile.TemporaryDirectory() as folder:
+  with _temporary_files(), tempfile.TemporaryDirectory() as folder:
     question, answer = os.path.join(folder, "question"), os.path.join(folder, "answer")
     with open(question, "wb") as file:
       # This process may have changed its directory since the other one was started.
@@ -53,10 +57,20 @@ def ask(format_name: str, directory: str,
     if not problem.endswith("\n"):
       _process.cache_clear()
       raise RuntimeError(f"the process that loads the export back ended with status {process.wait()}")
-    if problem.strip():
-      raise RuntimeError(f"the export can't be used: {problem.strip()}")
+    if found := json.loads(problem):
+      of_the_disk, text = found
+      raise UserError(text) if of_the_disk else RuntimeError(f"the export can't be used: {text}")
     with open(answer, "rb") as file:
       return pickle.load(file)
+
+
+@contextlib.contextmanager
+def _temporary_files() -> Iterator[None]:
+  try:
+    yield
+  except OSError as error:
+    raise UserError(f"can't write to {tempfile.gettempdir()}, the directory of temporary files: {error.strerror}; free "
+                    "some space, or name another directory in the variable TMPDIR") from None
 
 
 @functools.cache
@@ -79,18 +93,21 @@ def _serve() -> None:
     name, question, answer = json.loads(line)
     try:
       _answer(name, question, answer)
-      problem = ""
+      problem = None
+    except UserError as error:
+      problem = True, str(error)
     except Exception as error:
-      problem = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
-    print(problem, file=answers, flush=True)
+      problem = False, f"{type(error).__name__}: {in_one_line(error, 500)}"
+    print(json.dumps(problem), file=answers, flush=True)
 
 
 def _answer(name: str, question: str, answer: str) -> None:
   with open(question, "rb") as file:
     directory, requests = pickle.load(file)
   loaded = LOADERS[name].load(directory)
-  with open(answer, "wb") as file:
-    pickle.dump((loaded.signatures, [dict(loaded(signature, inputs)) for signature, inputs in requests]), file)
+  answered = loaded.signatures, [dict(loaded(signature, inputs)) for signature, inputs in requests]
+  with _temporary_files(), open(answer, "wb") as file:
+    pickle.dump(answered, file)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,7 @@ class DevelopmentSet:
   def measure(self, export_format: TokenIdFormat, directory: str) -> ScoreLoss:
     """The scores of the model and of its export in a directory."""
     run_task, task = self.run_task, self._inference
+    print(f"measuring {run_task.main_metric} of {self.source}, by the model and by the export", flush=True)
     model = LocalPrediction(lambda features: run_task.outputs(task.model, features), _BATCH_SIZE,
                             lengths_for(run_task.max_seq_length, few=False), run_task.token_outputs)
     batch_size, lengths = export_format.batches(task, _BATCH_SIZE)

@@ -1,12 +1,14 @@
 """The process that loads exports back: what it answers, and what happens when an export or the process is broken."""
 
 import os
+import resource
 import signal
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.common.errors import UserError
 from bert_tf.inference.exports import loading_back
 
 
@@ -35,6 +37,20 @@ def test_a_damaged_export_is_said_and_the_process_goes_on(doubles, tmp_path):
   (tmp_path / "saved_model.pb").write_bytes(b"no model")
   with pytest.raises(RuntimeError, match="the export can't be used: OSError: Cannot parse file"):
     ask(str(tmp_path))
+  assert ask(doubles)[1][0]["twice"].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("side", ["asking", "answering"])
+def test_a_full_disk_of_temporary_files_is_one_line(doubles, side):
+  ask(doubles)
+  process = os.getpid() if side == "asking" else loading_back._process("tensorflow").pid
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.prlimit(process, resource.RLIMIT_FSIZE, (0, limits[1]))
+  try:
+    with pytest.raises(UserError, match="^can't write to .*, the directory of temporary files: File too large; free"):
+      ask(doubles)
+  finally:
+    resource.prlimit(process, resource.RLIMIT_FSIZE, limits)
   assert ask(doubles)[1][0]["twice"].tolist() == [2, 4]
 
 
