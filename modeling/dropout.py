@@ -39,9 +39,20 @@ def dropout_stream(seed: int, step, first_example=0) -> DropoutStream:
     step: int64 [], the training step.
     first_example: int64 [], index of the first row of this replica's (micro-)batch in the global batch.
   """
+  return stream_of_key(stream_key(seed, step), first_example)
+
+
+def stream_key(seed: int, step):
+  """Seed and step of a stream, int64 []: the arguments of `dropout_stream` in one tensor."""
   import tensorflow as tf
 
-  key = tf.bitwise.bitwise_or(tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64), tf.cast(step, tf.int64))
+  return tf.bitwise.bitwise_or(tf.constant((seed & 0x7FFFFFFF) << 32, tf.int64), tf.cast(step, tf.int64))
+
+
+def stream_of_key(key, first_example=0) -> DropoutStream:
+  """The stream of a `stream_key`."""
+  import tensorflow as tf
+
   return DropoutStream(key=tf.reshape(tf.bitcast(key, tf.uint64), [1]), first_example=tf.cast(first_example, tf.int64))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from modeling.dropout import dropout_stream
+from modeling.dropout import stream_of_key
 
 # The gradients of the outputs, among the features.
 _UPSTREAM = "output_gradients"
@@ -28,42 +28,41 @@ class JointGradients:
   """
 
   def __init__(self, objective, loss: Callable[[dict, dict], tf.Tensor], variables: list, replicas: int, parts: int,
-               seed: int, compiled: dict):
+               compiled: dict):
     self._objective = objective
     self._loss = loss
     self._variables = variables
     self._replicas = replicas
     self._parts = parts
-    self._seed = seed
     self._outputs = tf.function(self._outputs_of, **compiled)
     self._outputs_of_all = tf.function(self._outputs_of_parts, **compiled)
     self._gradients_of_outputs = tf.function(self._compare, **compiled)
     self._gradients_of_weights = tf.function(self._backward, **compiled)
 
-  def __call__(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor, scale: tf.Tensor
+  def __call__(self, features: dict, counts: dict, key: tf.Tensor, first_example: tf.Tensor, scale: tf.Tensor
                ) -> tuple[list, dict]:
     """This replica's share of the gradients and sums of the global batch; called in the replica's context."""
     compared = {name: features[name] for name in self._objective.compared_features if name in features}
     if self._parts == 1:
       with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(self._variables)
-        outputs = self._outputs(features, step, first_example)
+        outputs = self._outputs(features, key, first_example)
       upstream, sums = self._compared(outputs, compared, counts, scale)
       gradients = tape.gradient(outputs, self._variables, upstream, tf.UnconnectedGradients.ZERO)
     else:
-      outputs = self._outputs_of_all(features, step, first_example)
+      outputs = self._outputs_of_all(features, key, first_example)
       upstream, sums = self._compared(outputs, compared, counts, scale)
-      gradients = self._gradients_of_weights(features, upstream, step, first_example)
+      gradients = self._gradients_of_weights(features, upstream, key, first_example)
     return [tf.convert_to_tensor(gradient) / scale for gradient in gradients], sums
 
-  def _outputs_of(self, features: dict, step: tf.Tensor, first_example: tf.Tensor) -> tf.Tensor:
-    return self._objective.outputs(features, dropout_stream(self._seed, step, first_example))
+  def _outputs_of(self, features: dict, key: tf.Tensor, first_example: tf.Tensor) -> tf.Tensor:
+    return self._objective.outputs(features, stream_of_key(key, first_example))
 
-  def _outputs_of_parts(self, features: dict, step: tf.Tensor, first_example: tf.Tensor) -> tf.Tensor:
+  def _outputs_of_parts(self, features: dict, key: tf.Tensor, first_example: tf.Tensor) -> tf.Tensor:
     """The same, micro-batch by micro-batch: [b, ...]."""
     stacked, rows = stack_parts(features, self._parts)
     outputs = tf.map_fn(
-        lambda part: self._outputs_of({name: value[part] for name, value in stacked.items()}, step,
+        lambda part: self._outputs_of({name: value[part] for name, value in stacked.items()}, key,
                                       first_example + tf.cast(part, tf.int64) * rows),
         tf.range(self._parts), parallel_iterations=1, fn_output_signature=tf.float32)
     return tf.reshape(outputs, tf.concat([[self._parts * rows], tf.shape(outputs)[2:]], axis=0))
@@ -91,7 +90,7 @@ class JointGradients:
       loss = self._loss(sums, counts) * scale
     return tape.gradient(loss, outputs), {name: value / self._replicas for name, value in sums.items()}
 
-  def _backward(self, features: dict, upstream: tf.Tensor, step: tf.Tensor, first_example: tf.Tensor) -> list:
+  def _backward(self, features: dict, upstream: tf.Tensor, key: tf.Tensor, first_example: tf.Tensor) -> list:
     """The gradients of the weights for those of the outputs [b, ...], micro-batch by micro-batch."""
     stacked, rows = stack_parts({**features, _UPSTREAM: upstream}, self._parts)
 
@@ -99,7 +98,7 @@ class JointGradients:
       values = {name: value[part] for name, value in stacked.items()}
       with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(self._variables)
-        outputs = self._outputs_of(values, step, first_example + tf.cast(part, tf.int64) * rows)
+        outputs = self._outputs_of(values, key, first_example + tf.cast(part, tf.int64) * rows)
       gradients = tape.gradient(outputs, self._variables, values[_UPSTREAM], tf.UnconnectedGradients.ZERO)
       return [tf.convert_to_tensor(gradient) for gradient in gradients]
 

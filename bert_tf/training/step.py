@@ -18,7 +18,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.joint_gradients import JointGradients, stack_parts
 from bert_tf.training.optimization import AdamWeightDecay
-from modeling.dropout import dropout_stream
+from modeling.dropout import stream_key, stream_of_key
 from modeling.losses import SMALLEST_COUNT, HeadLoss
 from modeling.task_model import BertTaskModel
 
@@ -143,7 +143,7 @@ class TrainingStep:
     self._compute_gradients = tf.function(self._accumulated if parts > 1 else self._forward_backward, **compiled)
     if objective.outputs is not None and self._replicas * parts > 1:
       self._compute_gradients = JointGradients(
-          objective, self._loss, optimizer.variables, self._replicas, parts, options.seed, compiled)
+          objective, self._loss, optimizer.variables, self._replicas, parts, compiled)
     self._apply_gradients = tf.function(self._update, **compiled)
     self._run_steps = tf.function(self._steps)
     # What the steps of one inner loop add up to; read and reset between loops. One variable that exists before the
@@ -205,12 +205,14 @@ class TrainingStep:
       counts = self._sum_over_replicas(objective.counts(features))
       step = tf.identity(state.step)
       scale = tf.identity(state.loss_scale) if self._options.loss_scaling else tf.constant(1.0)
+      # Seed and rate are inputs of what XLA compiles, so that runs with others find the same program.
+      dropout_key, rate = stream_key(self._options.seed, step), self._schedule(step)
       # 1. Forward and backward: this replica's part of the gradient of the global loss.
-      gradients, sums = self._compute_gradients(features, counts, step, first_example, scale)
+      gradients, sums = self._compute_gradients(features, counts, dropout_key, first_example, scale)
       # 2. Sum over the replicas.
       gradients, sums = self._sum_over_replicas((gradients, sums))
       # 3. Clip by the global norm, and update with AdamW.
-      norm = self._apply_gradients(gradients, step)
+      norm = self._apply_gradients(gradients, rate, step)
       return {**sums, "gradient_norm": norm, "loss_of_step": self._loss(sums, counts)}
 
     features, waited = self._next_batch(iterator)
@@ -228,10 +230,10 @@ class TrainingStep:
     state.step.assign_add(1)
     state.examples.assign(self._batch_sizes.after(state.examples))
 
-  def _forward_backward(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+  def _forward_backward(self, features: dict, counts: dict, dropout_key: tf.Tensor, first_example: tf.Tensor,
                         scale: tf.Tensor) -> tuple[list, dict]:
     """The gradients of a micro-batch's part of the global loss, and its sums."""
-    dropout = dropout_stream(self._options.seed, step, first_example)
+    dropout = stream_of_key(dropout_key, first_example)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
       tape.watch(self._optimizer.variables)
       sums = self._objective.sums(features, dropout)
@@ -269,7 +271,7 @@ class TrainingStep:
     flat = replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.nest.flatten(values))
     return tf.nest.pack_sequence_as(values, flat)
 
-  def _accumulated(self, features: dict, counts: dict, step: tf.Tensor, first_example: tf.Tensor,
+  def _accumulated(self, features: dict, counts: dict, dropout_key: tf.Tensor, first_example: tf.Tensor,
                    scale: tf.Tensor) -> tuple[list, dict]:
     """As `_forward_backward`, micro-batch by micro-batch."""
     parts = self._options.gradient_accumulation_steps
@@ -278,17 +280,17 @@ class TrainingStep:
     def add_part(part, totals):
       micro_batch = {name: value[part] for name, value in stacked.items()}
       first = first_example + tf.cast(part, tf.int64) * rows
-      results = self._forward_backward(micro_batch, counts, step, first, scale)
+      results = self._forward_backward(micro_batch, counts, dropout_key, first, scale)
       return part + 1, tf.nest.map_structure(tf.add, totals, results)
 
     first_part = self._forward_backward(
-        {name: value[0] for name, value in stacked.items()}, counts, step, first_example, scale)
+        {name: value[0] for name, value in stacked.items()}, counts, dropout_key, first_example, scale)
     _, totals = tf.while_loop(lambda part, _: part < parts, add_part, (tf.constant(1), first_part),
                               parallel_iterations=1)
     return totals
 
-  def _update(self, gradients: list, step: tf.Tensor) -> tf.Tensor:
-    return self._optimizer.update(gradients, self._schedule(step), step, skip_non_finite=self._options.loss_scaling)
+  def _update(self, gradients: list, rate: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+    return self._optimizer.update(gradients, rate, step, skip_non_finite=self._options.loss_scaling)
 
   def _add_to_totals(self, results: dict, is_update: tf.Tensor) -> None:
     """Adds the sums of a step to those of the inner loop."""
