@@ -36,8 +36,7 @@ class ReadingOptions(Options):
   host_batch_size: int = option(2048, "Examples of a step, a host.", minimum=1)
   steps: int = option(8, "Steps measured.", minimum=1)
   warm_up_records: int = option(
-      20_000, "Read before, so that the shuffle buffer is full and tf.data has settled how many threads it takes.",
-      minimum=0)
+      20_000, "Read before, so that the shuffle buffer is full.", minimum=0)
   examples_per_second: float = option(
       27_000, "What a host trains: 8 GPUs of the 3,400 measured for BERT-Base at 128 tokens on an H100.", above=0)
   latency_ms: int = option(0, "How much longer every read takes.", minimum=0)

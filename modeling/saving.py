@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import keras
 
-from bert_tf.common import files
+from bert_tf.common import directories, files
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
 
@@ -109,6 +109,6 @@ class Checkpointed(Configured):
       raise UserError(f"format={format!r} is unknown: use one of {', '.join(sorted(FORMATS))}")
     if files.exists(directory):
       raise UserError(f"{directory} exists: name a directory that does not, the checkpoint becomes one")
-    with files.new_directory(directory, "directory") as temporary:
+    with directories.new_directory(directory, "directory") as temporary:
       write_checkpoint(format, temporary, weight_values(self), self.config, vocab_file or self.vocab_file,
                        self.do_lower_case if do_lower_case is None else do_lower_case)

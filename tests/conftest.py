@@ -22,12 +22,6 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests that interrupt one need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A minute or more each: they come first, so that at the end neither of two processes waits for the other.
-_LONGEST = (
-    "tests/test_run_pretraining.py", "tests/experiments/test_run.py", "tests/bert_tf/training/test_devices.py",
-    "tests/test_run_classifier.py", "tests/test_run_squad.py", "tests/bert_tf/training/test_packed.py",
-    "tests/bert_tf/tasks/test_run.py", "tests/data_gen/pretraining/test_generation.py")
-
 # What a test that compares with golden values takes one of, itself or by way of another fixture.
 _GOLDEN_FIXTURES = {"golden", "full_golden", "golden_set"}
 
@@ -41,7 +35,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-  items.sort(key=lambda item: not item.path.as_posix().endswith(_LONGEST))
+  # Tests of whole commands stand highest and take longest: they come first, so that at the end neither of two
+  # processes waits for the other.
+  items.sort(key=lambda item: len(item.path.parts))
   unread = [item.nodeid for item in items if item.get_closest_marker("golden")
             and not _GOLDEN_FIXTURES & set(item.fixturenames)]
   if unread:

@@ -26,7 +26,7 @@ _PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "scon
 # Daemons are not on the path of every user.
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _MISSING = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
-# cred_expire: a requeued job waits that long.
+# cred_expire: a requeued job waits that long, and then for the next round of the scheduler, of 30 and 60 s otherwise.
 _CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -44,6 +44,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+SchedulerParameters=bf_interval=1,sched_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ReturnToService=2

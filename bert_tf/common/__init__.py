@@ -6,6 +6,7 @@
     streams.py       standard streams that are closed or full, lines that libraries write
     errors.py        `UserError`
     files.py         files on any file system, written whole or not at all
+    directories.py   directories written or copied as one
     remote_files.py  files that only TensorFlow can reach
     downloads.py     files of web servers: resumed, unpacked without trust
     gzipped.py       gzipped files

@@ -190,14 +190,6 @@ def local_copy(path: str, owner: object) -> str:
   return target
 
 
-def copy_tree(source: str, target: str) -> None:
-  """Copies a directory with everything below it, between any two file systems."""
-  make_directories(target)
-  for name in list_directory(source):
-    path = os.path.join(source, name)
-    (copy_tree if is_directory(path) else copy)(path, os.path.join(target, name))
-
-
 def same_file(a: str, b: str) -> bool:
   """Whether two paths name one file; either may be missing."""
   if is_remote(a) or is_remote(b):
@@ -387,53 +379,6 @@ def _open_special(path: str) -> int:
   if match is None:
     return os.open(path, os.O_WRONLY)
   return os.dup(int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
-
-
-@contextlib.contextmanager
-def new_directory(path: str, flag: str) -> Iterator[str]:
-  """A directory that appears under its name only when everything in it is written.
-
-  The block gets the path of a temporary local directory to write in; it is removed if the block raises. A local
-  directory is moved into place in one step, a remote one is copied there file by file. Missing parents are made.
-
-  Raises:
-    UserError: something is there, or the place can't be written.
-  """
-  path = path.rstrip("/") or path
-  refuse_existing(path, flag)
-  # Not the absolute path: TensorFlow takes no name of a working directory that is not UTF-8.
-  folder = parent_directory(path) if is_remote(path) else os.path.dirname(path) or os.curdir
-  parent = make_output_directory(folder, flag)
-  name, lock = os.path.basename(path), None
-  if not is_remote(path):
-    with user_error(f"--{flag}: can't write {path}"):
-      locks.remove_abandoned(parent, locks.temporary_names(name))
-  with user_error(f"--{flag}: can't write {path}"):
-    temporary = tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=None if is_remote(path) else parent)
-  try:
-    lock = locks.take(temporary)
-    with user_error(f"--{flag}: can't write {path}"):
-      yield temporary
-      os.chmod(temporary, 0o777 & ~current_umask())
-      refuse_existing(path, flag)
-      if is_remote(path):
-        _copy_whole(temporary, path)
-      else:
-        os.rename(temporary, path)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
-    if lock is not None:
-      os.close(lock)
-
-
-def _copy_whole(source: str, target: str) -> None:
-  """`copy_tree`, undone where it fails."""
-  try:
-    copy_tree(source, target)
-  except BaseException:
-    with contextlib.suppress(OSError):
-      remove_tree(target)
-    raise
 
 
 def refuse_existing(path: str, flag: str) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from bert_tf.common import charts, files, json_files
+from bert_tf.common import charts, directories, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.markdown import one_line
 from bert_tf.tasks import model_card
@@ -75,7 +75,7 @@ def write_adapter_of(run_directory: str, output: str) -> None:
     raise UserError(f"{run_directory} holds no checkpoint of a run, which alone has the matrices of LoRA")
   start = str(read_flags(os.path.dirname(prefix)).get("init_checkpoint") or "")
   base = hub_name(start) or _last_part(start) or None
-  with files.new_directory(output, "output") as directory:
+  with directories.new_directory(output, "output") as directory:
     merged = write_adapter(prefix, directory, base, with_pooler=not _has_pooler(start))
   print(f"read {prefix}\n{len(merged)} matrices have an update of LoRA, which makes of the base's what is in the run\n"
         f"wrote {output} (an adapter of PEFT for {base or 'the model that the run began with'})")

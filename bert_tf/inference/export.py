@@ -10,7 +10,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, gzipped, json_files
+from bert_tf.common import directories, files, gzipped, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
@@ -98,7 +98,7 @@ def export(options: ExportOptions) -> Export:
       for source, lines in texts.items()] if export_format.takes_strings else []
   development_set = _development_set(options, loaded, task_name, task) if options.quantize != "none" else None
   differing = {difference.text for agreement in agreements[:1] for difference in agreement.differences}
-  with files.new_directory(options.export_dir, "export_dir") as directory:
+  with directories.new_directory(options.export_dir, "export_dir") as directory:
     _write(export_format, task, directory, options.export_dir)
     if agreements:
       os.makedirs(os.path.join(directory, os.path.dirname(AGREEMENT_FILE)), exist_ok=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bert_tf.common import files, json_files, run_results
+from bert_tf.common import directories, files, json_files, run_results
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from bert_tf.evaluation.retrieval import search
@@ -68,7 +68,7 @@ def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: s
   """
   count = size = 0
   ids: set[str] = set()
-  with (files.new_directory(index_dir, "index_dir") as directory,
+  with (directories.new_directory(index_dir, "index_dir") as directory,
         Progress("documents", total=None, unit="documents") as progress,
         open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
         open(os.path.join(directory, _DOCUMENTS), "wb") as documents,

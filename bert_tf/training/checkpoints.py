@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
-from bert_tf.common import files, json_files, locks, run_results
+from bert_tf.common import directories, files, json_files, locks, run_results
 from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
@@ -233,12 +233,12 @@ def copy_best(source: str, directory: str) -> None:
   copied = {"files": _digests(best)}
   if files.is_remote(target):
     files.remove_tree(target)
-    files.copy_tree(best, target)
+    directories.copy_tree(best, target)
     json_files.write(os.path.join(target, _COPIED), copied)
     return
   with tempfile.TemporaryDirectory(prefix=_COPIES, dir=directory) as temporary:
     copy = os.path.join(temporary, "new")
-    files.copy_tree(best, copy)
+    directories.copy_tree(best, copy)
     json_files.write(os.path.join(copy, _COPIED), copied)
     if os.path.exists(target):
       os.rename(target, os.path.join(temporary, "old"))

@@ -250,7 +250,7 @@ def _read(paths: tf.Tensor, gzipped: tf.Tensor) -> tf.data.Dataset:
         path, compression_type=tf.where(is_gzipped, "GZIP", ""), buffer_size=_READ_BYTES)
 
   return tf.data.Dataset.from_tensor_slices((paths, gzipped)).interleave(
-      read_file, cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=tf.data.AUTOTUNE,
+      read_file, cycle_length=_INTERLEAVED_FILES, block_length=8, num_parallel_calls=_INTERLEAVED_FILES,
       deterministic=True)
 
 
@@ -294,4 +294,7 @@ def without_auto_sharding(dataset: tf.data.Dataset) -> tf.data.Dataset:
   options = tf.data.Options()
   options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
   options.deterministic = True
+  # The end of an iterator would wait for the thread that adapts AUTOTUNE's numbers, which sleeps up to a minute at a
+  # time. Without it they stay at what they begin with, 16 threads at most, and buffers still grow when they were empty.
+  options.autotune.enabled = False
   return dataset.with_options(options)

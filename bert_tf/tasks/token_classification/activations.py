@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_tf.common import directories, files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from data_gen.labelled.word_windows import WordWindows
@@ -179,7 +179,7 @@ class ActivationCache:
 
   def _make_directory(self) -> None:
     if not self._is_ours():
-      with files.new_directory(self.directory, "output_dir") as directory, open(
+      with directories.new_directory(self.directory, "output_dir") as directory, open(
           os.path.join(directory, _TAG_FILE), "x", encoding="utf-8") as file:
         file.write(_TAG)
 

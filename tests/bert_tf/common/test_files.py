@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bert_tf.common import files, gzipped, json_files
+from bert_tf.common import directories, files, gzipped, json_files
 from bert_tf.common.errors import UserError
 
 _NUMBERS = itertools.count()
@@ -97,22 +97,11 @@ def test_files_are_renamed_and_removed(place):
 
 @pytest.mark.parametrize("call", [
     files.open_file, files.file_size, files.list_directory, files.remove, gzipped.is_gzip,
-    lambda path: files.rename(path, f"{path}.new"), lambda path: files.copy_tree(path, f"{path}.new")])
+    lambda path: files.rename(path, f"{path}.new"), lambda path: directories.copy_tree(path, f"{path}.new")])
 def test_a_missing_file_is_the_same_error_everywhere(place, call):
   with pytest.raises(FileNotFoundError) as error:
     call(f"{place}/missing")
   assert error.value.strerror == "No such file or directory" and "missing" in error.value.filename
-
-
-def test_trees_are_copied_between_file_systems(tmp_path):
-  for name in ("a/b/c.txt", "a/d.bin"):
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_bytes(name.encode())
-  remote = f"ram://files/{next(_NUMBERS)}/copy"
-  files.copy_tree(str(tmp_path / "a"), remote)
-  assert files.list_directory(remote) == ["b", "d.bin"] and read(f"{remote}/b/c.txt") == "a/b/c.txt"
-  files.copy_tree(remote, str(tmp_path / "back"))
-  assert (tmp_path / "back/b/c.txt").read_text() == "a/b/c.txt" and (tmp_path / "back/d.bin").exists()
 
 
 def test_the_directory_of_a_path(tmp_path, monkeypatch):
@@ -126,7 +115,7 @@ def test_the_directory_of_a_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", [
     lambda path: files.expand_patterns(path, "flag"), lambda path: files.check_readable(path, "flag"),
     lambda path: files.refuse_existing(path, "flag"), lambda path: files.make_output_directory(path, "flag"),
-    lambda path: files.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
+    lambda path: directories.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
     lambda path: json_files.write(path, {})])
 def test_an_unknown_file_system_is_a_user_error(call):
   with pytest.raises(UserError, match="can't (read|write).* nowhere://x/y.*'nowhere' not implemented") as error:
@@ -159,26 +148,17 @@ def test_output_directories_and_files_on_any_file_system(place):
 def test_new_directories_on_any_file_system(place):
   # A name is a name with a slash behind it, too.
   for path in (f"{place}/parent/new", f"{place}/other/"):
-    with files.new_directory(path, "output") as directory:
+    with directories.new_directory(path, "output") as directory:
       os.makedirs(os.path.join(directory, "below"))
       json_files.write(os.path.join(directory, "below/a.json"), 1)
       assert not files.exists(path)
     assert json_files.read(os.path.join(path, "below/a.json")) == 1
-    with pytest.raises(UserError, match="--output: .*exists"), files.new_directory(path, "output"):
+    with pytest.raises(UserError, match="--output: .*exists"), directories.new_directory(path, "output"):
       pass
   with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
-      files.new_directory(f"{place}/full", "output"):
+      directories.new_directory(f"{place}/full", "output"):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
   assert files.list_directory(place) == ["other", "parent"] and files.list_directory(f"{place}/parent") == ["new"]
-
-
-def test_a_remote_directory_that_is_copied_half_way_is_removed():
-  path = f"ram://files/{next(_NUMBERS)}/new"
-  with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \
-      files.new_directory(path, "output") as directory:
-    json_files.write(os.path.join(directory, "a.json"), 1)
-    os.symlink("nothing", os.path.join(directory, "b.json"))
-  assert not files.exists(path)
 
 
 def test_patterns_keep_their_order_and_name_each_file_once(tmp_path):
@@ -218,34 +198,6 @@ def test_an_output_directory_below_a_file_is_refused(tmp_path):
   (tmp_path / "file").write_text("x")
   with pytest.raises(UserError, match="--output_dir: can't write"):
     files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
-
-
-def test_a_new_directory_appears_when_it_is_complete(tmp_path):
-  path = tmp_path / "parent/new"
-  with files.new_directory(str(path), "output") as directory:
-    json_files.write(os.path.join(directory, "a.json"), 1)
-    assert not path.exists()
-  assert os.listdir(path) == ["a.json"]
-  assert path.stat().st_mode & 0o055 == 0o055
-  assert os.listdir(tmp_path / "parent") == ["new"]
-
-
-def test_a_directory_that_fails_half_way_leaves_nothing(tmp_path):
-  with pytest.raises(UserError, match="--output: can't write .*new: No space left"), \
-      files.new_directory(str(tmp_path / "new"), "output") as directory:
-    json_files.write(os.path.join(directory, "a.json"), 1)
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-  assert os.listdir(tmp_path) == []
-
-
-def test_a_new_directory_replaces_nothing(tmp_path):
-  (tmp_path / "old").mkdir()
-  with pytest.raises(UserError, match="--output: .*old exists"), files.new_directory(str(tmp_path / "old"), "output"):
-    pass
-  # Not even what has come while it was written.
-  with pytest.raises(UserError, match="--output: .*late exists"), files.new_directory(str(tmp_path / "late"), "output"):
-    (tmp_path / "late").mkdir()
-  assert sorted(os.listdir(tmp_path)) == ["late", "old"]
 
 
 def test_a_file_keeps_its_permissions(tmp_path):
@@ -310,7 +262,7 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
     # Another process that writes the same file at the same time.
     json_files.write(path, 2)
     first.write("1")
-  with files.new_directory(str(tmp_path / "new"), "output"):
+  with directories.new_directory(str(tmp_path / "new"), "output"):
     pass
   assert json_files.read(path) == 1
   assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,17 +87,23 @@ def test_a_run_on_another_file_system(folder):
   assert set(answer["probabilities"]) == {"no", "yes"}
 
 
+@pytest.fixture(scope="module")
+def first(folder, tmp_path_factory) -> str:
+  """The directory of a run of one epoch."""
+  options = fine_tuning(folder, tmp_path_factory.mktemp("first") / "run", num_train_epochs=1)
+  assert classification.run(options) == 0
+  return options.output_dir
+
+
 @pytest.mark.parametrize("changes, frozen", [
     ({"freeze_embeddings": True}, ["bert/embeddings/"]),
     ({"freeze_layers": 1}, ["bert/encoder/layer_0/"])])
-def test_frozen_weights_stay_as_they_are(folder, tmp_path, changes, frozen, capsys):
-  first = fine_tuning(folder, tmp_path / "first", num_train_epochs=1)
-  assert classification.run(first) == 0
-  second = fine_tuning(folder, tmp_path / "second", init_checkpoint=str(tmp_path / "first"), bert_config_file=None,
+def test_frozen_weights_stay_as_they_are(folder, first, tmp_path, changes, frozen, capsys):
+  second = fine_tuning(folder, tmp_path / "second", init_checkpoint=first, bert_config_file=None,
                        num_train_epochs=1, seed=2, **changes)
   assert classification.run(second) == 0
   assert "of them frozen" in capsys.readouterr().out
-  before, after = read_checkpoint(str(tmp_path / "first")), read_checkpoint(str(tmp_path / "second"))
+  before, after = read_checkpoint(first), read_checkpoint(str(tmp_path / "second"))
   for name in before.tensors:
     same = np.array_equal(before.read(name), after.read(name))
     assert same == name.startswith(tuple(frozen)), name
@@ -112,14 +119,20 @@ def test_more_layers_than_there_are_can_not_be_frozen(folder, tmp_path):
     classification.run(fine_tuning(folder, tmp_path / "out", freeze_layers=2))
 
 
-@pytest.mark.parametrize("lost_step", [5, 10])
-def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
-  """A run that was stopped between a checkpoint and its evaluation, on the way and at the end."""
-  options = fine_tuning(folder, tmp_path / "whole", save_checkpoints_steps=5, iterations_per_loop=5)
+@pytest.fixture(scope="module")
+def whole(folder, tmp_path_factory) -> ClassificationOptions:
+  """Options of a run that was not stopped."""
+  options = fine_tuning(folder, tmp_path_factory.mktemp("whole") / "run", save_checkpoints_steps=5,
+                        iterations_per_loop=5)
   assert classification.run(options) == 0
   assert [line["step"] for line in read_metrics(options.output_dir) if line["split"] == "eval"] == [5, 10]
+  return options
 
-  stopped = options.replace(output_dir=str(tmp_path / "stopped"))
+
+@pytest.mark.parametrize("lost_step", [5, 10])
+def test_an_evaluation_that_was_due_is_made_up(whole, tmp_path, lost_step):
+  """A run that was stopped between a checkpoint and its evaluation, on the way and at the end."""
+  stopped = whole.replace(output_dir=str(tmp_path))
 
   class Interrupted(ClassificationTask):
     """Is killed when it should evaluate."""
@@ -131,10 +144,10 @@ def test_an_evaluation_that_was_due_is_made_up(folder, tmp_path, lost_step):
 
   with pytest.raises(KeyboardInterrupt):
     driver.run(Interrupted, stopped)
-  assert os.path.exists(tmp_path / "stopped" / f"ckpt-{lost_step}.index")
+  assert os.path.exists(tmp_path / f"ckpt-{lost_step}.index")
   assert classification.run(stopped) == 0
   for name in ("metrics.jsonl", "best/best.json"):
-    found, expected = ((tmp_path / one / name).read_text() for one in ("stopped", "whole"))
+    found, expected = (Path(one.output_dir, name).read_text() for one in (stopped, whole))
     if name == "metrics.jsonl":
       found, expected = ([line for line in text.splitlines() if '"eval"' in line] for text in (found, expected))
     assert found == expected

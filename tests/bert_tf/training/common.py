@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.devices import Devices
+from bert_tf.training.inputs import without_auto_sharding
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
 from modeling.checkpoints.weights import raw_variables
@@ -115,6 +116,8 @@ def make_trainer(model: BertTaskModel, dataset: tf.data.Dataset, batch_size: int
   training_step = TrainingStep(
       objective or make_objective(model), optimizer, schedule, state, strategy, batch_size,
       StepOptions(**{"jit_compile": True, **step_options}))
+  # As the pipelines of runs, whose end waits for nothing.
+  dataset = without_auto_sharding(dataset)
   return Trainer(training_step, lambda: strategy.experimental_distribute_dataset(dataset), state, optimizer)
 
 

@@ -213,3 +213,9 @@ def test_unequal_batches_resume_exactly_and_are_those_of_one_device(files, start
     counts.append(len(real))
   assert counts == list((sizes.sizes * 3)[start_step:start_step + 8])
   assert seen[:12] == expected[:12]
+
+
+def test_the_end_of_an_iterator_waits_for_nothing(files):
+  """The thread that adapts AUTOTUNE's numbers sleeps up to a minute at a time, and is waited for."""
+  for dataset in (training_dataset(files, parse, 4, 1, 0, ONE), evaluation_dataset(files, parse, 4, ONE)):
+    assert dataset.options().autotune.enabled is False

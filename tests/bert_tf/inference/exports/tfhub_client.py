@@ -89,14 +89,9 @@ def interface(directory, texts):
       "vocabulary": vocabulary, "vocabulary's name": os.path.basename(encoder.vocab_file.asset_path.numpy().decode())}
 
 
-def classify(texts):
-  """Fine-tunes a classifier of strings, saves it and loads it again."""
-  layer = hub.KerasLayer(os.path.join(OURS, "encoder"), trainable=True, name="BERT_encoder")
-  strings = tf_keras.layers.Input(shape=(), dtype=tf.string, name="text")
-  inputs = hub.KerasLayer(os.path.join(OURS, "preprocess"), name="preprocessing")(strings)
-  outputs = layer(inputs)
-  logits = tf_keras.layers.Dense(1, name="classifier")(tf_keras.layers.Dropout(0.1)(outputs["pooled_output"]))
-  model = tf_keras.Model(strings, logits)
+def classify(model, texts):
+  """Fine-tunes a classifier of strings, that of the documentation, saves it and loads it again."""
+  preprocessing, layer = (one for one in model.layers if isinstance(one, hub.KerasLayer))
   labels = np.float32([len(one) % 2 for one in texts])
   data = tf.data.Dataset.from_tensor_slices((texts, labels)).repeat(4).batch(8)
   optimizer = optimization.create_optimizer(init_lr=3e-3, num_train_steps=40, num_warmup_steps=2,
@@ -110,17 +105,16 @@ def classify(texts):
   decays = [value.name for value in model.trainable_variables if optimizer._do_use_weight_decay(value.name)]
   model.save(os.path.join(WORK, "classifier"), include_optimizer=False)
   again = tf.saved_model.load(os.path.join(WORK, "classifier"))
-  ids = hub.KerasLayer(os.path.join(OURS, "preprocess"))(texts)
+  ids = preprocessing(tf.constant(texts))
   dropped = [float(tf.math.reduce_std(tf.stack([layer(ids, training=training)["pooled_output"] for _ in range(4)]), 0
                                       )[0, 0]) for training in (False, True)]
   return {"losses": losses, "changed": changed, "decays": decays, "dropped": dropped,
           "difference": float(tf.reduce_max(tf.abs(again(tf.constant(texts)) - model(tf.constant(texts))))),
-          "shapes": [str(outputs["sequence_output"].shape), str(outputs["pooled_output"].shape)]}
+          "shapes": [str(layer.output[name].shape) for name in ("sequence_output", "pooled_output")]}
 
 
-def pairs(texts):
+def pairs(preprocess, texts):
   """Tokenizes and packs pairs in a Keras model within `tf.data`."""
-  preprocess = hub.load(os.path.join(OURS, "preprocess"))
   tokenizer = hub.KerasLayer(preprocess.tokenize, name="tokenizer")
   inputs = [tf_keras.layers.Input(shape=(), dtype=tf.string, name=name) for name in ("a", "b")]
   packer = hub.KerasLayer(preprocess.bert_pack_inputs, arguments={"seq_length": 12}, name="packer")
@@ -129,9 +123,8 @@ def pairs(texts):
   return plain(next(iter(data)))
 
 
-def masked(texts):
+def masked(preprocess, encoder, texts):
   """Hides tokens with tensorflow_text, and has the encoder guess them."""
-  preprocess, encoder = (hub.load(os.path.join(OURS, part)) for part in ("preprocess", "encoder"))
   special = {name: value.numpy() for name, value in preprocess.tokenize.get_special_tokens_dict().items()}
   segments = text.RoundRobinTrimmer(9).trim([preprocess.tokenize(texts).merge_dims(1, -1),
                                              preprocess.tokenize(texts[::-1]).merge_dims(1, -1)])
@@ -149,14 +142,15 @@ def masked(texts):
 
 
 def documentation():
-  """Runs the programs of docs/tfhub.md."""
+  """Runs the programs of docs/tfhub.md; returns how many there are, and the names that they have defined."""
   page = (pathlib.Path(__file__).resolve().parents[4] / "docs/tfhub.md").read_text("utf-8")
   programs = re.findall("```python\n(.*?)```", page, re.DOTALL)
   os.symlink(os.path.abspath(OURS), os.path.join(WORK, "hub"))
   os.chdir(WORK)
+  names = {}
   for program in programs:
-    exec(compile(program, "docs/tfhub.md", "exec"), {})
-  return len(programs)
+    exec(compile(program, "docs/tfhub.md", "exec"), names)
+  return len(programs), names
 
 
 asked = json.load(sys.stdin)
@@ -164,6 +158,8 @@ if "--model_garden" in sys.argv:
   export_by_model_garden(OURS)
   found = interface(WORK, asked)
 else:
-  found = {"interface": interface(OURS, asked), "classify": classify(asked), "pairs": pairs(asked),
-           "masked": masked(asked), "programs": documentation()}
+  answers = interface(OURS, asked)
+  count, made = documentation()
+  found = {"interface": answers, "classify": classify(made["model"], asked), "programs": count,
+           "pairs": pairs(made["preprocess"], asked), "masked": masked(made["preprocess"], made["encoder"], asked)}
 print(json.dumps(found))
