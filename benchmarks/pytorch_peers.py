@@ -121,9 +121,8 @@ def features(batch: dict) -> dict:
 
 def sentence_loss(model, task_name: str) -> Callable:
   """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
-  from sentence_transformers.sentence_transformer import losses
-
   import torch
+  from sentence_transformers.sentence_transformer import losses
 
   of_scores = task_name in ("scored", "sts-b")
   loss = (losses.CosineSimilarityLoss if of_scores else losses.MultipleNegativesRankingLoss)(model)

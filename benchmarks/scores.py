@@ -11,10 +11,11 @@
       --seed=1,2,3
 
 The same as in run_classifier.py, run_squad.py, run_swag.py, run_ner.py and run_sentence_embedding.py (whose peer is
-sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, linear warm-up over a tenth of the steps and linear decay, clipping at 1, weight decay 0.01 but for biases and
-LayerNorm, dropout, an evaluation after every epoch, of which the best one counts, and how answers, thresholds and tags
-are found and scored. Of PyTorch's own: AdamW with bias correction (ours has it with --optimizer_bias_correction) and
-the weights of the new head. A test set needs labels. Needs requirements-peers.txt.
+sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, linear warm-up
+over a tenth of the steps and linear decay, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an
+evaluation after every epoch, of which the best one counts, and how answers, thresholds and tags are found and scored.
+Of PyTorch's own: AdamW with bias correction (ours has it with --optimizer_bias_correction) and the weights of the new
+head. A test set needs labels. Needs requirements-peers.txt.
 """
 
 import dataclasses
