@@ -11,11 +11,11 @@
       --seed=1,2,3
 
 The same as in run_classifier.py, run_squad.py, run_swag.py, run_ner.py and run_sentence_embedding.py (whose peer is
-sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, linear warm-up
-over a tenth of the steps and linear decay, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an
-evaluation after every epoch, of which the best one counts, and how answers, thresholds and tags are found and scored.
-Of PyTorch's own: AdamW with bias correction (ours has it with --optimizer_bias_correction) and the weights of the new
-head. A test set needs labels. Needs requirements-peers.txt.
+sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, the learning rate
+of every step, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch,
+of which the best one counts, and how answers, thresholds and tags are found and scored. Of PyTorch's own: AdamW with
+bias correction (ours has it with --optimizer_bias_correction) and the weights of the new head. A test set needs labels.
+Needs requirements-peers.txt.
 """
 
 import dataclasses
@@ -114,9 +114,9 @@ def main(options: ScoresOptions) -> None:
 def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, float]:
   """One fine-tuning: the scores of its best epoch, those of the test set included."""
   import torch
-  import transformers
 
   from bert_tf.training.examples import assemble, epoch_batches
+  from modeling.optimizer import WarmupDecay
 
   torch.manual_seed(seed)
   model = _load(options, scored.num_labels)
@@ -124,7 +124,8 @@ def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, fl
   settings, examples = scored.task.options, scored.examples
   optimizer = pytorch_peers.adamw(model, settings.learning_rate)
   steps = options.num_train_epochs * -(-len(examples) // settings.train_batch_size)
-  schedule = transformers.get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+  rates = WarmupDecay(1.0, steps, steps // 10)
+  schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(rates(step)))
   lengths = np.arange(1, scored.task.max_seq_length + 1)
   best: dict[str, float] | None = None
   for epoch in range(options.num_train_epochs):
