@@ -119,6 +119,24 @@ def features(batch: dict) -> dict:
   return {name: torch.tensor(batch[ours]) for name, ours in names.items()}
 
 
+def sentence_loss(model, task_name: str) -> Callable:
+  """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
+  import torch
+  from sentence_transformers.sentence_transformer import losses
+
+  of_scores = task_name in ("scored", "sts-b")
+  loss = (losses.CosineSimilarityLoss if of_scores else losses.MultipleNegativesRankingLoss)(model)
+
+  def loss_of_batch(batch: dict):
+    columns = []
+    for column in range(batch["input_ids"].shape[1]):
+      length = batch["input_mask"][:, column].sum(1).max()
+      columns.append(features({name: value[:, column, :length] for name, value in batch.items() if value.ndim == 3}))
+    return loss(columns, torch.tensor(batch["label_ids"]) if of_scores else None)
+
+  return loss_of_batch
+
+
 def adamw(model, learning_rate: float):
   """PyTorch's AdamW as one kernel; biases and LayerNorm are not decayed."""
   import torch

@@ -7,12 +7,15 @@
       --model=hf_directory --seed=1,2,3
   python benchmarks/scores.py --task=token_classification --train_file=wnut17_train.conll \\
       --dev_file=wnut17_dev.conll --test_file=wnut17_test.conll --model=hf_directory --seed=1,2,3
+  python benchmarks/scores.py --task=sentence_embedding --task_name=sts-b --data_dir=glue --model=hf_directory \\
+      --seed=1,2,3
 
-The same as in run_classifier.py, run_squad.py, run_swag.py and run_ner.py: the sequences, batches of similar length,
-linear warm-up over a tenth of the steps and linear decay, clipping at 1, weight decay 0.01 but for biases and
-LayerNorm, dropout, an evaluation after every epoch, of which the best one counts, and how answers, thresholds and tags
-are found and scored. Of PyTorch's own: the order of the batches, AdamW with bias correction, the weights of the new
-head. A test set needs labels. Needs requirements-peers.txt.
+The same as in run_classifier.py, run_squad.py, run_swag.py, run_ner.py and run_sentence_embedding.py (whose peer is
+sentence-transformers): the sequences, batches of similar length and, with the same seed, their order, the learning rate
+of every step, clipping at 1, weight decay 0.01 but for biases and LayerNorm, dropout, an evaluation after every epoch,
+of which the best one counts, and how answers, thresholds and tags are found and scored. Of PyTorch's own: AdamW with
+bias correction (ours has it with --optimizer_bias_correction) and the weights of the new head. A test set needs labels.
+Needs requirements-peers.txt.
 """
 
 import dataclasses
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
   from bert_tf.training.examples import Examples
 
 _PREDICTED_TOGETHER = 32
+_SENTENCES = "sentence_embedding"
 _AS_THE_SCRIPT = "as the run script of the task has it"
 
 
@@ -41,9 +45,11 @@ _AS_THE_SCRIPT = "as the run script of the task has it"
 class ScoresOptions(SquadSettings):
   """What is fine-tuned on what; files as the run script of the task takes them."""
 
-  task: str = option(None, "What the model is fine-tuned for.", choices=tuple(pytorch_peers.MODELS), required=True)
+  task: str = option(None, "What the model is fine-tuned for.", required=True,
+                     choices=(*pytorch_peers.MODELS, _SENTENCES))
   model: str = option(None, "Hugging Face directory with model.safetensors and vocab.txt.", required=True)
-  task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set.")
+  task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set; of "
+                                "sentence_embedding what its files have.")
   data_dir: str | None = option(None, "Where GLUE's folders are, or the task's own folder.")
   train_file: str | None = option(None, "What is trained on.")
   dev_file: str | None = option(None, "What is evaluated on after every epoch.")
@@ -78,6 +84,7 @@ class Scored:
     evaluate: the model → scores on the development set.
     main_metric: by which of them epochs are compared.
     num_labels: classes of the head; None for those that have no choice.
+    loss: of a batch, made from the model.
     test: the model → scores on the test set.
   """
 
@@ -86,6 +93,7 @@ class Scored:
   evaluate: Callable[[object], dict[str, float]]
   main_metric: str
   num_labels: int | None = None
+  loss: Callable[[object], Callable[[dict], object]] = lambda model: lambda batch: pytorch_peers.loss_of(model, batch)
   test: Callable[[object], dict[str, float]] = lambda model: {}
 
 
@@ -106,29 +114,41 @@ def main(options: ScoresOptions) -> None:
 def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, float]:
   """One fine-tuning: the scores of its best epoch, those of the test set included."""
   import torch
-  import transformers
 
   from bert_tf.training.examples import assemble, epoch_batches
+  from modeling.optimizer import WarmupDecay
 
   torch.manual_seed(seed)
-  num_labels = {} if scored.num_labels is None else {"num_labels": scored.num_labels}
-  model = getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(options.model, **num_labels)
+  model = _load(options, scored.num_labels)
+  loss_of = scored.loss(model)
   settings, examples = scored.task.options, scored.examples
   optimizer = pytorch_peers.adamw(model, settings.learning_rate)
   steps = options.num_train_epochs * -(-len(examples) // settings.train_batch_size)
-  schedule = transformers.get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+  rates = WarmupDecay(1.0, steps, steps // 10)
+  schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(rates(step)))
   lengths = np.arange(1, scored.task.max_seq_length + 1)
   best: dict[str, float] | None = None
   for epoch in range(options.num_train_epochs):
     model.train()
     for chosen in epoch_batches(examples.lengths, settings.train_batch_size, seed, epoch):
       batch = assemble(examples, chosen, len(chosen), lengths)
-      pytorch_peers.update(model, optimizer, pytorch_peers.loss_of(model, batch))
+      pytorch_peers.update(model, optimizer, loss_of(batch))
       schedule.step()
     found = scored.evaluate(model)
     if best is None or found[scored.main_metric] > best[scored.main_metric]:
       best = {**found, **scored.test(model)}
   return best
+
+
+def _load(options: ScoresOptions, num_labels: int | None):
+  if options.task == _SENTENCES:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(options.model, device="cpu")
+  import transformers
+
+  classes = {} if num_labels is None else {"num_labels": num_labels}
+  return getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(options.model, **classes)
 
 
 def _classification(options: ScoresOptions) -> Scored:
@@ -194,8 +214,27 @@ def _token_classification(options: ScoresOptions) -> Scored:
                 num_labels=len(data.labels), test=lambda model: scores(model, data.test["test"], "test"))
 
 
+def _sentence_embedding(options: ScoresOptions) -> Scored:
+  from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
+  from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask
+
+  task = SentenceEmbeddingTask(options.of_script(SentenceEmbeddingOptions, do_eval=True))
+
+  def evaluate(model) -> dict[str, float]:
+    found = {}
+    for name, split in task.data.dev.items():
+      vectors = np.stack([row for row, in _outputs(model, split.examples.unique, "sentence_embedding")])
+      vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+      found |= {f"{name} {metric}": value for metric, value in task.score(split, vectors).items()}
+    return found
+
+  return Scored(task, task.data.train.examples, evaluate, f"{next(iter(task.data.dev))} {task.main_metric}",
+                loss=lambda model: pytorch_peers.sentence_loss(model, task.options.task_name))
+
+
 _TASKS = {"classification": _classification, "question_answering": _question_answering,
-          "multiple_choice": _multiple_choice, "token_classification": _token_classification}
+          "multiple_choice": _multiple_choice, "token_classification": _token_classification,
+          _SENTENCES: _sentence_embedding}
 
 
 def _outputs(model, examples: "Examples", *names: str) -> list[tuple[np.ndarray, ...]]:
@@ -208,8 +247,10 @@ def _outputs(model, examples: "Examples", *names: str) -> list[tuple[np.ndarray,
   found: dict[int, tuple] = {}
   with torch.no_grad():
     for chosen in sorted_batches(examples.lengths, _PREDICTED_TOGETHER):
-      outputs = model(**pytorch_peers.features(
-          assemble(examples, chosen, len(chosen), np.arange(1, examples.lengths.max() + 1))))
+      inputs = pytorch_peers.features(
+          assemble(examples, chosen, len(chosen), np.arange(1, examples.lengths.max() + 1)))
+      # sentence-transformers' models take a dictionary.
+      outputs = model(inputs) if hasattr(model, "encode") else model(**inputs)
       found |= zip(chosen, zip(*(outputs[name].numpy() for name in names), strict=True), strict=True)
   return [found[number] for number in range(len(examples))]
 

@@ -100,23 +100,16 @@ def _ours(config, examples, batch_size: int, steps: int, grouped: bool) -> Calla
 
 
 def _sentence_transformers(config, examples, batch_size: int, steps: int, grouped: bool) -> Callable[[int], None]:
-  import torch
   import transformers
-  from sentence_transformers.sentence_transformer import losses
 
   from benchmarks import pytorch_peers
   from benchmarks.loops import EpochLoop
 
   model = _with_pooling(transformers.BertModel(transformers.BertConfig(**config.to_dict()), add_pooling_layer=False))
-  loss, optimizer = losses.MultipleNegativesRankingLoss(model), pytorch_peers.adamw(model, 2e-5)
+  loss, optimizer = pytorch_peers.sentence_loss(model, "pairs"), pytorch_peers.adamw(model, 2e-5)
 
   def train(batch: dict) -> float:
-    columns = []
-    for column in range(2):
-      length = batch["input_mask"][:, column].sum(1).max()
-      columns.append({"input_ids": torch.tensor(batch["input_ids"][:, column, :length]),
-                      "attention_mask": torch.tensor(batch["input_mask"][:, column, :length])})
-    return pytorch_peers.update(model, optimizer, loss(columns, None)).item()
+    return pytorch_peers.update(model, optimizer, loss(batch)).item()
 
   return EpochLoop(train, examples, batch_size, range(1, _LIMIT + 1), steps, grouped)
 

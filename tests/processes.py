@@ -7,6 +7,7 @@ What is only compared with them, and what resumes from the disk what a process h
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,16 @@ class Script:
       assert self.process.poll() is None and time.monotonic() < deadline, self._err.read_text()
       time.sleep(0.005)
     self.process.send_signal(number)
+
+
+def start_two(script: str, log: pathlib.Path, *arguments: str) -> list[Script]:
+  """Two processes of one run, the chief first; the names of their logs end with their numbers."""
+  with socket.socket() as first, socket.socket() as second:
+    first.bind(("localhost", 0))
+    second.bind(("localhost", 0))
+    workers = [f"localhost:{port.getsockname()[1]}" for port in (first, second)]
+  return [Script(script, log.with_name(f"{log.name}{index}"), *arguments, tf_config={
+      "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
 
 
 def run_here(options: type[Options], run: Callable[[Options], int], *arguments: str) -> None:

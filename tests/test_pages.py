@@ -70,7 +70,8 @@ def test_the_samples(folder, monkeypatch):
   run_page("README.md", SIZES)
   run_page("docs/python_api.md", SIZES)
   for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv",
-               "served/reviews/1/saved_model.pb", "questions/predictions.json", "vectors.npz", "classifier.keras"):
+               "served/reviews/1/saved_model.pb", "questions/predictions.json", "vectors.npz", "index/vectors.f32",
+               "classifier.keras"):
     assert (folder / "output" / path).exists(), path
 
 

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import signal
-import socket
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import run as classify
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
-from tests.processes import Script, curve, run_here, tensors
+from tests.processes import Script, curve, run_here, start_two, tensors
 
 STEPS = 5 * 38
 
@@ -76,12 +75,7 @@ def test_two_processes_train_evaluate_and_predict_as_one(arguments, tmp_path):
   dev_file = next(part for part in arguments if part.startswith("--dev_file="))
   few = [*arguments, "--num_train_epochs=1", "--do_predict", "--predict_batch_size=8",
          dev_file.replace("--dev_file", "--test_file")]
-  with socket.socket() as first, socket.socket() as second:
-    first.bind(("localhost", 0))
-    second.bind(("localhost", 0))
-    workers = [f"localhost:{port.getsockname()[1]}" for port in (first, second)]
-  both = [Script("run_classifier.py", tmp_path / f"two{index}", *few, f"--output_dir={tmp_path}/two", tf_config={
-      "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
+  both = start_two("run_classifier.py", tmp_path / "log", *few, f"--output_dir={tmp_path}/two")
   results = [script.end() for script in both]
   assert [status for status, _, _ in results] == [0, 0], results
   run_here(ClassificationOptions, classify, *few, f"--output_dir={tmp_path}/alone")

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import pathlib
 import signal
-import socket
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from tests.bert_tf.training.common import LENGTH, ONE_LAYER, write_records
 from tests.bert_tf.training.packed import pack_features, sequences_of
-from tests.processes import Script, curve, run_here, tensors
+from tests.processes import Script, curve, run_here, start_two, tensors
 
 STEPS = 150
 # Tokens of the records of the first phase.
@@ -96,15 +95,7 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
   run = tmp_path / "run"
   command = [*arguments, f"--output_dir={run}"]
 
-  def start(name: str) -> list[Script]:
-    with socket.socket() as first, socket.socket() as second:
-      first.bind(("localhost", 0))
-      second.bind(("localhost", 0))
-      workers = [f"localhost:{port.getsockname()[1]}" for port in (first, second)]
-    return [Script("run_pretraining.py", tmp_path / f"{name}{index}", *command, tf_config={
-        "cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}) for index in range(2)]
-
-  chief, worker = start("first")
+  chief, worker = start_two("run_pretraining.py", tmp_path / "first", *command)
   worker.signal_at_step(signal.SIGTERM, run, 20)
   results = [chief.end(), worker.end()]
   assert [status for status, _, _ in results] == [0, 0], results
@@ -116,7 +107,7 @@ def test_two_processes_train_as_one_and_stop_together(arguments, uninterrupted, 
   assert results[1][1] == ""
   assert "SIGTERM: finishing the current loop" in results[1][2]
 
-  results = [script.end() for script in start("second")]
+  results = [script.end() for script in start_two("run_pretraining.py", tmp_path / "second", *command)]
   assert [status for status, _, _ in results] == [0, 0], results
   assert results[1][1] == ""
   assert sorted(os.listdir(run)) == sorted(os.listdir(uninterrupted))

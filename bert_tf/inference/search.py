@@ -19,7 +19,8 @@ from bert_tf.evaluation.retrieval import search
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import parse_line
 from bert_tf.inference.search_options import INDEX_FILE, SearchOptions
-from bert_tf.inference.task_table import load_task
+from bert_tf.inference.task_table import choose_task, load_task
+from bert_tf.tasks.classification.inference import ClassificationInference
 from bert_tf.tasks.inference import texts_of, to_json
 from bert_tf.tasks.sentence_embedding.inference import SentenceEmbeddingInference
 from data_gen.labelled.tables import numbered_lines
@@ -48,11 +49,13 @@ def run(options: SearchOptions) -> None:
     _log(f"wrote {options.index_dir}: {count:,} documents")
     return
   index = Index(options.index_dir, digest)
+  reranker = Reranker(options.rerank_checkpoint, options.batch_size) if options.rerank_checkpoint else None
   source = "/dev/stdin" if options.input_file == "-" else options.input_file
   target = "/dev/stdout" if options.output_file == "-" else options.output_file
   with files.atomic_write(target) as file:
     for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
-      for one, found in zip(part, index.search(_vectors(model, part), options.top_k), strict=True):
+      answers = index.search(_vectors(model, part), options.top_k)
+      for one, found in zip(part, reranker(part, answers) if reranker else answers, strict=True):
         file.write(json.dumps({**one, "documents": found}, ensure_ascii=False) + "\n")
       file.flush()
 
@@ -129,6 +132,31 @@ class Index:
   def _document(self, file, number: int) -> dict:
     file.seek(self._offsets[number])
     return json.loads(file.readline())
+
+
+class Reranker:
+  """A cross-encoder, which orders documents by reading them together with the query.
+
+  Raises:
+    UserError: it is no classifier of pairs with two classes, and no regression.
+  """
+
+  def __init__(self, checkpoint: str, batch_size: int):
+    loaded = open_checkpoint(checkpoint)
+    model = load_task(loaded, choose_task(loaded, "classification"), InferenceSettings(batch_size=batch_size))
+    assert isinstance(model, ClassificationInference)
+    if "text_b" not in model.text_inputs or model.multi_label or len(model.labels or "12") != 2:
+      raise UserError(f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes, "
+                      "of which the second is relevant, or a regression of them is expected")
+    self._model = model
+
+  def __call__(self, queries: list[dict], found: list[list[dict]]) -> list[list[dict]]:
+    """The same documents with their "relevance", a probability or a score of regression, the best first."""
+    pairs = [(query["text"], document["text"]) for query, row in zip(queries, found, strict=True) for document in row]
+    outputs = self._model.run(self._model.examples(pairs))
+    scores = iter(outputs["score"] if self._model.labels is None else outputs["probabilities"][:, 1])
+    ranked = [[{"relevance": to_json(next(scores)), **document} for document in row] for row in found]
+    return [sorted(row, key=lambda one: -one["relevance"]) for row in ranked]
 
 
 def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:

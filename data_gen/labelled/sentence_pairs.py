@@ -2,7 +2,7 @@
 
     train = read_columns("train.csv", "train_file", ("question", "answer"))
 
-Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's. Output: `SentencePairs`.
+Input: TSV, CSV or JSON lines (`tables.py`), GLUE's STS-B, files like MNLI's and SQuAD's. Output: `SentencePairs`.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ import numpy as np
 from bert_tf.common.errors import UserError
 from data_gen.labelled import glue
 from data_gen.labelled.labelled_files import parse_labels, read_named_columns
+from data_gen.labelled.squad import read_squad
 from data_gen.labelled.tables import Table, check_strings, first_items, first_row, numbered_lines, shown
 
 # STS-B's scores are 0 to 5.
@@ -112,6 +113,20 @@ def read_nli(path: str, flag: str, columns: Sequence[tuple[str, str]], file_form
   if not rows:
     raise UserError(f"{path}: no row is labelled {_POSITIVE!r} (column {shown(columns[2][0])})")
   return SentencePairs(path, [list(column) for column in zip(*rows, strict=True)])
+
+
+def read_questions(path: str, flag: str) -> SentencePairs:
+  """Reads questions and their paragraphs from a file in SQuAD's layout; what its paragraph does not answer is left out.
+
+  Raises:
+    UserError: see `read_squad`; no question is left.
+  """
+  data = read_squad(path, flag)
+  pairs = [(question.text, data.contexts[question.context]) for question in data.questions
+           if not question.is_impossible and question.text.strip() and data.contexts[question.context].strip()]
+  if not pairs:
+    raise UserError(f"--{flag}: {path} has no question that its paragraph answers")
+  return SentencePairs(path, [list(texts) for texts in zip(*pairs, strict=True)])
 
 
 def _check_filled(table: Table, values: list[str], name: str) -> None:

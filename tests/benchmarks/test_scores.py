@@ -74,6 +74,19 @@ def test_ner(model, tmp_path, capsys):
   assert scores["dev f1"] == scores["test f1"]
 
 
+@pytest.mark.parametrize("task_name, expected", [
+    ("pairs", {"dev ndcg_at_10", "dev mrr_at_10", "dev recall_at_1"}), ("scored", {"dev spearman", "dev pearson"})])
+def test_sentence_embedding(model, tmp_path, capsys, task_name, expected):
+  pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+  path = tmp_path / "pairs.csv"
+  path.write_text("sentence1,sentence2,score\n" + "".join(
+      f"{'the array ' * (number + 1)},{'is sorted ' * (number + 1)},{number / 4}\n" for number in range(5)))
+  main(ScoresOptions(**SETTINGS, task="sentence_embedding", task_name=task_name, train_file=str(path),
+                     dev_file=str(path), model=model))
+  scores = printed_scores(capsys, 1)
+  assert expected < set(scores) and all(abs(scores[name]) <= 1 for name in expected)
+
+
 def test_squad(model, tmp_path, capsys):
   path = tmp_path / "questions.json"
   context = "the array is sorted . the list is returned ."

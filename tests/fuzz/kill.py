@@ -114,7 +114,8 @@ class Group:
 
 def is_done(job: Job, directory: pathlib.Path) -> bool:
   """Whether an output that must not exist when the command starts is there: the kill came after the work."""
-  return any(flag.startswith(("--output=", "--export_dir=")) for flag in job.command) and (directory / "out").exists()
+  names = ("--output=", "--export_dir=", "--index_dir=")
+  return any(flag.startswith(names) for flag in job.command) and (directory / "out").exists()
 
 
 def run_round(job: Job, directory: pathlib.Path, seconds: float, rng: random.Random, most_kills: int) -> list[str]:

@@ -103,6 +103,26 @@ def _write_examples(folder: pathlib.Path) -> None:
     write_csv(folder / f"{name}.csv", count, seed)
 
 
+def _write_teacher(folder: pathlib.Path) -> None:
+  from bert_tf.common import json_files
+  from modeling.classification import BertForClassification
+  from tests.bert_tf.tasks.classification.toy_task import MODEL
+
+  _write_examples(folder)
+  BertForClassification(MODEL, 2, seed=3).save_checkpoint(str(folder / "teacher"), "native")
+  (folder / "teacher/vocab.txt").write_bytes((folder / "vocab.txt").read_bytes())
+  json_files.write(str(folder / "teacher/task.json"), {
+      "kind": "classification", "labels": ["no", "yes"], "max_seq_length": 16})
+
+
+def _write_pairs(folder: pathlib.Path) -> None:
+  from tests.bert_tf.tasks.sentence_embedding.toy_pairs import write_columns, write_model
+
+  write_model(folder)
+  for name, count, seed in (("train", 300, 1), ("dev", 30, 2), ("test", 30, 3)):
+    write_columns(folder / f"{name}.csv", count, seed)
+
+
 def _write_sentences(folder: pathlib.Path) -> None:
   from modeling.checkpoints.weights import original_names
   from modeling.checkpoints.write import write_checkpoint
@@ -122,12 +142,25 @@ def _of_features(directory: pathlib.Path) -> dict[str, object]:
   return _of_run(directory) | _contents(directory / "out/.activation_cache")
 
 
-def _write_checkpoint(folder: pathlib.Path) -> None:
+def _of_student(directory: pathlib.Path) -> dict[str, object]:
+  return _of_run(directory) | _contents(directory / "out/.teacher_outputs")
+
+
+def _write_checkpoint(folder: pathlib.Path, *heads: str, task: dict | None = None) -> None:
   from tests.tiny import write_tiny
 
   _write_words(folder)
   (folder / "model").mkdir()
-  write_tiny(folder / "model", "masked_lm")
+  write_tiny(folder / "model", *heads, task=task)
+
+
+def _write_masked_lm(folder: pathlib.Path) -> None:
+  _write_checkpoint(folder, "masked_lm")
+
+
+def _write_embedder(folder: pathlib.Path) -> None:
+  _write_checkpoint(folder, task={"kind": "sentence_embedding", "pooling": "mean", "normalize": True,
+                                  "max_seq_length": 16})
 
 
 def _write_phases(folder: pathlib.Path) -> None:
@@ -214,6 +247,9 @@ JOBS = {
     "lora": Job((*_REVIEWS, "--learning_rate=1e-2", "--num_train_epochs=2", "--lora_rank=2"), _write_examples, _of_run),
     "selection": Job((*_REVIEWS, "--learning_rate=1e-3,1e-2", "--num_train_epochs=1", "--seed=1,2"), _write_examples,
                      _of_runs),
+    "distillation": Job(
+        (*_REVIEWS, "--learning_rate=1e-3", "--num_train_epochs=1", "--teacher_checkpoint=../teacher",
+         "--transfer_file=../test.csv"), _write_teacher, _of_student),
     "choices": Job(
         ("run_swag.py", *_TUNING, "--do_predict", "--task_name=custom", "--train_file=../train.jsonl",
          "--dev_file=../dev.jsonl", "--test_file=../test.jsonl", "--context_column=context",
@@ -230,19 +266,25 @@ JOBS = {
          "--do_predict", "--max_seq_length=40", "--train_batch_size=16", "--lstm_units=12", "--layers=1,-1",
          "--num_train_epochs=3", "--save_checkpoints_steps=10", "--iterations_per_loop=5", "--output_dir=out"),
         _write_sentences, _of_features),
+    "embeddings": Job(
+        ("run_sentence_embedding.py", *_TUNING, "--do_predict", "--train_file=../train.csv", "--dev_file=../dev.csv",
+         "--test_file=../test.csv", "--negative_columns=negative", "--max_seq_length=16", "--learning_rate=1e-3",
+         "--num_train_epochs=2", "--gradient_accumulation_steps=2"), _write_pairs, _of_run),
     "data": Job(
         ("data_gen/create_pretraining_data.py", "--input_file=../corpus.txt", "--output_file=out.tfrecord@3",
          "--vocab_file=../vocab.txt", "--max_seq_length=32", "--max_predictions_per_seq=5", "--num_workers=2",
          "--resume"), _write_words, _of_data),
     "convert": Job(
         ("convert_checkpoint.py", "--input=../model", "--output_format=huggingface", "--output=out"),
-        _write_checkpoint, _contents),
-    "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_checkpoint, _of_export),
+        _write_masked_lm, _contents),
+    "export": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out"), _write_masked_lm, _of_export),
     "onnx": Job(("export_model.py", "--init_checkpoint=../model", "--export_dir=out", "--format=onnx"),
-                _write_checkpoint, _contents),
+                _write_masked_lm, _contents),
     "extract": Job(
         ("extract_features.py", "--init_checkpoint=../model", "--input_file=../lines.txt", "--output_file=out.jsonl",
-         "--layers=-1", "--max_seq_length=16"), _write_checkpoint, _contents),
+         "--layers=-1", "--max_seq_length=16"), _write_masked_lm, _contents),
+    "search": Job(("search.py", "--init_checkpoint=../model", "--documents_file=../lines.txt", "--index_dir=out"),
+                  _write_embedder, _contents),
     "vocab": Job(
         ("vocab/build_vocab.py", "--input_file=../corpus.txt", "--vocab_size=170", "--output_dir=out",
          "--num_workers=2"), _write_words, _contents),

@@ -17,6 +17,8 @@ from bert_tf.tasks.sentence_embedding.options import (
   LABELLED,
   NLI,
   PAIRS,
+  SEARCHED,
+  SQUAD,
   STS_B,
   TEXT,
   SentenceEmbeddingOptions,
@@ -99,6 +101,8 @@ def _read(options: SentenceEmbeddingOptions, task: str, split: str, path: str | 
   if task == STS_B:
     return sentence_pairs.read_sts_b(options.data_dir or "", split if flag != "eval_files" else "dev", path)
   assert path is not None  # `options.check` has seen to that.
+  if task == SQUAD:
+    return sentence_pairs.read_questions(path, flag)
   first = (options.text_a_column or "sentence1", "text_a_column")
   columns = [first, (options.text_b_column, "text_b_column")]
   if task == TEXT:
@@ -125,13 +129,13 @@ def _encode(tokenizer: Tokenizer, source: SentencePairs | retrieval.Retrieval, t
   ranking: tuple = (np.empty(0, np.int64), np.empty(0, np.int64), [])
   if not isinstance(source, SentencePairs):
     ranking = (*rows, source.relevant)
-  elif name != "train" and task in (PAIRS, NLI):
+  elif name != "train" and task in SEARCHED:
     ranking = _ranking_of(rows)
   same_length = isinstance(source, SentencePairs)
   examples = SentenceExamples(
       {"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths, values,
       texts=np.stack(rows, axis=1) if same_length else np.empty((0, 1), np.int64))
-  if name == "train" and task in (PAIRS, NLI, TEXT) and len(np.unique(rows[0])) < 2:
+  if name == "train" and task in (*SEARCHED, TEXT) and len(np.unique(rows[0])) < 2:
     raise UserError(f"--train_file: {source.path} has one anchor only: there is nothing to tell its positive from")
   return SentenceSplit(source, examples, task, *ranking)
 

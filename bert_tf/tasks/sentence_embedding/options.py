@@ -9,7 +9,9 @@ from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.tables import FORMATS
 from modeling.config import POOLINGS
 
-PAIRS, LABELLED, SCORED, TEXT, NLI, STS_B = "pairs", "labelled", "scored", "text", "nli", "sts-b"
+PAIRS, LABELLED, SCORED, TEXT, NLI, SQUAD, STS_B = "pairs", "labelled", "scored", "text", "nli", "squad", "sts-b"
+# Kinds of files whose examples belong together: a development set is searched.
+SEARCHED = (PAIRS, NLI, SQUAD)
 # Metrics of development sets with scores, and with labels.
 OF_SCORES = ("spearman", "pearson")
 OF_LABELS = ("average_precision", *OF_SCORES)
@@ -23,10 +25,11 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   task_name: str = option(
       PAIRS, "What the training file has. pairs: texts that belong together, with hard negatives where these have "
       "columns. labelled: pairs with 1 or 0. scored: pairs with a score. text: texts alone, each seen under two "
-      "dropout masks (SimCSE). nli: entailments are pairs, contradictions hard negatives. sts-b: GLUE's STS-B.",
-      choices=(PAIRS, LABELLED, SCORED, TEXT, NLI, STS_B), common=True)
+      "dropout masks (SimCSE). nli: entailments are pairs, contradictions hard negatives. squad: questions and the "
+      "paragraphs that answer them, in SQuAD's layout. sts-b: GLUE's STS-B.",
+      choices=(PAIRS, LABELLED, SCORED, TEXT, NLI, SQUAD, STS_B), common=True)
   dev_task_name: str | None = option(
-      None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, LABELLED, SCORED, NLI, STS_B),
+      None, "What --dev_file, --eval_files and --test_file have.", choices=(PAIRS, LABELLED, SCORED, NLI, SQUAD, STS_B),
       default_text="--task_name", common=True)
   data_dir: str | None = option(
       None, "GLUE's directory, for sts-b, where no files are named.", path=DIRECTORY, common=True)
@@ -84,7 +87,7 @@ class SentenceEmbeddingOptions(DevelopmentSetOptions, FineTuningOptions):
   def metric_names(self) -> dict[str, tuple[str, ...]]:
     """Set, "dev" or "retrieval" → the metrics by which weights may be chosen, as far as there are such sets."""
     ranking = (*RANKING_METRICS, *(f"recall_at_{k}" for k in self.recall_at))
-    of_task = {PAIRS: ranking, NLI: ranking, LABELLED: OF_LABELS, SCORED: OF_SCORES, STS_B: OF_SCORES}
+    of_task = {**dict.fromkeys(SEARCHED, ranking), LABELLED: OF_LABELS, SCORED: OF_SCORES, STS_B: OF_SCORES}
     has_dev = self.dev_file or (self.data_dir and self.evaluated_task == STS_B)
     names = {"dev": of_task[self.evaluated_task]} if has_dev else {}
     return names | ({"retrieval": ranking} if self.retrieval_files else {})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data_gen.labelled.retrieval import read_retrieval
-from data_gen.labelled.sentence_pairs import read_columns, read_nli, read_sts_b, read_texts
+from data_gen.labelled.sentence_pairs import read_columns, read_nli, read_questions, read_sts_b, read_texts
 from tests.refusals import assert_refused
 
 PAIR = (("a", "text_a_column"), ("b", "text_b_column"))
@@ -83,3 +83,15 @@ def test_retrieval(tmp_path):
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), "has no relevant document for any query")
   (tmp_path / "d.tsv").write_text("_id\ttext\nx\tone\nx\ttwo\n")
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[1]}:3: the id 'x' is there twice")
+
+
+def test_questions_and_their_paragraphs(tmp_path):
+  path = tmp_path / "questions.json"
+  texts = [("1", "who ?", False), ("2", "not answered ?", True), ("3", " ", False), ("4", "where ?", False)]
+  questions = [{"id": id, "question": text, "is_impossible": impossible} for id, text, impossible in texts]
+  path.write_text(json.dumps({"data": [{"paragraphs": [
+      {"context": "a list", "qas": questions[:3]}, {"context": "an array", "qas": questions[3:]}]}]}))
+  found = read_questions(str(path), "train_file")
+  assert found.columns == [["who ?", "where ?"], ["a list", "an array"]] and found.labels is None
+  path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "a list", "qas": questions[1:2]}]}]}))
+  assert_refused(lambda: read_questions(str(path), "train_file"), f"--train_file: {path} has no question that its")
