@@ -3,6 +3,8 @@
   python experiments/distillation.py --scale=laptop --output_dir=results/distillation --corpus='corpus/*.txt' \\
       --glue_dir=glue
   python experiments/distillation.py --scale=paper --print_plan
+  python experiments/distillation.py --output_dir=results/distillation --glue_dir=glue \\
+      --checkpoints=8-512:minilm,2-128:samples/tiny_books,4-256:mini,4-512:small
 
 The paper's recipe is masked-LM pre-training of the student, distillation on transfer text, fine-tuning on labels. Its
 baselines leave out the first, the second or both.
@@ -11,24 +13,27 @@ baselines leave out the first, the second or both.
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 from experiments.runner.run import main
+from experiments.runner.scales import SHORT, TEACHER
 
 _STUDENTS = {"Tiny": Model("2-128"), "Mini": Model("4-256"), "Small": Model("4-512")}
-# The paper's is Large; on a laptop what is trained in a night.
-_TEACHERS = {Model("large"): (PAPER,), Model("8-512"): (LAPTOP, GPU, TOY)}
+# The paper's is Large; on a laptop what is trained in a night. There labels are few, as where a teacher is asked for.
+_TEACHERS = {Model("large"): ((PAPER,), None), Model("8-512"): ((LAPTOP, GPU, TOY), SHORT)}
+
+# Name of a row, whether the student is pre-trained, whether it is taught.
+_WAYS = (("random start", False, False), ("distillation", False, True), ("pre-training", True, False),
+         ("pre-trained distillation", True, True))
 
 EXPERIMENT = Experiment(
     name="distillation", title="Pre-trained distillation",
-    rows=tuple(row for teacher, scales in _TEACHERS.items() for row in (
-        Row("Teacher", teacher, scales=scales),
-        *(row for name, student in _STUDENTS.items() for row in (
-            Row(f"{name}: random start", student, pretrained=False, scales=scales),
-            Row(f"{name}: distillation", student, pretrained=False, teacher=teacher, scales=scales),
-            Row(f"{name}: pre-training", student, scales=scales),
-            Row(f"{name}: pre-trained distillation", student, teacher=teacher, scales=scales))))),
+    rows=tuple(row for teacher, (scales, recipe) in _TEACHERS.items() for row in (
+        Row("Teacher", teacher, recipe=TEACHER, scales=scales),
+        *(Row(f"{name}: {way}", student, pretrained=pretrained, teacher=teacher if is_taught else None, recipe=recipe,
+              scales=scales)
+          for name, student in _STUDENTS.items() for way, pretrained, is_taught in _WAYS))),
     columns=("sst-2", "mnli", "rte"),
-    about="All rows end with fine-tuning on the labels. Transfer text is the task's whole training file without its "
-          "labels, of which a laptop's fine-tuning reads the first 3,000 with labels; the paper's transfer sets are "
-          "millions of further texts. The paper publishes its scores as curves.",
+    about="All rows end with fine-tuning on the labels, of which a laptop's reads the first 1,000. Transfer text is "
+          "the task's whole training file without its labels; the paper's transfer sets are millions of further texts. "
+          "The paper publishes its scores as curves.",
     orders_rows=False)
 
 if __name__ == "__main__":

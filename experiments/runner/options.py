@@ -8,8 +8,8 @@ from bert_tf.common.options import LARGEST_INT64, Options, option
 
 GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
 # Scales for which the text of the installed packages is too little, and how much is expected.
-_CORPORA = {GPU: "some 60 million words or more, such as books",
-            PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
+CORPORA = {GPU: "some 60 million words or more, such as books",
+           PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
 TEXT, JSON, SHELL, MAKE = "text", "json", "shell", "make"
 
 
@@ -35,6 +35,9 @@ class ExperimentOptions(Options):
   corpus: str | None = option(
       None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
       default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")
+  checkpoints: tuple[str, ...] = option(
+      (), "Models that are there and are not pre-trained: SIZE:DIRECTORY, the size as the experiment's file calls it "
+      "(base, 2-128), the directory with bert_config.json and vocab.txt. The scale's settings fine-tune them.")
   glue_dir: str | None = option(None, "Where GLUE's folders are.")
   squad_dir: str | None = option(None, "Where train-v1.1.json, dev-v1.1.json, train-v2.0.json, dev-v2.0.json are.")
   triviaqa_dir: str | None = option(None, "Where TriviaQA's qa/ and evidence/ are.")
@@ -48,8 +51,17 @@ class ExperimentOptions(Options):
   jobs: int | None = option(
       None, "Jobs at a time.", minimum=1, default_text="one a core on a laptop; one where a job takes all devices")
 
+  @property
+  def given_models(self) -> dict[str, str]:
+    """Size → directory, of `checkpoints`."""
+    return {size: directory for size, _, directory in (one.partition(":") for one in self.checkpoints)}
+
   def check(self) -> None:
     super().check()
+    wrong = [one for one in self.checkpoints if not re.fullmatch("[^:]+:.+", one)]
+    if wrong or len(self.given_models) < len(self.checkpoints):
+      raise UserError(f"--checkpoints={','.join(self.checkpoints)}: SIZE:DIRECTORY is expected, each size once, such "
+                      "as 2-128:samples/tiny_books")
     if not self.print_plan and not self.output_dir:
       raise UserError("--output_dir must be given (or --print_plan, which only shows what would be done)")
     if self.output_dir and re.search(r"[,*?\[\]]", self.output_dir):
@@ -61,6 +73,3 @@ class ExperimentOptions(Options):
       raise UserError(f"--plan_format={self.plan_format} is the format of --print_plan: give it, too")
     if len(set(self.seeds)) < len(self.seeds):
       raise UserError(f"--seeds={','.join(map(str, self.seeds))}: a seed is there twice")
-    if self.scale in _CORPORA and not self.print_plan and not self.corpus:
-      raise UserError(f"--scale={self.scale} needs --corpus: {_CORPORA[self.scale]} (--print_plan shows what would be "
-                      "done with it)")

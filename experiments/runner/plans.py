@@ -10,7 +10,7 @@ from bert_tf.common.errors import UserError
 from experiments.runner.jobs import Given, Job, Plan
 from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
 from experiments.runner.results import Planned
-from experiments.runner.scales import Scale
+from experiments.runner.scales import DISTILLATION, Scale
 from modeling.flops import training_flops
 from modeling.presets import PRESETS
 
@@ -60,6 +60,7 @@ def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
   """Settings of a scale that these experiments use, for people: name → value."""
   sizes = {row.model.size for one in planned for row in one.rows}
   recipes = {scale.recipe(row, column) for one in planned for row in one.rows for column, _ in one.columns.values()}
+  recipes |= {DISTILLATION for one in planned for row in one.rows if row.teacher}
   phases = "; ".join(f"{phase.share:.0%} of the steps with {phase.length} tokens and at most {phase.predictions} "
                      "predictions" for phase in scale.phases)
   found = {
@@ -72,9 +73,11 @@ def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
                      "of fine-tuning; all start from one pre-training"}
   if scale.dynamic_masking:
     found["masks"] = "made while training, others in every epoch"
+  if all(scale.sizes[size].directory for size in sizes):
+    found = {"scale": scale.name, "repetitions": "of fine-tuning"}
   for name, size in scale.sizes.items():
     if name in sizes:
-      own = "" if size.learning_rate is None else (
+      own = f"; trained: {size.directory}" if size.directory else "" if size.learning_rate is None else (
           f"; peak rate {size.learning_rate:g}, initial weights with a deviation of {size.initializer_range:g}")
       found[f"model {name}"] = f"{size.layers} layers, {size.hidden} hidden units, {size.heads} attention heads{own}"
   for kind, one in scale.fine_tuning.items():

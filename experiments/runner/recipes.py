@@ -5,8 +5,11 @@ Every command is one that a user could type; `--print_plan` shows them.
 
 import dataclasses
 import math
+import os
+import re
 from collections.abc import Mapping
 
+from bert_tf.common.errors import UserError
 from bert_tf.common.run_results import SELECTION_FILE
 from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.tasks.eval_results import EVAL_RESULTS
@@ -16,8 +19,8 @@ from experiments.runner.columns import Column
 from experiments.runner.data import Source
 from experiments.runner.experiment import Model, Row
 from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
-from experiments.runner.options import ExperimentOptions
-from experiments.runner.scales import DISTILLATION, FineTuning, Phase, Scale, Size
+from experiments.runner.options import CORPORA, ExperimentOptions
+from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size
 from modeling.config import BertConfig
 from modeling.flops import training_flops
 
@@ -58,7 +61,7 @@ class Recipes:
       return [Measurement(self.pretrained(row.model, seed).name, seed) for seed in seeds]
     if row.members > 1:
       return [Measurement(self._ensemble(row, column, source).name, self.seeds[0])]
-    spent = self.spent(row.model, row.at) if row.pretrained else (0.0, 0.0)
+    spent = self.spent(row.model, row.at) if row.pretrained and not self._given(row.model) else (0.0, 0.0)
     return [Measurement(self.measured(row, column, source, seed).name, seed, *spent) for seed in self.seeds]
 
   def measured(self, row: Row, column: Column, source: Source, seed: int, pretraining_seed: int | None = None) -> Job:
@@ -71,22 +74,30 @@ class Recipes:
       pretraining_seed = self._pretraining_seed(seed)
     # The end of a curve is what other tables have measured.
     at = "" if row.at in (None, 1.0) else str(self._steps(row.model, row.at))
-    if row.pretrained:
-      run = self.pretrained(row.model, pretraining_seed)
-      start, suffix = Made(run.name, f"ckpt-{at}" if at else ""), run.name.removeprefix("pretrain-")
-    else:
-      start, suffix = Made(self.config(row.model).name, "bert_config.json"), f"{self._model_name(row.model)}-random"
-    suffix += f"-at{at}" if at else ""
+    start, suffix = self._start_of(row, pretraining_seed, at)
     name = f"{column.task or column.kind}-{suffix}{'-bilstm' if row.bilstm else ''}-run{seed}"
     if column.kind == columns.FEATURES:
       return self._features(f"features-{suffix}-run{seed}", row, source, start, seed)
     settings = self._scale.fine_tuning[self._scale.recipe(row, column)]
     name = f"{name}-{row.recipe}" if row.recipe else name
     if row.triviaqa:
-      start, name = Made(self._triviaqa_stage(row, settings, start, seed).name), f"{name}-triviaqa"
+      stage = self._triviaqa_stage(f"triviaqa-{suffix}-run{seed}", row, settings, start, seed)
+      start, name = Made(stage.name), f"{name}-triviaqa"
     if row.teacher is not None:
       start, name = Made(self._taught(name, row, column, source, start, seed).name), f"{name}-taught"
     return self._fine_tuned(name, row, column, source, settings, start, seed)
+
+  def _start_of(self, row: Row, pretraining_seed: int, at: str) -> tuple[Made | Given, str]:
+    """A checkpoint, or the configuration of random weights, and its part of the names of jobs."""
+    name = self._model_name(row.model)
+    if not row.pretrained:
+      config_file = self._given(row.model, "bert_config.json") or Made(self.config(row.model).name, "bert_config.json")
+      return config_file, f"{name}-random"
+    given = self._given(row.model)
+    if given and row.model == Model(row.model.size) and row.at is None:
+      return given, name
+    run = self.pretrained(row.model, pretraining_seed)
+    return Made(run.name, f"ckpt-{at}" if at else ""), run.name.removeprefix("pretrain-") + (f"-at{at}" if at else "")
 
   def submission(self, row: Row, sources: dict[str, tuple[Column, Source]]) -> Job | None:
     """The zip for the GLUE server, of the first repetition's predictions; None where nothing has a test set."""
@@ -111,6 +122,9 @@ class Recipes:
   def pretrained(self, model: Model, seed: int) -> Job:
     """A pre-training with everything before it: its phases are one run under one schedule."""
     scale, steps, phases = self._scale, self._steps(model), self._scale.phases
+    if given := self._given(model):
+      raise UserError(f"--checkpoints={model.size}:{given.path}: this experiment measures the size's pre-training, or "
+                      "trains it in other ways: leave the size out")
     records = [Made(self._records(model, phase, "train").name, "train.tfrecord-*-of-*") for phase in phases]
     held_out = tuple(Made(self._records(model, phase, "dev").name, "dev.tfrecord") for phase in phases)
     read: dict[str, object] = {"input_file": records[0], "max_seq_length": phases[0].length,
@@ -156,8 +170,8 @@ class Recipes:
       made -= count
     return float(steps * self._scale.batch_size), flops
 
-  def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning, start: Made,
-                  seed: int) -> Job:
+  def _fine_tuned(self, name: str, row: Row, column: Column, source: Source, settings: FineTuning,
+                  start: Made | Given, seed: int) -> Job:
     script, asked = _SCRIPTS[column.kind]
     flags = {**self._start(row.model, start), "do_train": True, asked: True, **self._data_flags(column, source),
              **self._settings_flags(settings, seed)}
@@ -171,15 +185,17 @@ class Recipes:
     return self._add(name, script, flags, EVAL_RESULTS, makes=("",),
                      work=self._tuning_work(row.model, settings, runs * examples))
 
-  def _start(self, model: Model, start: Made) -> dict[str, object]:
+  def _start(self, model: Model, start: Made | Given) -> dict[str, object]:
     """The flags of a start from a checkpoint, or from random weights where a configuration is given."""
-    if start.path != "bert_config.json":
+    if not start.path.endswith("bert_config.json"):
       return {"init_checkpoint": start}
-    return {"bert_config_file": start, "vocab_file": self._vocab_file(model), "do_lower_case": not model.cased}
+    vocab_file = self._given(model, "vocab.txt") or self._vocab_file(model)
+    return {"bert_config_file": start, "vocab_file": vocab_file, "do_lower_case": not model.cased}
 
-  def _taught(self, name: str, row: Row, column: Column, source: Source, start: Made, seed: int) -> Job:
+  def _taught(self, name: str, row: Row, column: Column, source: Source, start: Made | Given,
+             seed: int) -> Job:
     """A student on the outputs of its teacher alone: for the training set and, as transfer text, all of its file."""
-    teacher = self.measured(Row("teacher", row.teacher), column, source, seed)
+    teacher = self.measured(Row("teacher", row.teacher, recipe=TEACHER), column, source, seed)
     settings, columns_of = self._scale.fine_tuning[DISTILLATION], glue.find_task(column.task).columns
     data_flags, transfer = self._data_flags(column, source), {}
     if not source.split:
@@ -192,7 +208,7 @@ class Recipes:
         **self._settings_flags(settings, seed)}, EVAL_RESULTS, makes=("",),
         work=self._tuning_work(row.model, settings, source.examples + (settings.most_examples or 0)))
 
-  def _features(self, name: str, row: Row, source: Source, start: Made, seed: int) -> Job:
+  def _features(self, name: str, row: Row, source: Source, start: Made | Given, seed: int) -> Job:
     settings = self._scale.fine_tuning[columns.FEATURES]
     last = tuple(str(number) for number in range(-min(4, self._size(row.model).layers), 0))
     chosen, result = {"layers": last, "combine": "concat"}, EVAL_RESULTS
@@ -209,18 +225,18 @@ class Recipes:
     members = min(row.members, self._scale.members)
     single = dataclasses.replace(row, members=1)
     runs = [self.measured(single, column, source, seed, pretraining_seed=seed) for seed in range(1, members + 1)]
-    name = f"ensemble{members}-{runs[0].name.rpartition('-seed')[0]}{'-triviaqa' if row.triviaqa else ''}"
+    name = f"ensemble{members}-{re.split('-(?:seed|run)[0-9]', runs[0].name)[0]}{'-triviaqa' if row.triviaqa else ''}"
     return self._add(name, "run_squad.py", {
         "ensemble": tuple(Made(one.name) for one in runs), "do_predict": True,
         "predict_file": source.flags["predict_file"]}, EVAL_RESULTS)
 
-  def _triviaqa_stage(self, row: Row, settings: FineTuning, start: Made, seed: int) -> Job:
+  def _triviaqa_stage(self, name: str, row: Row, settings: FineTuning, start: Made | Given, seed: int) -> Job:
     folder = self._options.triviaqa_dir or "triviaqa_dir"
     converted = self._add("triviaqa", "data_gen/convert_triviaqa.py", {
         "qa_file": Given(f"{folder}/qa/wikipedia-train.json"), "evidence_dir": Given(f"{folder}/evidence/wikipedia")},
         "train.json", output="train.json")
     settings = dataclasses.replace(settings, epochs=1.0)
-    return self._add(f"triviaqa-{start.job.removeprefix('pretrain-')}-run{seed}", "run_squad.py", {
+    return self._add(name, "run_squad.py", {
         "init_checkpoint": start, "do_train": True, "train_file": Made(converted.name, "train.json"),
         **self._settings_flags(settings, seed)}, "task.json", makes=("", *_CHECKPOINTS),
         work=self._tuning_work(row.model, settings,
@@ -246,6 +262,9 @@ class Recipes:
     """The prepared text, and what is held out of it."""
     text, is_plan = self._options.corpus, self._options.print_plan
     given: Made | Given = Given(text or "corpus/*.txt")
+    if text is None and not is_plan and self._scale.name in CORPORA:
+      raise UserError(f"--scale={self._scale.name} needs --corpus: {CORPORA[self._scale.name]} (--print_plan shows "
+                      "what would be done with it)")
     if text is None and not (is_plan and self._scale.cores is None):
       self._add("text", "data_gen/extract_docstrings.py", self._workers(), "docstrings.jsonl",
                 output="docstrings.jsonl")
@@ -304,6 +323,11 @@ class Recipes:
 
   def _size(self, model: Model) -> Size:
     return self._scale.sizes[model.size]
+
+  def _given(self, model: Model, name: str = "") -> Given | None:
+    """The directory of the trained model that stands for a size, or a file in it; None where it is pre-trained."""
+    directory = self._size(model).directory
+    return None if directory is None else Given(os.path.join(directory, name).rstrip("/"))
 
   def _shape_name(self, model: Model) -> str:
     return f"{self._size(model).name}{'-cased' if model.cased else ''}{'-ltr' if model.left_to_right else ''}"

@@ -38,7 +38,7 @@ def run(experiments: Sequence[Experiment], options: ExperimentOptions, launch: L
       scale, or is in use; the disk is full.
   """
   options.check()
-  scale = find_scale(options.scale)
+  scale = find_scale(options.scale, options.given_models)
   plan, planned = make_plan(experiments, options, scale)
   plan.check()
   if options.print_plan:
@@ -57,9 +57,14 @@ def make_plan(experiments: Sequence[Experiment], options: ExperimentOptions, sca
   """All jobs, and which of them measure what.
 
   Raises:
-    UserError: there is no data for any column.
+    UserError: there is no data for any column, or no use for a given model.
   """
   plan = Plan(options.output_dir or _SHOWN_DIRECTORY)
+  sizes = {model.size for one in experiments for row in one.rows_at(scale.name) for model in (row.model, row.teacher)
+           if model}
+  if unused := sorted(set(options.given_models) - sizes):
+    raise UserError(f"--checkpoints={unused[0]}:…: nothing here is of this size: take one of "
+                    f"{', '.join(sorted(sizes))}")
   planned = [_plan_one(one, plan, options, scale) for one in experiments]
   if not any(one.columns for one in planned):
     raise UserError(f"nothing can be measured: {'; '.join(_notes(planned))}")

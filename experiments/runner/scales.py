@@ -5,8 +5,10 @@ models that have learnt something in it.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 
+from bert_tf.common.errors import UserError
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.experiment import Row
@@ -19,6 +21,8 @@ SQUAD_2 = f"{columns.SQUAD} v2.0"
 MINIATURES = "miniatures"
 # that of `score_per_flop.py`, which fine-tunes many checkpoints.
 SHORT = "short"
+# that of a teacher;
+TEACHER = "teacher"
 # that of students on the outputs of their teacher.
 DISTILLATION = "distillation"
 
@@ -29,6 +33,7 @@ class Size:
 
   Attributes:
     learning_rate, initializer_range: of its pre-training; None for the scale's.
+    directory: of a trained model that is taken instead of pre-training one.
   """
 
   layers: int
@@ -36,10 +41,11 @@ class Size:
   heads: int
   learning_rate: float | None = None
   initializer_range: float | None = None
+  directory: str | None = None
 
   @property
   def name(self) -> str:
-    return f"L{self.layers}-H{self.hidden}-A{self.heads}"
+    return f"L{self.layers}-H{self.hidden}-A{self.heads}{'-given' if self.directory else ''}"
 
   def config(self, vocab_size: int) -> BertConfig:
     """The shape with a vocabulary."""
@@ -157,6 +163,7 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 32, 15, 512),
             MINIATURES: FineTuning(3e-4, (8, 16, 32, 64, 128), 4, 128, (3e-4, 1e-4, 5e-5, 3e-5)),
             SHORT: FineTuning(1e-4, 32, 3, 128),
+            TEACHER: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
         seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100,
@@ -184,6 +191,7 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 32, 10, 128),
             MINIATURES: FineTuning(3e-4, 32, 4, 128, (3e-4, 1e-4)),
             SHORT: FineTuning(2e-4, 32, 3, 128),
+            TEACHER: FineTuning(1e-4, 32, 3, 128),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
         seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
@@ -212,8 +220,9 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 32, 6, 128, flags={"lstm_units": 128}),
             MINIATURES: FineTuning(3e-4, 32, 2, 96, (1e-3, 3e-4), most_examples=1_000),
             SHORT: FineTuning(3e-4, 32, 3, 96, most_examples=1_000),
+            TEACHER: FineTuning(1e-4, 32, 3, 96, most_examples=1_000),
             # Of all texts there are, see `Recipes._taught`.
-            DISTILLATION: FineTuning(3e-4, 32, 1, 96, most_examples=3_000),
+            DISTILLATION: FineTuning(3e-4, 32, 1, 96, most_examples=1_000),
         },
         seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
         snapshots=("base", "2-128", "4-256", "4-512"), cores=1),
@@ -233,6 +242,7 @@ _SCALES = {
             columns.FEATURES: FineTuning(1e-3, 8, 1, 32, most_examples=24, flags={"lstm_units": 4, "lstm_layers": 1}),
             MINIATURES: FineTuning(1e-3, 8, 1, 32, (1e-3, 3e-4), most_examples=16),
             SHORT: FineTuning(1e-3, 8, 1, 32, most_examples=16),
+            TEACHER: FineTuning(1e-3, 8, 1, 32, most_examples=16),
             DISTILLATION: FineTuning(1e-3, 8, 1, 32, most_examples=16),
         },
         seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4,
@@ -240,6 +250,20 @@ _SCALES = {
 }
 
 
-def find_scale(name: str) -> Scale:
-  """The scale of --scale."""
-  return _SCALES[name]
+def find_scale(name: str, given_models: Mapping[str, str] | None = None) -> Scale:
+  """The scale of --scale.
+
+  Args:
+    given_models: name of a size → directory of a trained model that stands for it.
+
+  Raises:
+    UserError: there is no such size, or no configuration in the directory.
+  """
+  scale, sizes = _SCALES[name], {}
+  for size, directory in (given_models or {}).items():
+    if size not in scale.sizes:
+      raise UserError(f"--checkpoints={size}:{directory}: --scale={name} has no such size: take one of "
+                      f"{', '.join(scale.sizes)}")
+    config = BertConfig.from_file(os.path.join(directory, "bert_config.json"))
+    sizes[size] = Size(config.num_hidden_layers, config.hidden_size, config.num_attention_heads, directory=directory)
+  return dataclasses.replace(scale, sizes={**scale.sizes, **sizes})

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from experiments import all as every
-from experiments import distillation, table8
+from experiments import distillation, table2, table5, table8
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.jobs import Given, Made, options_class
 from experiments.runner.options import ExperimentOptions
@@ -25,7 +26,7 @@ SMALL = Experiment(name="small", title="Small", about="Of a pre-training.", rows
 def planned(scale: str, experiments, **changes):
   options = ExperimentOptions(scale=scale, print_plan=True, **changes)
   options.check()
-  return *make_plan(experiments, options, find_scale(scale)), options
+  return *make_plan(experiments, options, find_scale(scale, options.given_models)), options
 
 
 @pytest.mark.parametrize("scale", ["paper", "gpu", "laptop", "toy"])
@@ -161,9 +162,53 @@ def test_make_takes_the_makefile(tmp_path):
 @pytest.mark.parametrize("changes, message", [
     ({}, "--output_dir must be given"),
     ({"output_dir": "x", "seeds": (1, 1)}, "a seed is there twice"),
-    ({"output_dir": "x", "scale": "paper"}, "--scale=paper needs --corpus"),
     ({"output_dir": "a,b"}, "commas"),
+    ({"output_dir": "x", "checkpoints": ("samples/tiny_books",)}, "SIZE:DIRECTORY is expected"),
+    ({"output_dir": "x", "checkpoints": ("base:one", "base:two")}, "each size once"),
 ])
 def test_options(changes, message):
   with pytest.raises(UserError, match=message):
     ExperimentOptions(**changes).check()
+
+
+def test_the_papers_scale_needs_a_text_where_it_pretrains(tmp_path):
+  for scale in ("paper", "gpu"):
+    with pytest.raises(UserError, match=f"--scale={scale} needs --corpus"):
+      make_plan([SMALL], ExperimentOptions(scale=scale, output_dir=str(tmp_path)), find_scale(scale))
+
+
+GIVEN = ("8-512:samples/tiny_books", "2-128:samples/tiny_books", "4-256:samples/tiny_books", "4-512:samples/tiny_books")
+
+
+def test_given_checkpoints_are_not_pretrained():
+  """Random weights have the shape and the vocabulary of the checkpoint, so that nothing else differs."""
+  plan, experiments, options = planned("laptop", [distillation.EXPERIMENT], seeds=(1,), checkpoints=GIVEN)
+  plan.check()
+  assert {job.script for job in plan.jobs.values()} == {"run_classifier.py"}
+  tuned = plan.jobs["sst-2-L2-H128-A2-given-run1-short"]
+  assert tuned.flags["init_checkpoint"] == Given("samples/tiny_books")
+  random = plan.jobs["sst-2-L2-H128-A2-given-random-run1-short"].flags
+  assert random["bert_config_file"] == Given("samples/tiny_books/bert_config.json")
+  assert random["vocab_file"] == Given("samples/tiny_books/vocab.txt")
+  text = describe(plan, experiments, options, find_scale("laptop", options.given_models))
+  assert "2 layers, 128 hidden units, 2 attention heads; trained: samples/tiny_books" in text
+  assert "steps of" not in text and re.search(r"fine-tuning, distillation +1 epochs", text)
+
+
+@pytest.mark.parametrize("experiment, given, message", [
+    (SMALL, "base:samples/tiny_books", "measures the size's pre-training"),
+    (table5.EXPERIMENT, "base:samples/tiny_books", "trains it in other ways"),
+    (SMALL, "2-128:samples/tiny_books", "nothing here is of this size: take one of base"),
+    (SMALL, "huge:samples/tiny_books", "has no such size: take one of"),
+    (SMALL, "base:samples", "samples/bert_config.json"),
+])
+def test_given_checkpoints_that_do_not_fit(experiment, given, message):
+  with pytest.raises(UserError, match=message):
+    planned("laptop", [experiment], checkpoints=(given,))
+
+
+def test_given_checkpoints_of_ensembles_and_triviaqa():
+  plan, _, _ = planned("laptop", [table2.EXPERIMENT], seeds=(1,), triviaqa_dir="t",
+                       checkpoints=("base:samples/tiny_books", "large:samples/tiny_books"))
+  names = [name for name in plan.jobs if "ensemble" in name or name.startswith("triviaqa-")]
+  assert names and all("-given" in name for name in names)

@@ -147,7 +147,8 @@ def test_students_are_taught_before_they_are_fine_tuned(results):
   flags = [json.loads((one / "flags.json").read_text())["flags"] for one in (random, pretrained)]
   assert [one["init_checkpoint"] is None for one in flags] == [True, False]
   for one in flags:
-    assert one["teacher_checkpoint"][0].endswith("mrpc-L1-H16-A2-seed1-run1") and one["distillation_weight"] == 1.0
+    assert one["teacher_checkpoint"][0].endswith("mrpc-L1-H16-A2-seed1-run1-teacher")
+    assert one["distillation_weight"] == 1.0
     assert one["transfer_file"].endswith("MRPC/train.tsv") and one["text_b_column"] == "#2 String"
   for row in report(results, "students")["rows"]:
     assert row["columns"]["mrpc"]["mean"] is not None
