@@ -14,6 +14,8 @@ import numpy as np
 
 from bert_tf.common import json_files
 from bert_tf.common.options import Options
+from bert_tf.inference.search import run as search
+from bert_tf.inference.search_options import SearchOptions
 from bert_tf.tasks.question_answering.ensemble import open_ensemble
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from data_gen.options import PretrainingDataOptions
@@ -74,6 +76,7 @@ _EXPERIMENT = {"scale": "toy", "output_dir": "results", "corpus": "corpus.txt", 
 _SQUAD_LENGTHS = {"max_seq_length": "24", "doc_stride": "4", "max_query_length": "6"}
 _MODEL = ("bert_config.json", "vocab.txt", "tokenizer_config.json", "ckpt-0.index", "ckpt-0.data-00000-of-00001")
 
+_INDEX = ("index.json", "vectors.f32", "documents.jsonl", "offsets.i64")
 _SENTENCES = tuple(f"sentences/{name}.json" for name in (
     "modules", "1_Pooling/config", "sentence_bert_config", "config", "tokenizer", "tokenizer_config"))
 _RUN_STATE = tuple(f"tuning/run/{name}" for name in (
@@ -153,8 +156,13 @@ COMMANDS = (
     Command("run_sentence_embedding.py", {
         **_TUNING, "task_name": "labelled", "train_file": "pairs.csv", "text_a_column": "a", "text_b_column": "b",
         "label_column": "label"}, ("pairs.csv", *_files_of("encoder"))),
+    Command("run_sentence_embedding.py", {**_TUNING, "task_name": "squad", "train_file": "squad.json"},
+            ("squad.json",)),
     Command("search.py", {"init_checkpoint": "embedding", "documents_file": "lines.txt", "index_dir": "out"},
             ("lines.txt", *_files_of("embedding", "task.json"))),
+    Command("search.py", {"init_checkpoint": "embedding", "index_dir": "index", "input_file": "lines.txt",
+                          "output_file": "out.jsonl", "rerank_checkpoint": "reranker"},
+            ("lines.txt", *(f"index/{name}" for name in _INDEX), *_files_of("reranker"))),
     Command("run_pretraining.py", {**_PRETRAINING, "phases": f"{LENGTH}:1:packed.tfrecord", "vocab_file": "vocab.txt"},
             ("packed.tfrecord", "encoder/bert_config.json", "vocab.txt")),
     Command("run_pretraining.py", {**_PRETRAINING, "do_train": "false", "do_eval": "true", "init_checkpoint": "masked",
@@ -219,6 +227,7 @@ def make_workspace(folder: pathlib.Path) -> None:
   answers = SquadSettings(max_seq_length=24, doc_stride=4, max_query_length=6, version_2_with_negative=True).to_task()
   for name, heads, task in (("encoder", (), None), ("question_answering", ("question_answering",), answers),
                             ("masked", ("masked_lm", "next_sentence"), None),
+                            ("reranker", ("regression",), None),
                             ("choices", ("multiple_choice",), {
                                 "kind": "multiple_choice", "task_name": "custom", "max_seq_length": 24,
                                 "truncate": "end"}),
@@ -268,7 +277,9 @@ def make_workspace(folder: pathlib.Path) -> None:
       json.dumps({"id": number, "question": "who is b ?", "context": context}) + "\n" for number in range(3)))
   (folder / "squad.json").write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [
       {"context": context, "qas": [{"id": str(number), "question": "who is sorted ?", "answers": [
-          {"text": "list", "answer_start": context.index("list")}]} for number in range(2)]}]}]}))
+          {"text": "list", "answer_start": context.index("list")}]} for number in range(2)]}, {
+      "context": "who is b .", "qas": [{"id": "2", "question": "who ?", "answers": [
+          {"text": "b", "answer_start": 7}]}]}]}]}))
   (folder / "trivia.json").write_text(json.dumps({"Data": [{
       "QuestionId": "q1", "Question": "who ?", "Answer": {"NormalizedAliases": ["list"], "Aliases": ["list"],
                                                           "Value": "list"},
@@ -287,6 +298,8 @@ def make_workspace(folder: pathlib.Path) -> None:
            "directory": "x", "metrics": {"accuracy": 1 - seed * rate}, "degenerate": False}
           for rate in (0.1, 0.2) for seed in (1, 2)]
   (folder / "chosen/selection.json").write_text(json.dumps({"main_metric": "accuracy", "best": runs[1], "runs": runs}))
+  search(SearchOptions(init_checkpoint=str(folder / "embedding"), documents_file=str(folder / "lines.txt"),
+                       index_dir=str(folder / "index")))
   # Runs of earlier versions.
   earlier = PROJECT / "tests/fixtures/run_directories"
   shutil.copytree(earlier / "classification", folder / "tuning")
@@ -307,9 +320,9 @@ def _write_evaluations(folder: pathlib.Path) -> None:
   json_files.write(str(folder / "averaged/ensemble.json"), {
       "ensemble": members.fingerprints, **members.settings.with_threshold(0.25, "tuned on x").to_task()})
   json_files.write(str(folder / "answered/task.json"), {"kind": "question_answering", "null_score_diff_threshold": 0.5})
-  json_files.write(str(folder / "answered/null_odds.json"), {"0": 1.5, "1": -0.5})
+  json_files.write(str(folder / "answered/null_odds.json"), {"0": 1.5, "1": -0.5, "2": 0.5})
   json_files.write(str(folder / "answered/nbest_predictions.json"), {str(number): [
-      {"text": text, "probability": 0.5} for text in ("", "list")] for number in range(2)})
+      {"text": text, "probability": 0.5} for text in ("", "list")] for number in range(3)})
   (folder / "evaluated/eval_predictions.jsonl").write_text("".join(
       json.dumps({"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label}) + "\n" for label in "xyx"))
 

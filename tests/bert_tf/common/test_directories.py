@@ -14,7 +14,7 @@ def test_trees_are_copied_between_file_systems(tmp_path):
   for name in ("a/b/c.txt", "a/d.bin"):
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(name.encode())
-  remote = f"ram://files/{uuid.uuid4()}/copy"
+  remote = f"ram://directories/{uuid.uuid4()}/copy"
   directories.copy_tree(str(tmp_path / "a"), remote)
   assert files.list_directory(remote) == ["b", "d.bin"] and files.open_file(f"{remote}/b/c.txt").read() == "a/b/c.txt"
   directories.copy_tree(remote, str(tmp_path / "back"))
@@ -22,7 +22,7 @@ def test_trees_are_copied_between_file_systems(tmp_path):
 
 
 def test_a_remote_directory_that_is_copied_half_way_is_removed():
-  path = f"ram://files/{uuid.uuid4()}/new"
+  path = f"ram://directories/{uuid.uuid4()}/new"
   with pytest.raises(UserError, match="--output: can't write .*new: No such file"), \
       directories.new_directory(path, "output") as directory:
     json_files.write(os.path.join(directory, "a.json"), 1)

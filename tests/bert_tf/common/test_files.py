@@ -16,7 +16,8 @@ def place(request, tmp_path) -> str:
   """An empty directory on the disk, and one on a file system that only TensorFlow knows."""
   if request.param == "local":
     return str(tmp_path)
-  path = f"ram://files/{next(_NUMBERS)}"
+  # A name that no other begins with: the listing of "1" would have what is in "10".
+  path = f"ram://files/{next(_NUMBERS)}."
   files.make_directories(path)
   return path
 
