@@ -46,6 +46,8 @@ class _Answers:
 def main(options: LoadOptions) -> None:
   answer = _load(options.export_dir)
   lines = [line for line in options.lines() if line.strip()]
+  # As a server with its warm-up requests: many that are the first at the same time would prepare the graph side by side.
+  answer(lines[0])
   rows = [("clients", "requests", "requests/s", "p50 ms", "p99 ms", "slowest ms", "MiB", "MiB at the end", "errors")]
   for clients in options.clients:
     found, before, seconds = _ask(answer, lines, clients, options.seconds)
