@@ -111,7 +111,8 @@ class Index:
                       "with --documents_file")
     paths = [os.path.join(directory, name) for name in (_VECTORS, _OFFSETS, _DOCUMENTS)]
     if [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths[:2]] != [4 * count * size, 8 * count]:
-      raise UserError(f"--index_dir: the files in {directory} are damaged: make it again with --documents_file")
+      raise self._damaged(directory)
+    self._directory = directory
     self._vectors = np.memmap(paths[0], np.float32, "r", shape=(count, size))
     self._offsets = np.memmap(paths[1], np.int64, "r", shape=(count,))
     self._documents = paths[2]
@@ -121,17 +122,31 @@ class Index:
 
     Args:
       queries: float32 [Q, D] of length 1.
+
+    Raises:
+      UserError: the files are damaged.
     """
     chunks = (self._vectors[start:start + _DOCUMENTS_AT_ONCE]
               for start in range(0, len(self._vectors), _DOCUMENTS_AT_ONCE))
     scores, numbers = search(queries, chunks, k)
+    if not np.isfinite(scores).all():
+      raise self._damaged(self._directory)
     with open(self._documents, "rb") as file:
       return [[{"score": to_json(score), **self._document(file, number)} for score, number in zip(*row, strict=True)]
               for row in zip(scores, numbers, strict=True)]
 
   def _document(self, file, number: int) -> dict:
-    file.seek(self._offsets[number])
-    return json.loads(file.readline())
+    try:
+      file.seek(self._offsets[number])
+      document = json_files.parse(file.readline().decode())
+      json_files.check_object(document, {"text": str}, self._documents)
+    except (OSError, ValueError, UserError):
+      raise self._damaged(self._directory) from None
+    return document
+
+  @staticmethod
+  def _damaged(directory: str) -> UserError:
+    return UserError(f"--index_dir: the files in {directory} are damaged: make it again with --documents_file")
 
 
 class Reranker:

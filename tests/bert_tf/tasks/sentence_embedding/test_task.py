@@ -97,6 +97,13 @@ def test_search(trained, folder, tmp_path):
   assert_refused(lambda: search(SearchOptions(**{**index, "index_dir": str(tmp_path / "other")},
                                               documents_file=str(tmp_path / "again"))), "two documents have the id '1'")
   assert not (tmp_path / "other").exists()
+  vectors = (tmp_path / "index/vectors.f32").read_bytes()
+  for name, damaged in (("offsets.i64", b"\xff" * 8 * len(documents)), ("documents.jsonl", b"[]\n"),
+                        ("vectors.f32", np.full(len(vectors) // 4, np.nan, np.float32).tobytes())):
+    whole = (tmp_path / "index" / name).read_bytes()
+    (tmp_path / "index" / name).write_bytes(damaged)
+    assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
+    (tmp_path / "index" / name).write_bytes(whole)
   (tmp_path / "index/vectors.f32").write_bytes(b"1234")
   assert_refused(lambda: search(SearchOptions(input_file=str(tmp_path / "queries"), **index)), "are damaged")
   facts = json_files.read(str(tmp_path / "index/index.json"))
