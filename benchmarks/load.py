@@ -94,7 +94,7 @@ def _load(directory: str) -> Callable[[str], object]:
   import tensorflow_text  # noqa: F401 (its operations)
 
   function = tf.saved_model.load(directory).signatures["serving_default"]
-  inputs = list(function.structured_input_signature[1])
+  inputs = sorted(function.structured_input_signature[1])
   if len(inputs) != 1:
     raise UserError(f"--export_dir: {directory} takes {' and '.join(inputs)}, a model of one text is expected")
   return lambda text: {name: value.numpy() for name, value in function(**{inputs[0]: tf.constant([text])}).items()}
