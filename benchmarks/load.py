@@ -46,7 +46,7 @@ class _Answers:
 def main(options: LoadOptions) -> None:
   answer = _load(options.export_dir)
   lines = [line for line in options.lines() if line.strip()]
-  # As a server with its warm-up requests: many that are the first at the same time would each prepare the graph.
+  # As a server with its warm-up requests: of many that are the first at the same time some wait for most of a minute.
   answer(lines[0])
   rows = [("clients", "requests", "requests/s", "p50 ms", "p99 ms", "slowest ms", "MiB", "MiB at the end", "errors")]
   for clients in options.clients:
