@@ -41,13 +41,13 @@ def ask(format_name: str, directory: str,
     RuntimeError: the export can't be loaded or fails at a request, with what its runtime says.
     UserError: the disk of temporary files is full.
   """
+  process = _process(LOADERS[format_name].package)
+  assert process.stdin and process.stdout
   with _temporary_files(), tempfile.TemporaryDirectory() as folder:
     question, answer = os.path.join(folder, "question"), os.path.join(folder, "answer")
     with open(question, "wb") as file:
       # This process may have changed its directory since the other one was started.
       pickle.dump((os.path.abspath(directory), requests), file)
-    process = _process(LOADERS[format_name].package)
-    assert process.stdin and process.stdout
     try:
       process.stdin.write(json.dumps([format_name, question, answer]) + "\n")
       process.stdin.flush()
