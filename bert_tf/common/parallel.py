@@ -4,6 +4,7 @@ Small items go to the workers in portions: as many items as are worth sending to
 """
 
 import ctypes
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -66,7 +67,7 @@ def ordered_map(
     num_workers: with 1 everything happens in this process.
 
   Raises:
-    UserError: a worker was killed from outside, most likely because memory ran out.
+    UserError: a worker ended: it was killed from outside, most likely because memory ran out, or crashed.
     Exception: whatever `function` raises, at the place of its item.
   """
   if num_workers <= 1:
@@ -120,21 +121,28 @@ class _Worker:
     self.connection, theirs = multiprocessing.Pipe()
     # daemon: ended by the interpreter at its exit, whatever happens here.
     self._process = multiprocessing.Process(target=_work, args=(function, theirs, os.getpid()), daemon=True)
-    self._process.start()
+    collects = gc.isenabled()
+    # Until _work has taken this process's garbage out of the worker's reach.
+    gc.disable()
+    try:
+      self._process.start()
+    finally:
+      if collects:
+        gc.enable()
     theirs.close()
 
   def send(self, item: tuple[int, Item]) -> None:
     try:
       self.connection.send(item)
     except (BrokenPipeError, ConnectionResetError):
-      raise _killed() from None
+      raise self._ended() from None
     self.items += 1
 
   def receive(self) -> tuple[int, bool, object]:
     try:
       received = self.connection.recv()
     except (EOFError, ConnectionResetError):
-      raise _killed() from None
+      raise self._ended() from None
     self.items -= 1
     return received
 
@@ -143,12 +151,21 @@ class _Worker:
     self._process.join()
     self.connection.close()
 
-
-def _killed() -> UserError:
-  return UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
+  def _ended(self) -> UserError:
+    # Its end of the connection closes a moment before it has ended.
+    self._process.join()
+    status = self._process.exitcode
+    if status == -signal.SIGKILL:
+      return UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
+    how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    return UserError(f"a worker process {how}: --num_workers=1 works without other processes")
 
 
 def _work(function: Callable, connection: multiprocessing.connection.Connection, parent: int) -> None:
+  # What the parent no longer uses is not collected here: destructors of TensorFlow's iterators, for one, would wait
+  # for threads that this process does not have.
+  gc.freeze()
+  gc.enable()
   end_with_parent(parent)
   # Ctrl-C reaches the whole process group; the parent alone decides what happens then.
   signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -64,6 +64,46 @@ except errors.UserError as error:
   assert "memory ran out" in done.stdout, done.stderr
 
 
+def test_a_worker_that_crashed_is_said_to_have(project):
+  done = _run(project, """
+import os, signal
+from bert_tf.common import errors, parallel
+def crash(how):
+  os.kill(os.getpid(), how) if how == signal.SIGSEGV else os._exit(how)
+for how in (signal.SIGSEGV, 3):
+  try:
+    list(parallel.ordered_map(crash, [how] * 9, 2))
+  except errors.UserError as error:
+    print(error)
+""")
+  crashed, exited = done.stdout.splitlines()
+  assert "was ended by SIGSEGV: " in crashed and "ended with status 3: " in exited and "memory" not in done.stdout
+
+
+def test_workers_leave_the_garbage_of_their_parent_alone(project):
+  done = _run(project, """
+import gc, os
+from bert_tf.common import parallel
+parent = os.getpid()
+class Iterator:
+  def __init__(self):
+    self.cycle = self
+  def __del__(self):
+    if os.getpid() != parent:
+      os._exit(3)
+def collect(number):
+  own = []
+  own.append(own)
+  del own
+  return gc.isenabled() and gc.collect() > 0
+gc.disable()
+Iterator()
+gc.enable()
+print(list(parallel.ordered_map(collect, range(3), 2)), gc.isenabled())
+""")
+  assert done.stdout == "[True, True, True] True\n", done.stdout + done.stderr
+
+
 def test_exception_of_the_function_arrives(project):
   done = _run(project, """
 from bert_tf.common import errors, parallel
