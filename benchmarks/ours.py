@@ -31,11 +31,11 @@ def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
   return lambda: multiply(a, a)[0, 0].numpy()
 
 
-def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False
-                ) -> Callable[[], None]:
+def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False,
+                fused_attention: bool = False) -> Callable[[], None]:
   """A training step, as `run_pretraining.py` makes it."""
   model = modeling.BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
-  model.encoder.recompute = recompute
+  model.encoder.recompute, model.encoder.fused_attention = recompute, fused_attention
   features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
               for name, value in batch.items()}
   step = _step(model, pretraining_objective(model), len(batch["input_ids"]), jit_compile)

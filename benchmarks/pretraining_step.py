@@ -44,6 +44,7 @@ PROGRAMS = {
     "ours_xla": ("ours.pretraining", {"jit_compile": True}),
     "ours_recomputed": ("ours.pretraining", {"recompute": True}),
     "ours_recomputed_xla": ("ours.pretraining", {"jit_compile": True, "recompute": True}),
+    "ours_fused_xla": ("ours.pretraining", {"jit_compile": True, "fused_attention": True}),
     "model_garden_xla": ("tensorflow_peers.model_garden_pretraining", {"jit_compile": True}),
     "keras_hub_xla": ("tensorflow_peers.keras_hub_pretraining", {"jit_compile": True}),
     "pytorch_compiled": ("pytorch_peers.pretraining", {"compiled": True})}
@@ -61,6 +62,9 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
   vocab_size: int = option(30522, "Entries of the vocabulary.", minimum=1)
   repetitions: int = option(7, "Turns of each program.", minimum=1)
   steps: int = option(3, "Steps of a turn.", minimum=1)
+  attention_dropout: float = option(
+      0.1, "Of the probabilities, but for KerasHub, which has one rate for all; ours_fused_xla needs 0.", minimum=0,
+      maximum=0.9)
   programs: tuple[str, ...] = option((), "What is measured.", choices=tuple(PROGRAMS), default_text="by --device")
   precision: str | None = option(None, "Of all of them.", choices=("float32", "bfloat16"),
                                  default_text="float32, on a GPU bfloat16")
@@ -82,8 +86,12 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
 def main(options: PretrainingStepOptions) -> None:
   # Before the programs start, so that a wrong --size is one error and not one of each.
   set_up_device(options.device, gpus.read_driver(), {})
-  config = find_config(options.size, options.vocab_size)
+  config = _config(options)
   config.check_sequence_length(options.max_seq_length)
+  if "ours_fused_xla" in options.programs:
+    from modeling.fused_attention import check_fused_attention
+
+    check_fused_attention(config, options.chosen_precision)
   with tempfile.TemporaryDirectory() as folder:
     seconds = interleaved.take_turns(
         options, (_MATMUL, *options.chosen_programs), options.repetitions, _build, options, folder)
@@ -102,6 +110,11 @@ def main(options: PretrainingStepOptions) -> None:
       "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
       "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()},
       _MEMORY[options.device]: {name: f"{amount:,.0f}" for name, amount in mib.items()}})
+
+
+def _config(options: PretrainingStepOptions):
+  return dataclasses.replace(find_config(options.size, options.vocab_size),
+                             attention_probs_dropout_prob=options.attention_dropout)
 
 
 def _matmul_dtype(options: PretrainingStepOptions) -> str:
@@ -147,7 +160,7 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
   if name == _MATMUL:
     multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], _matmul_dtype(options))
     return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)
-  config = find_config(options.size, options.vocab_size)
+  config = _config(options)
   batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
   step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.chosen_precision)
   before = resources.held_mib()

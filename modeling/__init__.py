@@ -18,6 +18,7 @@ A batch goes through `embeddings` → `encoder` → a head:
     embeddings.py            the input layer
     encoder.py               `BertEncoder`: embeddings, transformer layers, pooler
     attention.py             self-attention and its mask
+    fused_attention.py       the same as a kernel of cuDNN, for training on GPUs
     layers.py                dense layer, LayerNorm, activations, initial weights
     dropout.py               dropout, exact and as Keras has it
     bilstm.py                a BiLSTM between encoder and head

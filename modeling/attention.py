@@ -10,6 +10,7 @@ from keras import ops
 
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
+from modeling.fused_attention import AttentionSpan, fused_attention
 from modeling.layers import dense
 from modeling.saving import Configured, register
 
@@ -87,28 +88,32 @@ class SelfAttention(Configured, keras.layers.Layer):
 
     Args:
       x: [B, S, H].
-      bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend everywhere.
+      bias: float32, broadcastable to [B, N, S, S], from `attention_bias`; None to attend everywhere; an
+        `AttentionSpan` for the fused kernel, which drops nothing.
       dropout, training: as in `Dropout`.
       return_attention_probabilities: also return what the softmax gives, before dropout.
 
     Returns:
       [B, S, H]; on request a pair of it and the probabilities [B, N, S, S].
     """
-    batch, length, hidden = ops.shape(x)
-    heads, head_size = self.config.num_attention_heads, self.config.head_size
-
-    def split(projected, axes):
+    def split(projected, axes=(0, 2, 1, 3)):
       return ops.transpose(ops.reshape(projected, (batch, length, heads, head_size)), axes)
 
+    def merge(context):
+      return ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
+
+    batch, length, hidden = ops.shape(x)
+    heads, head_size = self.config.num_attention_heads, self.config.head_size
+    if isinstance(bias, AttentionSpan):
+      return merge(fused_attention(split(self.query(x)), split(self.key(x)), split(self.value(x)), bias))
     # Scaling the queries equals scaling the scores, which are S / D times as many.
-    query = split(self.query(x) * (1.0 / math.sqrt(head_size)), (0, 2, 1, 3))  # [B, N, S, D]
+    query = split(self.query(x) * (1.0 / math.sqrt(head_size)))  # [B, N, S, D]
     key = split(self.key(x), (0, 2, 3, 1))  # [B, N, D, S]
-    value = split(self.value(x), (0, 2, 1, 3))  # [B, N, S, D]
+    value = split(self.value(x))  # [B, N, S, D]
     scores = ops.cast(ops.matmul(query, key), "float32")  # [B, N, S, S]
     if bias is not None:
       scores = scores + bias
     probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
     dropped = self.dropout(probabilities, dropout=dropout, training=training)
-    context = ops.matmul(dropped, value)  # [B, N, S, D]
-    context = ops.reshape(ops.transpose(context, (0, 2, 1, 3)), (batch, length, hidden))
+    context = merge(ops.matmul(dropped, value))
     return (context, probabilities) if return_attention_probabilities else context

@@ -15,6 +15,7 @@ from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream
 from modeling.embeddings import Embeddings
+from modeling.fused_attention import attention_span
 from modeling.layers import LayerNorm, activation, at_last_token, check_policy, dense, derived_seed
 from modeling.memory import check_model
 from modeling.recompute import recomputed
@@ -82,7 +83,7 @@ class EncoderLayer(Configured, keras.layers.Layer):
            return_attention_probabilities: bool = False):
     """[B, S, H] → [B, S, H], or a pair of it and the probabilities; the arguments are those of `SelfAttention`."""
     options = {"dropout": dropout, "training": training}
-    attended = self.attention(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
+    attended = self.attention(x, bias=bias, return_attention_probabilities=return_attention_probabilities, **options)
     if return_attention_probabilities:
       attended, probabilities = attended
     x = self.attention_layer_norm(x + self.attention_dropout(self.attention_output(attended), **options))
@@ -116,6 +117,8 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
   Attributes:
     recompute: where a step has a dropout stream, as in our own training loop, keep only the outputs of the layers and
       compute the rest again for the gradients. May be set at any time.
+    fused_attention: in such a step, where rows hold one sequence each, attend by cuDNN's kernel: on GPUs, compiled by
+      XLA, in 16 bits, without dropout of the probabilities. May be set at any time.
 
   Raises:
     UserError: a policy that keeps weights in another type than float32, such as "bfloat16"; or weights that do not
@@ -132,6 +135,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
 
   _arguments = ("seed", "lora")
   recompute = False
+  fused_attention = False
 
   def __init__(self, config: BertConfig, *, seed: int = 0, causal: bool = False, lora: Mapping | None = None,
                frozen: tuple[str, ...] = (), **kwargs):
@@ -210,8 +214,12 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
                             sequence_ids=sequence_ids)
     input_ids = inputs["input_ids"]
     causal = self.causal if causal is None else causal
-    bias = attention_bias(inputs["input_mask"], sequence_length=ops.shape(input_ids)[1], causal=causal,
-                          sequence_ids=inputs["sequence_ids"])
+    batch, length = ops.shape(input_ids)
+    is_fused = (self.fused_attention and dropout is not None and inputs["sequence_ids"] is None
+                and not return_attention_probabilities)
+    bias = (attention_span(inputs["input_mask"], batch, length, causal) if is_fused else
+            attention_bias(inputs["input_mask"], sequence_length=length, causal=causal,
+                           sequence_ids=inputs["sequence_ids"]))
     options = {"dropout": dropout, "training": training}
     x = self.embeddings(input_ids, inputs["segment_ids"], inputs["position_ids"], **options)  # [B, S, H]
     outputs = {"embedding_output": x}
@@ -221,7 +229,7 @@ class BertEncoder(Checkpointed, keras.layers.Layer):
       if is_recomputed and dropout is not None:
         x = recomputed(layer, x, bias, dropout)
       else:
-        x = layer(x, bias, return_attention_probabilities=return_attention_probabilities, **options)
+        x = layer(x, bias=bias, return_attention_probabilities=return_attention_probabilities, **options)
       if return_attention_probabilities:
         x, probabilities = x
         attentions.append(probabilities)

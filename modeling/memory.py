@@ -22,6 +22,8 @@ BYTES_PER_FLOAT = 4
 _PER_HIDDEN, _PER_INTERMEDIATE, _PER_SCORE, _PER_LOGIT, _PER_PARAMETER = 35, 4, 5, 8, 16
 # The same for scores in float32.
 _PER_SCORE_IN_FLOAT32 = 9
+# What the fused kernel keeps for each head of a token in the place of its scores.
+_PER_LOG_SUM = 4
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 # Where the kernel shows how much of the machine's memory this process may use, in a container.
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -67,7 +69,7 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
 
 
 def step_bytes(config: BertConfig, rows: float, length: int, predictions: int = 0, half_precision: bool = True,
-               recompute: bool = False) -> float:
+               recompute: bool = False, fused_attention: bool = False) -> float:
   """About what a training step of the whole model takes on a GPU.
 
   Args:
@@ -77,10 +79,12 @@ def step_bytes(config: BertConfig, rows: float, length: int, predictions: int = 
     predictions: positions of a row that are projected to the vocabulary.
     half_precision: of the matrix products.
     recompute: only the outputs of the layers are kept, and the inside of one.
+    fused_attention: no scores are kept.
   """
   wide = 1 if half_precision else 2
   hidden, layers = config.hidden_size, config.num_hidden_layers
-  scores = config.num_attention_heads * length * (_PER_SCORE if half_precision else _PER_SCORE_IN_FLOAT32)
+  scores = config.num_attention_heads * (
+      _PER_LOG_SUM if fused_attention else length * (_PER_SCORE if half_precision else _PER_SCORE_IN_FLOAT32))
   inside = wide * (_PER_HIDDEN * hidden + _PER_INTERMEDIATE * config.intermediate_size) + scores
   kept = layers * 2 * wide * hidden + inside if recompute else layers * inside
   return (encoder_parameters(config) * _PER_PARAMETER + rows * length * kept
@@ -88,9 +92,10 @@ def step_bytes(config: BertConfig, rows: float, length: int, predictions: int = 
 
 
 def fitting_rows(available: float, config: BertConfig, length: int, predictions: int = 0, half_precision: bool = True,
-                 recompute: bool = False) -> int:
+                 recompute: bool = False, fused_attention: bool = False) -> int:
   """Rows whose step takes about `available` bytes, 0 for none; the other arguments are those of `step_bytes`."""
-  none, one = (step_bytes(config, rows, length, predictions, half_precision, recompute) for rows in (0, 1))
+  none, one = (step_bytes(config, rows, length, predictions, half_precision, recompute, fused_attention)
+               for rows in (0, 1))
   return max(0, int((available - none) // (one - none)))
 
 

@@ -14,7 +14,7 @@ from modeling.dropout import DropoutStream
 
 
 def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
-  """`layer(x, bias, dropout=dropout)`, of which nothing is kept for the gradients.
+  """`layer(x, bias=bias, dropout=dropout)`, of which nothing is kept for the gradients.
 
   Args:
     layer: built; draws from the stream only.
@@ -30,7 +30,7 @@ def recomputed(layer: keras.layers.Layer, x, bias, dropout: DropoutStream):
   def run(x, weights, stream: DropoutStream):
     # Weights as plain arguments: TensorFlow then knows which tensors need a gradient, on every replica.
     with keras.StatelessScope(state_mapping=[*zip(trained, weights, strict=True), *frozen]):
-      return layer(x, bias, dropout=stream)
+      return layer(x, bias=bias, dropout=stream)
 
   @tf.custom_gradient
   def call(x, *weights):

@@ -29,7 +29,8 @@ def describe_step(task: Task, devices: Devices, available: float | None) -> tupl
   options, text = task.options, f"a step of --train_batch_size={task.options.train_batch_size}"
   if not task.step_shapes():
     return text, True
-  precise = {"half_precision": devices.dtype != "float32", "recompute": options.recompute}
+  precise = {"half_precision": devices.dtype != "float32", "recompute": options.recompute,
+             "fused_attention": options.fused_attention}
   parts = devices.strategy.num_replicas_in_sync * options.gradient_accumulation_steps
   needed, rows, *shape = max((memory.step_bytes(task.config, rows / parts, *shape, **precise), rows, *shape)
                              for rows, *shape in task.step_shapes())

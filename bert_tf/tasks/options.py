@@ -77,6 +77,9 @@ class DeviceOptions(Options):
   gcp_project: str | None = option(None, "Project of the TPU.")
   num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.")
 
+  # Of pre-training.
+  fused_attention = False
+
   @property
   def strategy_kind(self) -> str:
     """--distribution_strategy, with --use_tpu taken into account."""

@@ -51,6 +51,7 @@ class Devices:
     compiles_by_work: XLA is not asked for or forbidden: it is used where it saves time, see `compiled_for`.
     why_compiled: what `compiled_for` has decided, for the report.
     memory: bytes of each GPU, the least of them; None where not known.
+    compute_capability: of the GPUs, the least of them, e.g. (9, 0); None of other devices.
     tf32: GPUs may round the factors of float32 products to 10 bits.
     meeting: the processes of a cluster; None where there is one process only.
   """
@@ -63,6 +64,7 @@ class Devices:
   compiles_by_work: bool = False
   why_compiled: str = ""
   memory: int | None = None
+  compute_capability: tuple[int, int] | None = None
   tf32: bool = False
   is_chief: bool = True
   num_workers: int = 1
@@ -142,6 +144,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   warning = unused_gpus(driver, len(gpus)) if device_kind == "CPU" else None
   if warning:
     print(warning, file=sys.stderr, flush=True)
+  capability = _compute_capability(gpus) if device_kind == "GPU" else None
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -149,7 +152,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   return Devices(
       strategy=strategy, kind=device_kind,
       description=f"{replicas} x {device_kind} ({name}{f', {num_workers} processes' if num_workers > 1 else ''})",
-      dtype=_dtype(precision, device_kind), tf32=precision == "tf32",
+      dtype=_dtype(precision, device_kind, capability), compute_capability=capability, tf32=precision == "tf32",
       # On a TPU `strategy.run` compiles by itself.
       jit_compile=kind != "tpu" and (jit_compile == "true" or (jit_compile == "auto" and device_kind == "GPU")),
       compiles_by_work=jit_compile == "auto" and device_kind == "GPU",
@@ -182,14 +185,16 @@ def _least_memory(driver: Driver | None) -> int | None:
   return min((gpu.memory for gpu in driver.gpus), default=None) if driver else None
 
 
-def _dtype(precision: str, device_kind: str) -> str:
+def _compute_capability(gpus: list) -> tuple[int, int]:
+  return min(tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus)
+
+
+def _dtype(precision: str, device_kind: str, capability: tuple[int, int] | None) -> str:
   if precision == "auto":
     precision = "float32"
     if device_kind == "TPU":
       precision = "bfloat16"
-    elif device_kind == "GPU":
-      details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
-      capability = min(detail.get("compute_capability", (0, 0)) for detail in details)
+    elif capability is not None:
       precision = "bfloat16" if capability >= (8, 0) else "float16" if capability >= (7, 0) else "float32"
   return {"float32": "float32", "tf32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}[precision]
 

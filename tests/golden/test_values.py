@@ -36,7 +36,7 @@ def test_texts_have_a_free_licence(golden):
 
 def test_they_are_a_part_of_all(golden, full_golden):
   """File by file: the same bytes, the same lines or entries, or a sample of the same arrays."""
-  own = ("bert/", "h5/", "tfhub/", "squad/squad_v20_info.json", "squad/squad_corner_info.json")
+  own = ("bert/", "h5/", "tfhub/", "fused_attention/", "squad/squad_v20_info.json", "squad/squad_corner_info.json")
   for path in sorted(golden.rglob("*")):
     name = path.relative_to(golden).as_posix()
     if not path.is_file() or name.startswith(own):

@@ -30,6 +30,7 @@ from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
+from modeling.fused_attention import COMPUTE_CAPABILITY, check_fused_attention
 from modeling.losses import HeadLoss
 from modeling.memory import batch_bytes, check_memory
 from modeling.optimizer import WarmupDecay
@@ -197,6 +198,8 @@ class PretrainingTask(Task):
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
+    if self.options.do_train and self.options.fused_attention:
+      self._check_fused_attention(devices)
     replicas = devices.strategy.num_replicas_in_sync
     if self.can_evaluate and self.options.eval_batch_size % replicas:
       raise UserError(f"--eval_batch_size={self.options.eval_batch_size} can't be divided by {replicas} replicas: take "
@@ -205,6 +208,18 @@ class PretrainingTask(Task):
       longest = max(phase.options.max_seq_length for phase in self.phases)
       check_memory(batch_bytes(self.options.eval_batch_size * longest),
                    f"an evaluation batch of --eval_batch_size={self.options.eval_batch_size}", "take a smaller one")
+
+  def _check_fused_attention(self, devices: Devices) -> None:
+    for phase in self.phases:
+      if phase.train_records.schema.is_packed:
+        raise UserError(f"--fused_attention: the records of --{phase.train_records.flag} are packed, and it has no way "
+                        "to keep the sequences of a row apart: take records that are not packed")
+    capability = devices.compute_capability
+    if capability is None or capability < COMPUTE_CAPABILITY:
+      needed, there = (one and "compute capability {}.{}".format(*one) for one in (COMPUTE_CAPABILITY, capability))
+      raise UserError(f"--fused_attention is for GPUs of {needed} or newer, and this run is on "
+                      f"{there or f'{devices.kind}s'}: leave it out")
+    check_fused_attention(self.config, devices.dtype)
 
   def evaluate(self, run: RunningModel) -> Evaluation:
     number = self._evaluated_phase(run.step)

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -15,14 +16,25 @@ from bert_tf.common.errors import UserError
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.task import run
+from bert_tf.tasks.pretraining.task import PretrainingTask, run
 from bert_tf.training import run_directory
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset
+from data_gen.pretraining.record_writer import RecordWriter
 from data_gen.pretraining.schema import Schema
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.flops import training_flops
-from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, TINY, VOCAB, instances, write_records
+from tests.bert_tf.training.common import (
+  LENGTH,
+  ONE_LAYER,
+  PREDICTIONS,
+  TINY,
+  VOCAB,
+  default_devices,
+  instances,
+  write_records,
+)
+from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.tiny import TOKENS, write_tiny
 
 METRICS = {"loss", "masked_lm_accuracy", "masked_lm_accuracy_at_mask", "masked_lm_loss", "masked_lm_perplexity",
@@ -280,9 +292,40 @@ def test_a_left_to_right_model(data, options, tmp_path, capsys):
     ({"do_train": False, "do_eval": True}, ["holds no checkpoint", "--init_checkpoint"]),
     ({"distribution_strategy": "mirrored"}, ["--distribution_strategy=mirrored needs several devices"]),
     ({"distribution_strategy": "tpu"}, ["--tpu_name"]),
+    ({"fused_attention": True}, ["--fused_attention and --jit_compile=false contradict each other"]),
+    ({"fused_attention": True, "jit_compile": "auto"}, ["GPUs of compute capability 8.0 or newer", "is on CPUs"]),
 ])
 def test_flags_that_can_not_be(options, changes, parts):
   refused(options, *parts, **changes)
+
+
+@pytest.mark.parametrize(("capability", "dtype", "changes", "parts"), [
+    ((7, 5), "mixed_float16", {}, ["8.0 or newer", "is on compute capability 7.5"]),
+    ((8, 6), "float32", {}, ["--precision=bfloat16"]),
+    ((9, 0), "mixed_bfloat16", {"attention_probs_dropout_prob": 0.1}, ["--attention_probs_dropout_prob=0"]),
+])
+def test_gpus_and_models_without_fused_attention(options, capability, dtype, changes, parts):
+  changes = {"attention_probs_dropout_prob": 0.0, "jit_compile": "auto", "fused_attention": True, **changes}
+  task = PretrainingTask(dataclasses.replace(options, **changes))
+  # As if there were such a GPU.
+  devices = dataclasses.replace(default_devices(dtype=dtype), kind="GPU", compute_capability=capability)
+  with pytest.raises(UserError) as error:
+    task.check_devices(devices)
+  assert all(part in str(error.value) for part in ("--fused_attention", *parts))
+
+
+def test_packed_records_have_no_fused_attention(options, tmp_path):
+  schema, rows = pack_features(sequences_of(np.array([5, 7, 6, 8]), LENGTH, PREDICTIONS, VOCAB), 2)
+  (tmp_path / "packed").write_bytes(RecordWriter(schema, VOCAB).encode(rows))
+  refused(options, "--fused_attention", "--input_file are packed", fused_attention=True, jit_compile="auto",
+          input_file=str(tmp_path / "packed"), eval_file=None)
+
+
+def test_the_shapes_of_batches_are_known(options):
+  """Which fused attention needs."""
+  task = PretrainingTask(options)
+  stage = task.stage(types.SimpleNamespace(step=0, examples=0, devices=default_devices()))
+  assert all(None not in spec.shape for spec in stage.make_dataset().element_spec.values())
 
 
 def test_record_files_that_can_not_be(options, data, tmp_path):
