@@ -4,11 +4,13 @@ Input: the directories of the options. Output: the flags that name the files, or
 """
 
 import dataclasses
+import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from bert_tf.common import files
 from data_gen.labelled import glue
+from data_gen.labelled.tables import numbered_lines
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.jobs import Given
@@ -71,11 +73,11 @@ def _glue(column: Column, directory: str) -> Source | str:
   folder = os.path.join(directory, task.folder)
   flags = {"data_dir": Given(folder)}
   if glue.has_split(task, directory, "train") and glue.has_split(task, directory, glue.dev_splits(task)[0]):
-    return Source(flags, _lines(os.path.join(folder, "train.tsv")),
+    return Source(flags, _rows(os.path.join(folder, "train.tsv"), "glue_dir"),
                   glue.has_split(task, directory, glue.test_splits(task)[0]))
   dev = task.files[glue.dev_splits(task)[0]]
   if files.exists(os.path.join(folder, dev)):
-    return Source(flags, _lines(os.path.join(folder, dev)), split=True, note=(
+    return Source(flags, _rows(os.path.join(folder, dev), "glue_dir"), split=True, note=(
         f"{task.folder} has only {dev} here: four fifths of it are trained on, one fifth is measured"))
   return f"{folder} has no train.tsv and {dev}"
 
@@ -92,16 +94,15 @@ def _squad(column: Column, directory: str) -> Source | str:
   if missing:
     return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there"
   # A question begins with its text.
-  with files.open_file(flags["train_file"].path) as file:
-    return Source(flags, file.read().count('"question"'))
+  return Source(flags, sum(text.count('"question"') for text in _lines(flags["train_file"].path, "squad_dir")))
 
 
 def _swag(column: Column, directory: str) -> Source | str:
   if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
-    return Source({"data_dir": Given(directory)}, 4 * _lines(os.path.join(directory, "train.csv")))
+    return Source({"data_dir": Given(directory)}, 4 * _rows(os.path.join(directory, "train.csv"), "swag_dir"))
   if all(files.exists(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")):
     return Source({"task_name": "codah", "fold": 0, "data_dir": Given(directory)},
-                  4 * _lines(os.path.join(directory, _CODAH.format("train"))),
+                  4 * _rows(os.path.join(directory, _CODAH.format("train")), "swag_dir"),
                   note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
   return f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
 
@@ -115,13 +116,17 @@ def _ner(column: Column, directory: str) -> Source | str:
     if chosen is None:
       return f"{directory} has no file for {split}: a name with {' or '.join(parts)} is expected"
     found[split] = os.path.join(directory, chosen[0])
-  with files.open_file(found["train"]) as file:
-    sentences = file.read().count("\n\n")
+  empty = [not text.strip() for text in _lines(found["train"], "ner_dir")]
+  sentences = sum(before < after for before, after in itertools.pairwise(empty))
   note = None if os.path.basename(found["train"]) == "eng.train" else (
       f"{os.path.basename(found['train'])} instead of CoNLL-2003")
   return Source({f"{split}_file": Given(path) for split, path in found.items()}, sentences, note=note)
 
 
-def _lines(path: str) -> int:
-  with files.open_file(path, "rb") as file:
-    return sum(1 for _ in file) - 1
+def _lines(path: str, flag: str) -> Iterator[str]:
+  return (text for _, text in numbered_lines(path, flag))
+
+
+def _rows(path: str, flag: str) -> int:
+  """Of a table with a header."""
+  return sum(1 for _ in _lines(path, flag)) - 1

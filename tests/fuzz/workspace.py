@@ -174,6 +174,8 @@ COMMANDS = (
              f"{_SWAG_JOB}/eval_results.json")),
     Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true"},
             ("swag/codah_fold0_train.swag.csv", "swag/codah_fold0_dev.swag.csv")),
+    Command("experiments/table4.py", {**_EXPERIMENT, "print_plan": "true", "output_dir": "out",
+                                      "checkpoints": "L1-H16-A2:encoder"}, _files_of("encoder")),
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("run/metrics.jsonl",), ("run",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "selection"}, ("chosen/selection.json",),
             ("chosen",)),
