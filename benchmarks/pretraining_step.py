@@ -91,6 +91,8 @@ def main(options: PretrainingStepOptions) -> None:
   if "ours_fused_xla" in options.programs:
     from modeling.fused_attention import check_fused_attention
 
+    if options.attention_dropout:
+      raise UserError("--programs=ours_fused_xla drops no attention probabilities: add --attention_dropout=0, for all")
     check_fused_attention(config, options.chosen_precision)
   with tempfile.TemporaryDirectory() as folder:
     seconds = interleaved.take_turns(
