@@ -118,7 +118,7 @@ def main(options: FinetuningOptions) -> None:
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, limit {options.max_seq_length}, "
         f"{len(examples):,} {unit}, {sequences} of {lengths.mean():.1f} tokens (longest {lengths.max()}); "
         f"{sum(steps)} steps in {len(steps)} turns")
-  interleaved.print_rates(seconds, [options.batch_size * number for number in steps], unit)
+  interleaved.print_rates(options, seconds, [options.batch_size * number for number in steps], unit)
 
 
 def turn_steps(steps_per_epoch: int, turns: int, max_steps: int | None) -> list[int]:

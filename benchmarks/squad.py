@@ -58,8 +58,8 @@ def main(options: SquadBenchmarkOptions) -> None:
   number = next(iter(windows.values()), 0)
   print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in {number:,} windows, "
         f"batch {options.batch_size}; medians of {options.repetitions} turns")
-  interleaved.print_rates(seconds, [number] * options.repetitions, "windows", {
-      "seconds": {name: f"{interleaved.quartiles(turns)[1]:.1f}" for name, turns in seconds.items()}})
+  interleaved.print_rates(options, seconds, [number] * options.repetitions, "windows", {
+      "seconds": ("{:.1f}", {name: interleaved.quartiles(turns)[1] for name, turns in seconds.items()})})
 
 
 def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
