@@ -47,8 +47,8 @@ class TurnsOptions(Options):
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
   one_at_a_time: bool = option(
-      False, "One program after the other, each with all its turns: for a device that nobody else uses and whose memory "
-      "has not enough space for all of them.")
+      False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
+      "does not hold all of them.")
 
   def record(self, program: str, **values: object) -> None:
     """Keeps what was found out about a program, where the benchmark has a file for that."""
