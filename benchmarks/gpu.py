@@ -1,7 +1,7 @@
-"""All that docs/devices.md says of a GPU, measured by one command in half an hour, as JSON lines.
+"""All that docs/devices.md says of a GPU, measured by one command that can be resumed, as JSON lines.
 
   python benchmarks/gpu.py --output_file=gpu.jsonl
-  python benchmarks/gpu.py --output_file=gpu.jsonl --seconds=580             # the same command again goes on
+  python benchmarks/gpu.py --output_file=gpu.jsonl --seconds=580             # the same command again resumes
   python benchmarks/gpu.py --output_file=gpu.jsonl --parts=report,step
   python benchmarks/gpu.py --output_file=cpu.jsonl --device=cpu --size=tiny  # to see that it works, without a GPU
 
@@ -42,7 +42,7 @@ from collections.abc import Callable, Mapping
 from benchmarks.devices import check_device
 from benchmarks.gpu_visit import PROJECT, VOCABULARY, Visit, absolute, config_of
 from benchmarks.pretraining_step import PROGRAMS
-from bert_tf.common import cli, gpus, json_files
+from bert_tf.common import cli, files, gpus, json_files
 from bert_tf.common.charts import METRICS_FILE
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import FILE, FILES, Options, option
@@ -122,6 +122,7 @@ _Measure = Callable[[Visit], dict[str, object]]
 
 def main(options: GpuOptions) -> None:
   check_device(options.device, gpus.read_driver())
+  files.prepare_output_file(options.output_file, "output_file", {})
   # What is running is ended with this process.
   signal.signal(signal.SIGTERM, signal.default_int_handler)
   errors = {(line["part"], line["name"]): line["error"] for line in json_files.read_objects(
@@ -133,13 +134,14 @@ def main(options: GpuOptions) -> None:
   ahead.sort(key=lambda one: one[:2] in errors)
   with tempfile.TemporaryDirectory() as folder:
     visit = Visit(options.device, options.seconds, folder, options.input_file, options.eval_file)
+    # This process reads checkpoints: TensorFlow in it would take the memory of the GPU from those that are measured.
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     for number, (part, name, measure) in enumerate(ahead):
       if visit.is_over:
         print(f"{len(ahead) - number} are left: give the same command again")
         return
       line = {"part": part, "name": name, **_measured(visit, measure)}
-      with open(options.output_file, "a", encoding="utf-8") as file:
-        file.write(json_files.line_of(line))
+      json_files.append(options.output_file, line)
       print(f"{part} {name}: {line['error'] or 'measured'}, {line['seconds']} s", flush=True)
 
 

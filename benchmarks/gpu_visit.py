@@ -43,8 +43,8 @@ class Visit:
     self.device, self.command = device, ""
     self._folder, self._end = folder, time.monotonic() + (seconds or math.inf)
     self._given = input_file and [absolute(input_file), absolute(eval_file or input_file)]
-    self._environment = os.environ | {"PYTHONPATH": str(PROJECT)} | (
-        {"CUDA_VISIBLE_DEVICES": "-1"} if device == "cpu" else {})
+    self._environment = os.environ | ({"CUDA_VISIBLE_DEVICES": "-1"} if device == "cpu" else {}) | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))}
 
   @property
   def is_over(self) -> bool:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bert_tf.common import json_files
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from bert_tf.common.tables import print_table
@@ -62,10 +62,14 @@ class RatesOptions(TurnsOptions):
       None, "JSON objects are appended to this file, one per line: what was measured of a program, or why it was not.",
       path=True)
 
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    if self.json_file is not None:
+      files.prepare_output_file(self.json_file, "json_file", {})
+
   def record(self, program: str, **values: object) -> None:
     if self.json_file is not None:
-      with open(self.json_file, "a", encoding="utf-8") as file:
-        file.write(json_files.line_of({"program": program, **values}))
+      json_files.append(self.json_file, {"program": program, **values})
 
 
 def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
