@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from bert_tf.common.tables import print_table
@@ -45,6 +46,30 @@ class TurnsOptions(Options):
   order_seed: int = option(0, "Of the order of the programs, another one in every turn.", minimum=0)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
+  one_at_a_time: bool = option(
+      False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
+      "does not hold all of them.")
+
+  def record(self, program: str, **values: object) -> None:
+    """Keeps what was found out about a program, where the benchmark has a file for that."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RatesOptions(TurnsOptions):
+  """Results."""
+
+  json_file: str | None = option(
+      None, "JSON objects are appended to this file, one per line: what was measured of a program, or why it was not.",
+      path=True)
+
+  def check_inputs(self) -> None:
+    super().check_inputs()
+    if self.json_file is not None:
+      files.prepare_output_file(self.json_file, "json_file", {})
+
+  def record(self, program: str, **values: object) -> None:
+    if self.json_file is not None:
+      json_files.append(self.json_file, {"program": program, **values})
 
 
 def find_program(path: str, arguments: Mapping[str, object] = {}) -> Callable:  # noqa: B006
@@ -84,19 +109,29 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
   print(f"{len(cores)} thread{'s' * (len(cores) > 1)} on cores {', '.join(map(str, cores))} of {os.cpu_count()}; load "
         f"{os.getloadavg()[0]:.1f} before; {turns} turns in shuffled order"
         f"{', processor time' if options.clock == 'cpu' else ''}", flush=True)
-  seconds: dict[str, list[float]] = {name: [] for name in programs}
+  builds = {name: functools.partial(build, *arguments, name) for name in programs}
+  seconds: dict[str, list[float]] = {}
+  for together in [{name: one} for name, one in builds.items()] if options.one_at_a_time else [builds]:
+    seconds |= _take_turns(options, together, turns, cores)
+  return seconds
+
+
+def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: int, cores: Sequence[int]
+                ) -> dict[str, list[float]]:
+  """The same for programs that are there at the same time; name → what builds it."""
+  seconds: dict[str, list[float]] = {name: [] for name in builds}
   shuffler = random.Random(options.order_seed)
   with contextlib.ExitStack() as ends:
     # One at a time: building one program must not slow down another's warm-up.
     if options.one_process:
-      running = {name: _Here(build(*arguments, name), options.clock) for name in programs}
+      running = {name: _Here(one, options.clock) for name, one in builds.items()}
     else:
-      running = {name: ends.enter_context(contextlib.closing(
-          _Process(functools.partial(build, *arguments, name), options.clock, cores))) for name in programs}
+      running = {name: ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
+                 for name, one in builds.items()}
     broken = {name: problem for name, program in running.items() if (problem := program.problem)}
     ends.enter_context(_lock(options.timing_lock))
     for turn in range(turns):
-      order = [name for name in programs if name not in broken]
+      order = [name for name in builds if name not in broken]
       shuffler.shuffle(order)
       for name in order:
         taken = running[name].turn()
@@ -104,6 +139,8 @@ def take_turns(options: TurnsOptions, programs: Sequence[str], turns: int, build
           broken[name] = f"turn {turn + 1}: {running[name].problem}"
         else:
           seconds[name].append(taken)
+  for name, program in running.items():
+    options.record(name, start_seconds=round(program.start_seconds, 3), error=broken.get(name))
   for name, problem in broken.items():
     print(f"{name}: not measured: {problem}")
     del seconds[name]
@@ -146,15 +183,16 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
   return tuple(statistics.quantiles(values, n=4, method="inclusive"))
 
 
-def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
-                columns: Mapping[str, Mapping[str, str]] = {}) -> None:  # noqa: B006
-  """A table of what programs do in a second, and by how much the first one is faster.
+def print_rates(options: RatesOptions, seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
+                columns: Mapping[str, tuple[str, Mapping[str, float]]] = {}) -> None:  # noqa: B006
+  """A table of what programs do in a second, and by how much the first one is faster; --json_file has the same.
 
   Args:
+    options: of the benchmark.
     seconds: program → time of each turn.
     amounts: what is done in each turn.
     unit: of the amounts, plural.
-    columns: heading → program → text of further columns.
+    columns: heading → format, program → number of further columns.
   """
   first = next(iter(seconds), None)
   if first is None:
@@ -162,8 +200,12 @@ def print_rates(seconds: Mapping[str, Sequence[float]], amounts: Sequence[float]
   rows = [("program", f"{unit}/s", "quartiles", *columns, f"{first} is faster by", "95 % interval")]
   for name, turns in seconds.items():
     low, middle, high = quartiles([amount / turn for amount, turn in zip(amounts, turns, strict=True)])
+    more = {heading: numbers[name] for heading, (_, numbers) in columns.items() if name in numbers}
     rows.append((name, f"{middle:,.1f}", f"{low:,.1f} to {high:,.1f}",
-                 *(texts.get(name, "") for texts in columns.values()), *ratio_texts(seconds, name, first)))
+                 *(columns[heading][0].format(more[heading]) if heading in more else "" for heading in columns),
+                 *ratio_texts(seconds, name, first)))
+    options.record(name, **{f"{unit}/s": middle, "quartiles": [low, high], **more,
+                            f"{first} is faster by": median_ratio(turns, seconds[first])})
   print_table(rows)
 
 
@@ -180,10 +222,12 @@ class _Process:
 
   Attributes:
     problem: why it is not there; None while it is.
+    start_seconds: until it was ready for its first turn, imports and warm-up included.
   """
 
   def __init__(self, build: Callable[[], Callable[[], None]], clock: str, cores: Sequence[int]):
     self.problem: str | None = None
+    began = time.perf_counter()
     spawn = multiprocessing.get_context("spawn")
     self._connection, other_end = spawn.Pipe()
     self._log = tempfile.NamedTemporaryFile(mode="r", errors="replace")  # noqa: SIM115 (closed with the process)
@@ -192,6 +236,7 @@ class _Process:
       self._process.start()
     other_end.close()
     self._answer()
+    self.start_seconds = time.perf_counter() - began
 
   def turn(self) -> float | None:
     """Seconds of one turn; None, with `problem` set, where the program has ended."""
@@ -250,12 +295,14 @@ def _surroundings(cores: Sequence[int]) -> Iterator[None]:
 
 
 class _Here:
-  """A program in this process."""
+  """A program in this process; attributes as above."""
 
   problem = None
 
-  def __init__(self, measure: Callable[[], None], clock: str):
-    self.turn = functools.partial(_timed, measure, clock)
+  def __init__(self, build: Callable[[], Callable[[], None]], clock: str):
+    began = time.perf_counter()
+    self.turn = functools.partial(_timed, build(), clock)
+    self.start_seconds = time.perf_counter() - began
 
 
 def _timed(measure: Callable[[], None], clock: str) -> float:

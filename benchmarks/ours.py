@@ -22,6 +22,8 @@ from tests.oracles.squad_prediction import SQUAD_LENGTHS
 
 _MODELS = {"classification": modeling.BertForClassification, "multiple_choice": modeling.BertForMultipleChoice,
            "token_classification": modeling.BertForTokenClassification}
+# Precision → Keras dtype policy.
+_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
@@ -34,7 +36,7 @@ def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
 def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False,
                 fused_attention: bool = False) -> Callable[[], None]:
   """A training step, as `run_pretraining.py` makes it."""
-  model = modeling.BertForPreTraining(config, dtype={"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
+  model = modeling.BertForPreTraining(config, dtype=_POLICIES[precision])
   model.encoder.recompute, model.encoder.fused_attention = recompute, fused_attention
   features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
               for name, value in batch.items()}
@@ -43,8 +45,8 @@ def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bo
   return lambda: step.run(iterator, 1)
 
 
-def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray
-                ) -> Callable[[int], None]:
+def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray,
+                precision: str, jit_compile: bool = False) -> Callable[[int], None]:
   """Training of any number of steps, as the run scripts do it, after one batch of every length there is.
 
   Args:
@@ -53,8 +55,10 @@ def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: i
     examples: what it is trained on.
     batch_size: examples of a step.
     lengths: see `lengths_for`.
+    precision: float32 or bfloat16.
+    jit_compile: with XLA.
   """
-  model = _model(task, config)
+  model = _model(task, config, precision)
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
   rows = _row_of_each_length(examples, lengths)
   for row in reversed(rows):
@@ -62,14 +66,15 @@ def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: i
     dataset = tf.data.Dataset.from_tensors(warm_up).concatenate(dataset)
   # Most tasks have the objective that follows from their model.
   make_objective = getattr(importlib.import_module(f"bert_tf.tasks.{task}.task"), "make_objective", Objective.of)
-  step, iterator = _step(model, make_objective(model), batch_size), iter(dataset)
+  step, iterator = _step(model, make_objective(model), batch_size, jit_compile), iter(dataset)
   step.run(iterator, len(rows))
   return lambda steps: step.run(iterator, steps)
 
 
-def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray) -> Callable[[int], None]:
+def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray, precision: str
+            ) -> Callable[[int], None]:
   """The probabilities of so many batches of sentences, the longest first, as evaluation computes them."""
-  model = _model("token_classification", config)
+  model = _model("token_classification", config, precision)
   predict = Prediction(lambda features: {"probabilities": tf.nn.softmax(model(features))}, batch_size, lengths,
                        tf.distribute.get_strategy(), False, ("probabilities",))
   for row in _row_of_each_length(examples, lengths):
@@ -79,7 +84,7 @@ def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np
   return lambda steps: predict(_chosen(examples, np.concatenate([next(batches) for _ in range(steps)])))
 
 
-def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str, batch_size: int
+def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, output_dir: str, batch_size: int
           ) -> Callable[[], int]:
   """A whole prediction, as `run_squad.py --do_predict` makes it; returns the number of windows."""
   from bert_tf.common.progress import Progress
@@ -91,12 +96,13 @@ def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str,
   from data_gen.tokenization.tokenizer import Tokenizer
 
   settings = SquadSettings(**SQUAD_LENGTHS)
-  model = modeling.BertForQuestionAnswering(config)
+  # Nothing is trained that a compilation would pay for.
+  devices = set_up("none", precision, "false")
+  model = modeling.BertForQuestionAnswering(config, dtype=devices.dtype)
   model.build_weights()
-  devices = set_up("none")
   prediction = Prediction(
       lambda features: dict(zip(OUTPUTS, model(features), strict=True)), batch_size,
-      lengths_for(settings.max_seq_length, few=False), devices.strategy, devices.jit_compile, OUTPUTS)
+      lengths_for(settings.max_seq_length, devices.has_few_shapes), devices.strategy, devices.jit_compile, OUTPUTS)
 
   def predict() -> int:
     split = read_predicted(input_file, settings, Tokenizer.from_file(vocab_file, True))
@@ -109,9 +115,9 @@ def squad(config: BertConfig, input_file: str, vocab_file: str, output_dir: str,
   return predict
 
 
-def _model(task: str, config: BertConfig):
-  classes = CLASSES[task]
-  return _MODELS[task](config) if classes is None else _MODELS[task](config, classes)
+def _model(task: str, config: BertConfig, precision: str):
+  classes = () if CLASSES[task] is None else (CLASSES[task],)
+  return _MODELS[task](config, *classes, dtype=_POLICIES[precision])
 
 
 def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:

@@ -16,18 +16,23 @@ in requirements-peers.txt.
 
 "MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
 makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a
-GPU it is the most memory in use, weights included.
+GPU it is the most memory in use, weights included, beside what our scripts estimate ("estimated MiB").
 """
 
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from benchmarks import interleaved, resources
+from benchmarks.devices import DeviceOptions, set_up_device
 from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
+
+if TYPE_CHECKING:
+  from modeling.config import BertConfig
 
 _MATMUL_SIZES, _MATMULS = {"cpu": 2048, "gpu": 8192}, 20
 _MATMUL = "matmul"
@@ -51,7 +56,7 @@ PROGRAMS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingStepOptions(interleaved.TurnsOptions):
+class PretrainingStepOptions(DeviceOptions):
   """Options of the benchmark."""
 
   size: str = option("L4-H256", "L<layers>-H<hidden>, or base or large.")
@@ -66,17 +71,10 @@ class PretrainingStepOptions(interleaved.TurnsOptions):
       0.1, "Of the probabilities, but for KerasHub, which has one rate for all; ours_fused_xla needs 0.", minimum=0,
       maximum=0.9)
   programs: tuple[str, ...] = option((), "What is measured.", choices=tuple(PROGRAMS), default_text="by --device")
-  precision: str | None = option(None, "Of all of them.", choices=("float32", "bfloat16"),
-                                 default_text="float32, on a GPU bfloat16")
-  device: str = option("cpu", "What all of them compute on.", choices=tuple(_BY_DEFAULT))
 
   @property
   def chosen_programs(self) -> tuple[str, ...]:
     return self.programs or _BY_DEFAULT[self.device]
-
-  @property
-  def chosen_precision(self) -> str:
-    return self.precision or {"cpu": "float32", "gpu": "bfloat16"}[self.device]
 
   @property
   def predictions(self) -> int:
@@ -107,11 +105,30 @@ def main(options: PretrainingStepOptions) -> None:
         f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
         f"{_matmul_dtype(options)} matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of "
         f"{options.steps} steps")
+  options.record(_MATMUL, **{"TFLOP/s": peak / 1e12})
   steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
-  interleaved.print_rates(seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", {
-      "ms/step": {name: f"{step * 1e3:,.0f}" for name, step in steps.items()},
-      "of peak": {name: f"{flops / step / peak:.0%}" for name, step in steps.items()},
-      _MEMORY[options.device]: {name: f"{amount:,.0f}" for name, amount in mib.items()}})
+  columns = {"ms/step": ("{:,.0f}", {name: step * 1e3 for name, step in steps.items()}),
+             "of peak": ("{:.0%}", {name: flops / step / peak for name, step in steps.items()}),
+             _MEMORY[options.device]: ("{:,.0f}", mib)}
+  if options.device == "gpu":
+    columns |= {"estimated MiB": ("{:,.0f}", _estimated_mib(options, config, steps)),
+                "TFLOP/s": ("{:,.0f}", {name: flops / step / 1e12 for name, step in steps.items()})}
+  interleaved.print_rates(
+      options, seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", columns)
+
+
+def _estimated_mib(options: PretrainingStepOptions, config: "BertConfig", programs: Iterable[str]) -> dict[str, float]:
+  """What our scripts would say that a step takes, of those programs that are ours."""
+  from modeling.memory import step_bytes
+
+  found = {}
+  for name in programs:
+    path, arguments = PROGRAMS[name]
+    if path.startswith("ours."):
+      found[name] = step_bytes(config, options.batch_size, options.max_seq_length, options.predictions,
+                               options.chosen_precision == "bfloat16", arguments.get("recompute", False),
+                               arguments.get("fused_attention", False)) / 2**20
+  return found
 
 
 def _config(options: PretrainingStepOptions):
@@ -171,23 +188,6 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
           else resources.gpu_peak_mib(PROGRAMS[name][0].startswith("pytorch")))
   json_files.write(os.path.join(folder, name), used)
   return turn
-
-
-def set_up_device(device: str, driver: gpus.Driver | None, environment: MutableMapping[str, str]) -> None:
-  """What a program finds when it imports its libraries: no GPU, or one that it shares with the others.
-
-  Raises:
-    UserError: there is no GPU.
-  """
-  if device == "cpu":
-    # To TensorFlow and to PyTorch.
-    environment["CUDA_VISIBLE_DEVICES"] = "-1"
-    return
-  if driver is None or not driver.gpus:
-    raise UserError("--device=gpu: there is no GPU with a driver, see python device_report.py")
-  gpus.prepare(driver, environment)
-  # float32 is float32 for all of them: PyTorch's is by default.
-  environment |= {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "NVIDIA_TF32_OVERRIDE": "0"}
 
 
 if __name__ == "__main__":

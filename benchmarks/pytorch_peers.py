@@ -7,6 +7,7 @@ on a GPU.
 """
 
 import contextlib
+import functools
 import importlib.util
 import os
 from collections.abc import Callable
@@ -29,28 +30,31 @@ class PyTorch:
   Args:
     task: one of `examples.CLASSES`.
     config: of the model.
+    precision: float32 or bfloat16.
   """
 
-  def __init__(self, task: str, config: BertConfig):
+  def __init__(self, task: str, config: BertConfig, precision: str):
     check_installed()
     import transformers
 
     from benchmarks.examples import CLASSES
 
     classes = {} if CLASSES[task] is None else {"num_labels": CLASSES[task]}
-    self._model = getattr(transformers, MODELS[task])(_config(config, **classes))
+    self._model, self._autocast = _placed(getattr(transformers, MODELS[task])(_config(config, **classes)), precision)
     self._optimizer = adamw(self._model, 5e-5)
 
   def train(self, batch: dict) -> None:
     """Forward, backward, clipping and update on a batch of `assemble`."""
-    update(self._model.train(), self._optimizer, loss_of(self._model, batch)).item()
+    with self._autocast():
+      loss = loss_of(self._model.train(), batch)
+    update(self._model, self._optimizer, loss).item()
 
   def predict(self, batch: dict) -> None:
     """Probabilities of a batch, without gradients."""
     import torch
 
-    with torch.inference_mode():
-      torch.softmax(self._model.eval()(**features(batch)).logits, -1).numpy()
+    with torch.inference_mode(), self._autocast():
+      torch.softmax(self._model.eval()(**features(batch, self._model.device)).logits, -1).float().cpu().numpy()
 
 
 def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool = True, compiled: bool = False
@@ -69,23 +73,20 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
   import torch
   import transformers
 
-  # The GPU where CUDA_VISIBLE_DEVICES leaves one.
-  device = "cuda" if torch.cuda.is_available() else "cpu"
-  torch.set_default_device(device)
-  model = transformers.BertForPreTraining(_config(config)).train()
+  model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
   optimizer = adamw(model, 5e-5)
   loss = _gathered_loss(model, batch) if gathered else _loss_as_it_comes(model, batch)
   loss = torch.compile(loss) if compiled else loss
 
   def step() -> None:
-    with torch.autocast(device, torch.bfloat16) if precision == "bfloat16" else contextlib.nullcontext():
+    with autocast():
       value = loss()
     update(model, optimizer, value).item()
 
   return step
 
 
-def squad(config: BertConfig, *files_and_size) -> Callable[[], int]:
+def squad(config: BertConfig, precision: str, *files_and_size) -> Callable[[], int]:
   """A prediction with BertForQuestionAnswering; the further arguments are those of `plain_squad`."""
   from tests.oracles.squad_prediction import plain_squad
 
@@ -93,14 +94,24 @@ def squad(config: BertConfig, *files_and_size) -> Callable[[], int]:
   import torch
   import transformers
 
-  model = transformers.BertForQuestionAnswering(_config(config)).eval()
+  model, autocast = _placed(transformers.BertForQuestionAnswering(_config(config)).eval(), precision)
 
   def outputs_of(*inputs):
-    with torch.inference_mode():
-      outputs = model(*map(torch.tensor, inputs))
-    return outputs.start_logits.numpy(), outputs.end_logits.numpy()
+    with torch.inference_mode(), autocast():
+      outputs = model(*(torch.tensor(values, device=model.device) for values in inputs))
+    return outputs.start_logits.float().cpu().numpy(), outputs.end_logits.float().cpu().numpy()
 
   return plain_squad(outputs_of, *files_and_size, grouped=True)
+
+
+def _placed(model, precision: str) -> tuple:
+  """The model, on a GPU where there is one, and what makes the context that it computes in."""
+  import torch
+
+  device = "cuda" if torch.cuda.is_available() else "cpu"
+  if precision == "float32":
+    return model.to(device), contextlib.nullcontext
+  return model.to(device), functools.partial(torch.autocast, device, torch.bfloat16)
 
 
 def check_installed() -> None:
@@ -111,12 +122,12 @@ def check_installed() -> None:
     raise UserError(f"{missing} is not installed: pip install -r requirements-peers.txt")
 
 
-def features(batch: dict) -> dict:
-  """A batch of ours under the names of transformers' arguments."""
+def features(batch: dict, device: object = None) -> dict:
+  """A batch of ours under the names of transformers' arguments, on a device of PyTorch, if not the CPU."""
   import torch
 
   names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-  return {name: torch.tensor(batch[ours]) for name, ours in names.items()}
+  return {name: torch.tensor(batch[ours], device=device) for name, ours in names.items()}
 
 
 def sentence_loss(model, task_name: str) -> Callable:
@@ -162,7 +173,8 @@ def loss_of(model, batch: dict):
     labels = {"labels": known if is_score else np.where(known >= 0, known, IGNORED).astype(np.int64)}
   else:
     labels = {name: batch[name].astype(np.int64) for name in ("start_positions", "end_positions")}
-  return model(**features(batch), **{name: torch.tensor(value) for name, value in labels.items()}).loss
+  tensors = {name: torch.tensor(value, device=model.device) for name, value in labels.items()}
+  return model(**features(batch, model.device), **tensors).loss
 
 
 def update(model, optimizer, loss):
@@ -186,8 +198,9 @@ def _loss_as_it_comes(model, batch: dict) -> Callable:
 
   labels = np.full(batch["input_ids"].shape, IGNORED)
   np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
-  inputs = {**features(batch), "labels": torch.tensor(labels),
-            "next_sentence_label": torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)}
+  next_sentence = batch["next_sentence_labels"].ravel()
+  inputs = {**features(batch, model.device), "labels": torch.tensor(labels, device=model.device),
+            "next_sentence_label": torch.tensor(next_sentence, dtype=torch.long, device=model.device)}
   return lambda: model(**inputs).loss
 
 
@@ -195,10 +208,11 @@ def _gathered_loss(model, batch: dict) -> Callable:
   import torch
   from torch.nn.functional import cross_entropy
 
-  inputs = features(batch)
-  positions = torch.tensor(batch["masked_lm_positions"], dtype=torch.long)[:, :, None]
-  labels = torch.tensor(masked_labels(batch), dtype=torch.long).flatten()
-  next_sentence = torch.tensor(batch["next_sentence_labels"].ravel(), dtype=torch.long)
+  def placed(values: np.ndarray):
+    return torch.tensor(values, dtype=torch.long, device=model.device)
+
+  inputs, positions = features(batch, model.device), placed(batch["masked_lm_positions"])[:, :, None]
+  labels, next_sentence = placed(masked_labels(batch)).flatten(), placed(batch["next_sentence_labels"].ravel())
 
   def loss():
     outputs = model.bert(**inputs)

@@ -22,7 +22,7 @@ _LIMIT = 128
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SentenceOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
+class SentenceOptions(texts.VocabularyOptions, interleaved.RatesOptions):
   """Options of the benchmark."""
 
   data_dir: str = option(None, "Where STS-B/train.tsv is.", required=True, path=DIRECTORY)
@@ -41,7 +41,7 @@ def main(options: SentenceOptions) -> None:
   print(f"L{options.layers}-H{options.hidden_size}, batch {options.batch_size}, {len(examples):,} pairs, texts of "
         f"{examples.text_lengths.mean():.1f} tokens (longest {examples.text_lengths.max()}); {sum(steps)} steps in "
         f"{len(steps)} turns")
-  interleaved.print_rates(seconds, [options.batch_size * number for number in steps], "pairs")
+  interleaved.print_rates(options, seconds, [options.batch_size * number for number in steps], "pairs")
 
 
 def _read(options: SentenceOptions):

@@ -2,6 +2,7 @@
 
   python benchmarks/squad.py --input_file=dev-v1.1.json
   python benchmarks/squad.py --input_file=dev-v1.1.json --num_questions=40 --repetitions=1    # to see that it works
+  python benchmarks/squad.py --input_file=dev-v1.1.json --device=gpu --num_hidden_layers=12 --hidden_size=768
 
 Counted is everything from the SQuAD file on the disk to `predictions.json` and `nbest_predictions.json`: reading,
 windows of at most 384 tokens, network, answers, writing. Start-up and tracing are not. The network has the shape of
@@ -19,7 +20,8 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
-from bert_tf.common import cli, json_files
+from benchmarks.devices import DeviceOptions, set_up_device
+from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 from data_gen.labelled.squad import read_squad
@@ -35,7 +37,7 @@ _PROGRAMS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquadBenchmarkOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
+class SquadBenchmarkOptions(texts.VocabularyOptions, DeviceOptions):
   """Options of the benchmark."""
 
   input_file: str = option(None, "SQuAD file whose questions are predicted.", required=True)
@@ -49,6 +51,8 @@ class SquadBenchmarkOptions(texts.VocabularyOptions, interleaved.TurnsOptions):
 
 
 def main(options: SquadBenchmarkOptions) -> None:
+  # The programs inherit the variables.
+  set_up_device(options.device, gpus.read_driver(), os.environ)
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
     seconds = interleaved.take_turns(options, options.programs, options.repetitions, _build, options, directory)
@@ -58,8 +62,8 @@ def main(options: SquadBenchmarkOptions) -> None:
   number = next(iter(windows.values()), 0)
   print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in {number:,} windows, "
         f"batch {options.batch_size}; medians of {options.repetitions} turns")
-  interleaved.print_rates(seconds, [number] * options.repetitions, "windows", {
-      "seconds": {name: f"{interleaved.quartiles(turns)[1]:.1f}" for name, turns in seconds.items()}})
+  interleaved.print_rates(options, seconds, [number] * options.repetitions, "windows", {
+      "seconds": ("{:.1f}", {name: interleaved.quartiles(turns)[1] for name, turns in seconds.items()})})
 
 
 def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
@@ -86,7 +90,8 @@ def _build(options: SquadBenchmarkOptions, directory: str, name: str) -> Callabl
   output_dir = os.path.join(directory, name)
   os.makedirs(output_dir)
   predict = interleaved.find_program(*_PROGRAMS[name])(
-      config, os.path.join(directory, _QUESTIONS), options.vocab_file, output_dir, options.batch_size)
+      config, options.chosen_precision, os.path.join(directory, _QUESTIONS), options.vocab_file, output_dir,
+      options.batch_size)
   json_files.write(os.path.join(output_dir, _WINDOWS), predict())
   return predict
 

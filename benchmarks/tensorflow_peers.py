@@ -24,12 +24,14 @@ class ModelGarden:
   Args:
     task: one of `CLASSES`.
     config: of the model.
+    precision: float32 or bfloat16.
   """
 
-  def __init__(self, task: str, config: BertConfig):
+  def __init__(self, task: str, config: BertConfig, precision: str):
     import tf_keras
     from official.nlp.modeling import models
 
+    _set_precision(precision)
     encoder, initializer = _encoder(config)
     if task == "classification":
       model = models.BertClassifier(encoder, CLASSES[task], initializer=initializer)
@@ -41,9 +43,9 @@ class ModelGarden:
     optimizer = _optimizer()
 
     def logits_of(features, training: bool):
-      """[B, C], or of tokens [B, S, C]."""
+      """[B, C], or of tokens [B, S, C]; float32."""
       logits = model(features, training=training)
-      return logits["logits"] if isinstance(logits, dict) else logits
+      return tf.cast(logits["logits"] if isinstance(logits, dict) else logits, tf.float32)
 
     @tf.function(reduce_retracing=True)
     def step(features, labels):
@@ -78,8 +80,7 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
   import tf_keras
   from official.nlp.modeling import layers, models
 
-  if precision == "bfloat16":
-    tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
+  _set_precision(precision)
   encoder, initializer = _encoder(config)
   model = models.BertPretrainerV2(
       encoder_network=encoder, mlm_activation=_tanh_gelu, mlm_initializer=initializer,
@@ -107,17 +108,21 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
   return lambda: step().numpy()
 
 
-def model_garden_squad(config: BertConfig, *files_and_size, jit_compile: bool = False, grouped: bool = False
-                       ) -> Callable[[], int]:
+def model_garden_squad(config: BertConfig, precision: str, *files_and_size, jit_compile: bool = False,
+                       grouped: bool = False) -> Callable[[], int]:
   """A prediction with BertSpanLabeler; the further arguments are those of `plain_squad`."""
   from official.nlp.modeling import models
 
+  _set_precision(precision)
   encoder, initializer = _encoder(config)
   labeler = models.BertSpanLabeler(encoder, initializer=initializer)
   rows = tf.TensorSpec([None, None if grouped else SQUAD_LENGTHS["max_seq_length"]], tf.int32)
   names = ("input_word_ids", "input_mask", "input_type_ids")
-  model = tf.function(lambda *inputs: labeler(dict(zip(names, inputs, strict=True)), training=False),
-                      input_signature=[rows] * 3, jit_compile=jit_compile)
+
+  def logits_of(*inputs):
+    return [tf.cast(side, tf.float32) for side in labeler(dict(zip(names, inputs, strict=True)), training=False)]
+
+  model = tf.function(logits_of, input_signature=[rows] * 3, jit_compile=jit_compile)
   return plain_squad(lambda *inputs: [side.numpy() for side in model(*inputs)], *files_and_size, grouped)
 
 
@@ -162,6 +167,13 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   iterator = iter(tf.data.Dataset.from_tensors((inputs, labels, weights)).cache().repeat().prefetch(2))
   model.make_train_function()
   return lambda: model.train_function(iterator)["loss"].numpy()
+
+
+def _set_precision(precision: str) -> None:
+  """Of the Model Garden's layers that are made from now on, as all of a process are."""
+  import tf_keras
+
+  tf_keras.mixed_precision.set_global_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
 
 
 def _encoder(config: BertConfig):

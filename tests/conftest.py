@@ -14,6 +14,8 @@ from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+# On a GPU, too, float32 is float32: TensorFlow would round the factors of products.
+os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
 
 # The same examples in every run, so that none fails by chance; HYPOTHESIS_PROFILE=default draws others.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)

@@ -25,7 +25,8 @@ def test_an_epoch_is_cut_into_turns():
     ("token_classification", False, ("ours", "model_garden", "pytorch"), "3,392 sentences, sequences of "),
     ("token_classification", True, ("ours_predict", "model_garden_predict", "pytorch_predict"),
      "3,392 sentences, sequences of ")])
-def test_the_command(task, predict, programs, title, capsys):
+def test_the_command(task, predict, programs, title, capsys, monkeypatch):
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
   has_torch = importlib.util.find_spec("transformers")
   programs = programs if has_torch else programs[:2]
   main(FinetuningOptions(**SMALL, task=task, predict=predict, programs=programs))

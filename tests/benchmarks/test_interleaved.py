@@ -8,6 +8,7 @@ import threading
 import time
 
 from benchmarks import interleaved
+from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 
 
@@ -36,7 +37,8 @@ def build(log, name):
 
 def run(tmp_path, programs, turns, **options):
   log = tmp_path / "log"
-  seconds = interleaved.take_turns(interleaved.TurnsOptions(**options), programs, turns, build, str(log))
+  options = interleaved.RatesOptions(json_file=str(tmp_path / "results.jsonl"), **options)
+  seconds = interleaved.take_turns(options, programs, turns, build, str(log))
   return seconds, [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -62,6 +64,15 @@ def test_programs_that_break_off_are_left_out(tmp_path, capsys):
   assert "weak: not measured: turn 2: MemoryError: too little\n" in printed
 
 
+def test_one_at_a_time(tmp_path):
+  seconds, log = run(tmp_path, ("calm", "absent", "third"), 2, one_at_a_time=True)
+  assert [name for name, _, _ in log] == ["calm", "calm", "third", "third"] and list(seconds) == ["calm", "third"]
+  results = json_files.read_objects(str(tmp_path / "results.jsonl"))
+  assert [(one["program"], one["error"]) for one in results] == [
+      ("calm", None), ("absent", "error: nothing is installed"), ("third", None)]
+  assert all(one["start_seconds"] > 0.01 for one in results)
+
+
 def test_in_one_process(tmp_path):
   done = []
   seconds = interleaved.take_turns(interleaved.TurnsOptions(one_process=True), ("a", "b"), 2,
@@ -77,18 +88,22 @@ def test_processor_time(capsys):
   assert capsys.readouterr().out.endswith("2 turns in shuffled order, processor time\n")
 
 
-def test_figures(capsys):
+def test_figures(tmp_path, capsys):
   slow, fast = [4.0, 6.0, 2.0, 4.0, 5.0], [2.0, 2.0, 2.0, 2.0, 2.0]
   assert interleaved.quartiles(slow) == (4.0, 4.0, 5.0) and interleaved.quartiles([3.0]) == (3.0, 3.0, 3.0)
   assert interleaved.median_ratio(slow, fast) == 2.0
   low, high = interleaved.ratio_interval(slow, fast)
   assert 1.0 <= low < 2.0 < high <= 3.0
   assert interleaved.ratio_interval(fast, fast) == (1.0, 1.0)
-  interleaved.print_rates({"ours": fast, "peer": slow}, [8] * 5, "steps", {"note": {"peer": "padded"}})
+  options = interleaved.RatesOptions(json_file=str(tmp_path / "rates.jsonl"))
+  interleaved.print_rates(options, {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": ("{:.0%}", {"peer": 0.5})})
   lines = capsys.readouterr().out.splitlines()
-  assert lines[0].split() == "program steps/s quartiles note ours is faster by 95 % interval".split()
+  assert lines[0].split() == "program steps/s quartiles share ours is faster by 95 % interval".split()
   assert lines[1].split() == ["ours", "4.0", "4.0", "to", "4.0", "1.00x"]
-  assert lines[2].split()[:6] == ["peer", "2.0", "1.6", "to", "2.0", "padded"] and "2.00x" in lines[2]
+  assert lines[2].split()[:6] == ["peer", "2.0", "1.6", "to", "2.0", "50%"] and "2.00x" in lines[2]
+  assert json_files.read_objects(options.json_file) == [
+      {"program": "ours", "steps/s": 4.0, "quartiles": [4.0, 4.0], "ours is faster by": 1.0},
+      {"program": "peer", "steps/s": 2.0, "quartiles": [1.6, 2.0], "share": 0.5, "ours is faster by": 2.0}]
 
 
 def test_turns_wait_for_other_benchmarks(tmp_path):

@@ -7,30 +7,37 @@ import numpy as np
 import pytest
 
 from benchmarks import pretraining_step
-from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch, set_up_device
+from benchmarks.devices import set_up_device
+from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
 from benchmarks.pytorch_peers import masked_labels
+from bert_tf.common import json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.gpus import Driver, Gpu
 from modeling.config import BertConfig
+from modeling.presets import PRESETS
 
 CONFIG = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
                     max_position_embeddings=16)
 PEERS = {"pytorch_gathered": "transformers", "keras_hub": "keras_hub"}
 
 
-def test_the_command(capsys, monkeypatch):
+def test_the_command(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
   monkeypatch.setattr(pretraining_step, "find_config", lambda size, vocab_size: CONFIG)
   monkeypatch.setattr(pretraining_step, "_MATMUL_SIZES", {"cpu": 64})
   peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
   programs = ("ours", "ours_recomputed", "model_garden", *peers)
   main(PretrainingStepOptions(batch_size=2, max_seq_length=16, vocab_size=60, repetitions=2, steps=1, one_process=True,
-                              programs=programs))
+                              programs=programs, json_file=str(tmp_path / "results.jsonl")))
   printed = capsys.readouterr().out
   assert "batch 2, 16 tokens, 3 predictions, vocabulary 60, float32" in printed
   for name in programs:
     assert re.search(rf"^{name} +[1-9][\d.,]* +\S+ to \S+ +[\d,]+ +\d+% +-?[\d,]+ +[\d.]+x", printed,
                      re.MULTILINE), printed
+  results = json_files.read_objects(str(tmp_path / "results.jsonl"))
+  assert [(one["program"], "start_seconds" in one) for one in results] == [
+      *((name, True) for name in ("matmul", *programs)), *((name, False) for name in ("matmul", *programs))]
+  assert results[-1]["sequences/s"] > 0 and results[-1]["ms/step"] > 0 and results[-1]["of peak"] > 0
   if len(peers) < len(PEERS):
     pytest.skip("PyTorch, transformers or KerasHub are not installed (requirements-peers.txt); the others ran")
 
@@ -39,6 +46,8 @@ def test_programs_on_a_gpu():
   options = PretrainingStepOptions(device="gpu")
   assert options.chosen_precision == "bfloat16" and "pytorch_compiled" in options.chosen_programs
   assert all(name in pretraining_step.PROGRAMS for name in options.chosen_programs)
+  estimated = pretraining_step._estimated_mib(options.replace(batch_size=256), PRESETS["base"], options.chosen_programs)
+  assert estimated == {"ours_xla": pytest.approx(20.1 * 1024, rel=0.02)}
   environment = {}
   set_up_device("gpu", Driver("580.1", (13, 0), (Gpu("NVIDIA H100 80GB HBM3", (9, 0), 80 << 30),)), environment)
   assert environment == {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false", "TF_FORCE_GPU_ALLOW_GROWTH": "true",

@@ -44,7 +44,8 @@ def test_both_ways_find_the_same(project):
   assert found["2"][0]["text"] == "empty"
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_command(tmp_path, capsys, monkeypatch):
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
   peers = ("pytorch_grouped",) if importlib.util.find_spec("transformers") else ()
   programs = ("ours", "model_garden_grouped", *peers)
   questions = [{"id": str(number), "question": "Which of the boats left the bay?"} for number in range(3)]

@@ -81,6 +81,15 @@ def test_lines_of_another_shape_are_refused_but_half_a_last_one_is_left_out(tmp_
   assert "\n" not in str(error.value)
 
 
+def test_lines_are_added(tmp_path):
+  path = str(tmp_path / "lines.jsonl")
+  for line in ({"step": 1}, {"text": "é"}):
+    json_files.append(path, line)
+  assert json_files.read_objects(path) == [{"step": 1}, {"text": "é"}]
+  with pytest.raises(UserError, match="can't write .*Is a directory"):
+    json_files.append(str(tmp_path), {})
+
+
 def test_names_that_are_not_utf8_are_kept(tmp_path):
   value = {"file": "ü\udcff"}
   json_files.write(str(tmp_path / "a.json"), value)
