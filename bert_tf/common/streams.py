@@ -44,7 +44,9 @@ def drop_information() -> None:
   finally:
     os.close(reader)
   stream = sys.stderr
-  sys.stderr = _Guarded(open(original, "w", 1, stream.encoding, "backslashreplace"), lambda error: None)
+  # Not closed with the stream, which others may replace: `end` needs it.
+  sys.stderr = _Guarded(
+      open(original, "w", 1, stream.encoding, "backslashreplace", closefd=False), lambda error: None)
   os.dup2(writer, 2)
   os.close(writer)
 

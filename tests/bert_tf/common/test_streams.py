@@ -77,7 +77,8 @@ Information that does not begin as such: I0000
 """
 
 
-@pytest.mark.parametrize(("end", "status"), [("", 0), ("os.abort()", -6), ("sys.exit(3)", 3)])
+@pytest.mark.parametrize(("end", "status"), [
+    ("", 0), ("os.abort()", -6), ("sys.exit(3)", 3), ("sys.stderr = sys.__stderr__", 0)])
 def test_lines_of_information_of_libraries_are_dropped(project, end, status):
   lines = _INFORMATION + _REAL + _INFORMATION + "no end of line"
   done = subprocess.run([sys.executable, "-c", _WRITES_AS_LIBRARIES_DO.format(lines=lines, end=end)], text=True,
