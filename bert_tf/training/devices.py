@@ -226,8 +226,8 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float) -> tuple[tf.distrib
 def _end_iterators_at_once() -> None:
   """Turns AUTOTUNE off in the dataset of each device, see `inputs.without_auto_sharding`.
 
-  tf.distribute makes it and takes no options for it: with two devices a run waited up to a minute at the end of every
-  evaluation.
+  tf.distribute makes it and takes no options for it: short runs on two devices waited for its thread up to half their
+  time.
   """
   create, options = multi_device_iterator_ops._create_device_dataset, tf.data.Options()
   options.autotune.enabled = False
