@@ -49,6 +49,18 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
   # What test modules import, TensorFlow above all, stays: garbage is not to be looked for among it.
   gc.freeze()
+  # A traced function makes tens of thousands of objects that stay.
+  gc.set_threshold(20_000)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+  yield
+  if nextitem is None or nextitem.path != item.path:
+    # Nor among what is left of a file: TensorFlow keeps the graphs of functions with gradients of their own for good,
+    # and the runs of a selection collect garbage one by one, which took seconds each after some dozens of files.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["FnApiRunner", "without Beam"])

@@ -10,7 +10,6 @@ Input: a name for each run, and what it is made from. Output: a directory for ea
 
 import contextlib
 import dataclasses
-import gc
 import math
 import os
 import time
@@ -102,7 +101,6 @@ def carry_out(directory: str, runs: Mapping[str, Mapping[str, object]],
     started = time.monotonic()
     measured = measure(name)
     keras.backend.clear_session()
-    gc.collect()
     if measured is None:
       break
     metrics, is_degenerate = measured

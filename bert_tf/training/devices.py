@@ -6,6 +6,7 @@ Not run for want of the hardware: GPUs and TPUs.
 
 import collections
 import dataclasses
+import functools
 import os
 import socket
 import sys
@@ -14,6 +15,7 @@ import urllib.parse
 
 import tensorflow as tf
 from tensorflow.compiler.xla.tsl.protobuf.coordination_config_pb2 import CoordinatedJob
+from tensorflow.python.data.ops import multi_device_iterator_ops
 from tensorflow.python.eager import context
 
 from bert_tf.common.cluster import Cluster, find_cluster, read_cluster
@@ -145,6 +147,7 @@ def set_up(distribution_strategy: str = "auto", precision: str = "auto", jit_com
   if warning:
     print(warning, file=sys.stderr, flush=True)
   capability = _compute_capability(gpus) if device_kind == "GPU" else None
+  _end_iterators_at_once()
   replicas = strategy.num_replicas_in_sync
   # MultiWorkerMirroredStrategy calls itself CollectiveAllReduceStrategy.
   name = {"none": "no distribution", "mirrored": "MirroredStrategy", "tpu": "TPUStrategy",
@@ -222,6 +225,18 @@ def _multi_worker_strategy(cluster: Cluster, timeout: float) -> tuple[tf.distrib
     return strategy, meeting
   except tf.errors.OpError as error:
     raise UserError(f"TF_CONFIG: {cluster.describe()} can't join the cluster: {in_one_line(error)}") from None
+
+
+@functools.cache
+def _end_iterators_at_once() -> None:
+  """Turns AUTOTUNE off in the dataset of each device, see `inputs.without_auto_sharding`.
+
+  tf.distribute makes it and takes no options for it: short runs on two devices waited for its thread up to half their
+  time.
+  """
+  create, options = multi_device_iterator_ops._create_device_dataset, tf.data.Options()
+  options.autotune.enabled = False
+  multi_device_iterator_ops._create_device_dataset = lambda *arguments: create(*arguments).with_options(options)
 
 
 def _tpu_strategy(tpu: TpuOptions, paths: tuple[str, ...]) -> tf.distribute.TPUStrategy:

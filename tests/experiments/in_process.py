@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import gc
 import pkgutil
 import traceback
 
@@ -42,5 +41,4 @@ def launch(command: list[str], log_file: str) -> Ended:
     import keras
 
     keras.backend.clear_session()
-    gc.collect()
   return Ended(status)

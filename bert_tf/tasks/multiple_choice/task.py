@@ -4,7 +4,6 @@ Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output:
 `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/multiple_choice/results.py`).
 """
 
-import gc
 
 import keras
 import numpy as np
@@ -40,7 +39,6 @@ def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
   """
   outcome = driver.start(MultipleChoiceTask, options)
   keras.backend.clear_session()
-  gc.collect()
   if outcome is None:
     return {}
   found = {"dev_accuracy": outcome.evaluation and outcome.evaluation.metrics["accuracy"],

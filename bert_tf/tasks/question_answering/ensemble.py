@@ -5,7 +5,6 @@ Input: run directories. Output: the files of a prediction; `ensemble.json` keeps
 
 import dataclasses
 import functools
-import gc
 import os
 from collections.abc import Mapping, Sequence
 
@@ -54,7 +53,6 @@ class EnsembleTask(SquadTask):
       found.append(task.logits(one, f"{what}, run {number} of {len(members)}"))
       del one
       keras.backend.clear_session()
-      gc.collect()
     return average_logits(found)
 
   def _tunes(self, origin: str) -> bool:

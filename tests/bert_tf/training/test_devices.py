@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.data.ops.multi_device_iterator_ops import OwnedMultiDeviceIterator
 
 from bert_tf.common.errors import UserError
 from bert_tf.common.gpus import Driver, Gpu
@@ -75,6 +76,15 @@ def test_two_devices_fine_tune_and_predict_as_one(project, tmp_path):
   for key in pairs:
     found = results[key.replace("none", "mirrored", 1)]
     np.testing.assert_allclose(found, results[key], rtol=0, atol=2e-5, err_msg=key)
+
+
+def test_the_end_of_an_iterator_of_several_devices_waits_for_nothing():
+  """As that of one, see `test_inputs.py`."""
+  set_up("none")
+  iterator = OwnedMultiDeviceIterator(tf.data.Dataset.range(3), ["/cpu:0"])
+  assert [int(*iterator.get_next()) for _ in range(3)] == [0, 1, 2]
+  (of_device,) = iterator._device_iterators
+  assert of_device._dataset.options().autotune.enabled is False
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [
