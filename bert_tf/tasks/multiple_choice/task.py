@@ -4,7 +4,6 @@ Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output:
 `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/multiple_choice/results.py`).
 """
 
-
 import keras
 import numpy as np
 import tensorflow as tf
