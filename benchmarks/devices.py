@@ -8,6 +8,8 @@ from bert_tf.common import gpus
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 
+# Precision → policy of Keras.
+POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 # Device → precision, unless --precision is given.
 _PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
 
@@ -17,7 +19,7 @@ class DeviceOptions(interleaved.RatesOptions):
   """Device."""
 
   device: str = option("cpu", "What all of the programs compute on.", choices=tuple(_PRECISIONS))
-  precision: str | None = option(None, "Of all of them.", choices=("float32", "bfloat16"),
+  precision: str | None = option(None, "Of all of them.", choices=tuple(POLICIES),
                                  default_text="float32, on a GPU bfloat16")
 
   @property

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 import modeling
+from benchmarks.devices import POLICIES
 from benchmarks.examples import CLASSES
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.examples import Examples, assemble, epoch_batches, lengths_for, training_dataset
@@ -22,8 +23,6 @@ from tests.oracles.squad_prediction import SQUAD_LENGTHS
 
 _MODELS = {"classification": modeling.BertForClassification, "multiple_choice": modeling.BertForMultipleChoice,
            "token_classification": modeling.BertForTokenClassification}
-# Precision → Keras dtype policy.
-_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
@@ -36,7 +35,7 @@ def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
 def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False, recompute: bool = False,
                 fused_attention: bool = False) -> Callable[[], None]:
   """A training step, as `run_pretraining.py` makes it."""
-  model = modeling.BertForPreTraining(config, dtype=_POLICIES[precision])
+  model = modeling.BertForPreTraining(config, dtype=POLICIES[precision])
   model.encoder.recompute, model.encoder.fused_attention = recompute, fused_attention
   features = {name: value.astype(np.float32 if name.endswith("_weights") else np.int32)
               for name, value in batch.items()}
@@ -117,7 +116,7 @@ def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, 
 
 def _model(task: str, config: BertConfig, precision: str):
   classes = () if CLASSES[task] is None else (CLASSES[task],)
-  return _MODELS[task](config, *classes, dtype=_POLICIES[precision])
+  return _MODELS[task](config, *classes, dtype=POLICIES[precision])
 
 
 def _step(model, objective: Objective, batch_size: int, jit_compile: bool = False) -> TrainingStep:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.devices import POLICIES
 from benchmarks.examples import CLASSES
 from benchmarks.loops import known_labels
 from bert_tf.common.errors import UserError
@@ -138,7 +139,7 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   except ImportError:
     raise UserError("keras_hub is not installed: pip install -r requirements-peers.txt") from None
 
-  policy = {"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision]
+  policy = POLICIES[precision]
   backbone = keras_hub.models.BertBackbone(
       vocabulary_size=config.vocab_size, num_layers=config.num_hidden_layers, num_heads=config.num_attention_heads,
       hidden_dim=config.hidden_size, intermediate_dim=config.intermediate_size, dropout=config.hidden_dropout_prob,
@@ -173,7 +174,7 @@ def _set_precision(precision: str) -> None:
   """Of the Model Garden's layers that are made from now on, as all of a process are."""
   import tf_keras
 
-  tf_keras.mixed_precision.set_global_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision])
+  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
 
 
 def _encoder(config: BertConfig):

@@ -77,8 +77,10 @@ class DeviceOptions(Options):
   gcp_project: str | None = option(None, "Project of the TPU.")
   num_tpu_cores: int = option(8, "Accepted for old command lines: the number of cores is read from the TPU.")
 
-  # Of pre-training.
-  fused_attention = False
+  @property
+  def compilation(self) -> str:
+    """--jit_compile, with what needs XLA taken into account."""
+    return self.jit_compile
 
   @property
   def strategy_kind(self) -> str:
@@ -160,6 +162,8 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   do_eval = False
   layerwise_lr_decay = 1.0
   do_predict = False
+  # Of pre-training.
+  fused_attention = False
   # Of fine-tuning.
   early_stopping_patience = None
   suggest = None

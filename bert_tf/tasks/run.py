@@ -122,8 +122,7 @@ def dry_run(task: Task, tasks: Sequence[Task], devices: Devices, log: Callable[[
 def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devices:
   """The devices that the options ask for, see `devices.set_up`."""
   tpu = TpuOptions(name=options.tpu_name, zone=options.tpu_zone, project=options.gcp_project)
-  jit_compile = "true" if options.fused_attention else options.jit_compile
-  return set_up(options.strategy_kind, options.precision, jit_compile, tpu, paths,
+  return set_up(options.strategy_kind, options.precision, options.compilation, tpu, paths,
                 options.deterministic, options.cluster_timeout)
 
 

@@ -1,0 +1,30 @@
+"""What the tests of pre-training runs share: records and options."""
+
+import pathlib
+
+import pytest
+
+from bert_tf.tasks.pretraining.options import PretrainingOptions
+from tests.bert_tf.training.common import LENGTH, ONE_LAYER, PREDICTIONS, VOCAB, write_records
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> pathlib.Path:
+  """Records, a configuration and a vocabulary."""
+  folder = tmp_path_factory.mktemp("data")
+  write_records(folder / "train-0.tfrecord", 20)
+  write_records(folder / "train-1.tfrecord.gz", 9, 20)
+  write_records(folder / "dev.tfrecord", 11, 29)
+  ONE_LAYER.to_file(str(folder / "bert_config.json"))
+  (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in (
+      "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(VOCAB - 5)))))
+  return folder
+
+
+@pytest.fixture
+def options(data, tmp_path) -> PretrainingOptions:
+  return PretrainingOptions(
+      input_file=f"{data}/train-*", eval_file=f"{data}/dev.tfrecord", bert_config_file=f"{data}/bert_config.json",
+      output_dir=str(tmp_path / "out"), max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, do_train=True,
+      train_batch_size=4, eval_batch_size=4, learning_rate=0.01, num_train_steps=6, num_warmup_steps=2,
+      save_checkpoints_steps=2, keep_checkpoint_max=2, jit_compile="false")
