@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import statistics
 import sys
 import threading
 import time
@@ -47,7 +48,8 @@ def test_turns(tmp_path, capsys):
   seconds, log = run(tmp_path, ("calm", "loud", "third"), 6, threads=1)
   assert (os.sched_getaffinity(0), dict(os.environ)) == before
   assert {name: len(turns) for name, turns in seconds.items()} == {"calm": 6, "loud": 6, "third": 6}
-  assert max(seconds["calm"]) < 0.1 <= min(seconds["loud"])
+  # A busy machine may hold up one turn or another of the calm.
+  assert statistics.median(seconds["calm"]) < 0.1 <= min(seconds["loud"])
   orders = [tuple(name for name, _, _ in log[first:first + 3]) for first in range(0, 18, 3)]
   assert all(sorted(order) == ["calm", "loud", "third"] for order in orders) and len(set(orders)) > 1
   assert {(threads, cores) for _, threads, cores in log} == {("1", 1)}
@@ -107,11 +109,15 @@ def test_figures(tmp_path, capsys):
 
 
 def test_turns_wait_for_other_benchmarks(tmp_path):
-  path = tmp_path / "lock"
+  path, released, seen = tmp_path / "lock", threading.Event(), []
   with open(path, "a") as other:
     fcntl.flock(other, fcntl.LOCK_EX)
-    threading.Timer(0.3, lambda: fcntl.flock(other, fcntl.LOCK_UN)).start()
-    began = time.monotonic()
+
+    def release():
+      released.set()
+      fcntl.flock(other, fcntl.LOCK_UN)
+
+    threading.Timer(0.3, release).start()
     interleaved.take_turns(interleaved.TurnsOptions(one_process=True, timing_lock=str(path)), ("a",), 1,
-                           lambda name: lambda: None)
-    assert time.monotonic() - began >= 0.3
+                           lambda name: lambda: seen.append(released.is_set()))
+  assert seen == [True]
