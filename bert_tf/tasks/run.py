@@ -23,6 +23,7 @@ from bert_tf.training import console_log, run_directory
 from bert_tf.training.devices import Devices, TpuOptions, set_up
 from bert_tf.training.reports import printer
 from bert_tf.training.signals import Interrupted
+from bert_tf.training.step import graphs_released
 from bert_tf.training.throughput import compiled_for
 from bert_tf.training.trackers import tracked
 
@@ -126,6 +127,7 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
                 options.deterministic, options.cluster_timeout)
 
 
+@graphs_released()
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options

@@ -8,11 +8,13 @@ global norm, and applied by every replica to its own copy of the weights. The lo
 global batch, so the result does not depend on how the batch is spread over devices or micro-batches.
 """
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 from bert_tf.common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
@@ -323,8 +325,6 @@ def _align_function_names() -> None:
   TensorFlow's cache of compiled programs compares names, which end with the number of operations, of all kinds, that
   were made before: it is raised to a round one.
   """
-  from tensorflow.python.framework import ops
-
   while ops.uid() % _NAMES_APART:
     pass
 
@@ -332,3 +332,20 @@ def _align_function_names() -> None:
 def _denominator(count: tf.Tensor) -> tf.Tensor:
   """The count, or a small number where there is nothing to divide (the original adds 1e-5 to every count)."""
   return tf.maximum(count, SMALLEST_COUNT)
+
+
+@contextlib.contextmanager
+def graphs_released() -> Iterator[None]:
+  """Forgets the gradients of `tf.custom_gradient` that are traced in the block.
+
+  TensorFlow keeps each under a name of its own for good, and with it the graph and the weights that it was traced for:
+  the models of a selection stayed in memory one after another. There is no public way to give them up.
+  """
+  gradients = ops.gradient_registry._registry
+  before = set(gradients)
+  try:
+    yield
+  finally:
+    # Those of operations, which come with modules that are imported in the block, have no hyphen.
+    for name in [name for name in gradients if "-" in name and name not in before]:
+      del gradients[name]

@@ -1,8 +1,10 @@
 """The way of every run, whatever the task: other file systems, frozen weights, evaluations that were due, XLA."""
 
 import dataclasses
+import gc
 import os
 import shutil
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -237,6 +239,20 @@ def test_the_best_weights_are_not_evaluated_again(folder, tmp_path):
   assert [one.step for one in seen] == [5, 10]
   assert outcome.evaluation is seen[0] and outcome.test_metrics is None
   assert json_files.read(str(tmp_path / "out/eval_results.json"))["global_step"] == 5
+
+
+def test_the_weights_of_a_run_are_freed_with_it(folder, tmp_path):
+  """TensorFlow keeps gradients that it has traced, and what they were traced for."""
+  weights = []
+
+  class Watched(ClassificationTask):
+    def evaluate(self, run):
+      weights.append(weakref.ref(run.model.encoder.trainable_variables[0].value.handle))
+      return super().evaluate(run)
+
+  driver.start(Watched, fine_tuning(folder, tmp_path / "out", num_train_epochs=1))
+  gc.collect()
+  assert [one() for one in weights] == [None]
 
 
 class TooLarge(ClassificationTask):
