@@ -130,6 +130,22 @@ def features(batch: dict, device: object = None) -> dict:
   return {name: torch.tensor(batch[ours], device=device) for name, ours in names.items()}
 
 
+def outputs(model, batch: dict) -> dict:
+  """The model's outputs for a batch of ours, under the names of `outputs` of our task."""
+  inputs = features(batch)
+  name = type(model).__name__
+  # sentence-transformers' models take a dictionary.
+  if name == "SentenceTransformer":
+    return {"vector": model(inputs)["sentence_embedding"]}
+  if name == MODELS["multiple_choice"]:
+    return {"scores": model(**{name: value[:, None] for name, value in inputs.items()}).logits[:, 0]}
+  if name == MODELS["question_answering"]:
+    found = model(**inputs)
+    return {side: found[side] for side in ("start_logits", "end_logits")}
+  logits = model(**inputs).logits
+  return {"probabilities": logits.softmax(-1)} if name == MODELS["token_classification"] else {"logits": logits}
+
+
 def sentence_loss(model, task_name: str) -> Callable:
   """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
   import torch

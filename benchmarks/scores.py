@@ -19,25 +19,29 @@ Needs requirements-peers.txt.
 """
 
 import dataclasses
+import importlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import pytorch_peers
 from bert_tf.common import cli
-from bert_tf.common.options import Options, declared_options, option
+from bert_tf.common.options import declared_options, option
 from bert_tf.common.tables import show_mean
 from bert_tf.tasks.question_answering.settings import SquadSettings
 
 if TYPE_CHECKING:
   from bert_tf.tasks.fine_tuning import FineTuningTask
-  from bert_tf.training.examples import Examples
 
-_PREDICTED_TOGETHER = 32
-_SENTENCES = "sentence_embedding"
+# Task → its class and its options, in bert_tf/tasks/<task>/, and which flags are set.
+_TASKS = {"classification": ("ClassificationTask", "ClassificationOptions", ["do_eval"]),
+          "multiple_choice": ("MultipleChoiceTask", "MultipleChoiceOptions", ["do_eval", "do_predict"]),
+          "question_answering": ("SquadTask", "SquadOptions", ["do_predict"]),
+          "token_classification": ("TokenClassificationTask", "TokenClassificationOptions", ["do_eval", "do_predict"]),
+          "sentence_embedding": ("SentenceEmbeddingTask", "SentenceEmbeddingOptions", ["do_eval"])}
 _AS_THE_SCRIPT = "as the run script of the task has it"
 
 
@@ -45,8 +49,7 @@ _AS_THE_SCRIPT = "as the run script of the task has it"
 class ScoresOptions(SquadSettings):
   """What is fine-tuned on what; files as the run script of the task takes them."""
 
-  task: str = option(None, "What the model is fine-tuned for.", required=True,
-                     choices=(*pytorch_peers.MODELS, _SENTENCES))
+  task: str = option(None, "What the model is fine-tuned for.", required=True, choices=tuple(_TASKS))
   model: str = option(None, "Hugging Face directory with model.safetensors and vocab.txt.", required=True)
   task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set; of "
                                 "sentence_embedding what its files have.")
@@ -64,54 +67,72 @@ class ScoresOptions(SquadSettings):
   max_seq_length: int | None = option(None, "Longer sequences are cut, or read in parts.", minimum=3,
                                       default_text=_AS_THE_SCRIPT)
 
-  def of_script(self, options: type[Options], **flags: object) -> Options:
-    """The options of the task's run script: what is set here, and its own defaults."""
-    names = {one.name for one in declared_options(options)} - {"seed"}
-    chosen = {name: getattr(self, name) for name in names & {one.name for one in declared_options(ScoresOptions)}}
-    made = options(**{name: value for name, value in chosen.items() if value is not None}, do_train=True,
-                   init_checkpoint=self.model, output_dir=os.path.join(self.model, "unused"), **flags)
+  def read_task(self) -> "FineTuningTask":
+    """The task as its run script makes it, with its data: what is set here, and the script's own defaults."""
+    package, (task, options, flags) = f"bert_tf.tasks.{self.task}", _TASKS[self.task]
+    options = getattr(importlib.import_module(f"{package}.options"), options)
+    names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(ScoresOptions)}
+    chosen = {name: getattr(self, name) for name in names - {"seed"}}
+    made = options(**{name: value for name, value in chosen.items() if value is not None},
+                   **dict.fromkeys(["do_train", *flags], True), init_checkpoint=self.model,
+                   output_dir=os.path.join(self.model, "unused"))
     made.check()
-    return made
+    return getattr(importlib.import_module(f"{package}.task"), task)(made)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scored:
-  """What differs per task.
+class PyTorchRun:
+  """What a task sees of a run, with PyTorch's model in the place of ours; see `RunningModel`."""
 
-  Attributes:
-    task: as its run script makes it, with its data.
-    examples: what is trained on.
-    evaluate: the model → scores on the development set.
-    main_metric: by which of them epochs are compared.
-    num_labels: classes of the head; None for those that have no choice.
-    loss: of a batch, made from the model.
-    test: the model → scores on the test set.
-  """
+  weights_step = 0
 
-  task: "FineTuningTask"
-  examples: "Examples"
-  evaluate: Callable[[object], dict[str, float]]
-  main_metric: str
-  num_labels: int | None = None
-  loss: Callable[[object], Callable[[dict], object]] = lambda model: lambda batch: pytorch_peers.loss_of(model, batch)
-  test: Callable[[object], dict[str, float]] = lambda model: {}
+  def __init__(self, task: "FineTuningTask", model):
+    self.description, self._task, self._model = task.description, task, model
+
+  def predict(self, examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
+    """The task's outputs for examples in memory, without dropout."""
+    from bert_tf.training.prediction import run_batches
+
+    self._model.eval()
+    return run_batches(self._outputs_of, examples, self._task.options.predict_batch_size,
+                       np.arange(1, self._task.max_seq_length + 1), self._task.token_outputs)
+
+  def _outputs_of(self, batches: Iterable[dict]) -> Iterator[dict[str, np.ndarray]]:
+    import torch
+
+    with torch.no_grad():
+      for batch in batches:
+        yield {name: value.numpy() for name, value in pytorch_peers.outputs(self._model, batch).items()}
+
+  def scores(self) -> dict[str, float]:
+    """Of the development sets."""
+    if not hasattr(self._task, "data"):
+      return self._task.evaluate(self).metrics
+    return self._scores_of(self._task.data.dev)
+
+  def test_scores(self) -> dict[str, float]:
+    """Of the test sets; of those tasks that have none, nothing."""
+    return self._scores_of(self._task.data.test) if hasattr(self._task, "data") else {}
+
+  def _scores_of(self, splits: dict) -> dict[str, float]:
+    return {f"{name} {metric}": value for name, split in splits.items()
+            for metric, value in self._task.score(split, self._task.answer(self, split)).items()}
 
 
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
   pytorch_peers.check_installed()
-  scored = _TASKS[options.task](options)
+  task = options.read_task()
   results = []
   for seed in options.sweep.get("seed", (options.seed,)):
     started = time.monotonic()
-    results.append(fine_tune(options, scored, seed))
+    results.append(fine_tune(options, task, seed))
     scores = ", ".join(f"{name} {value:.4f}" for name, value in results[-1].items())
     print(f"seed {seed}: {scores}; {time.monotonic() - started:.0f} s", flush=True)
   for name in results[0]:
     print(f"{name} of {len(results)} seeds: {show_mean([result[name] for result in results])}")
 
 
-def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, float]:
+def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict[str, float]:
   """One fine-tuning: the scores of its best epoch, those of the test set included."""
   import torch
 
@@ -119,151 +140,44 @@ def fine_tune(options: ScoresOptions, scored: Scored, seed: int) -> dict[str, fl
   from modeling.optimizer import WarmupDecay
 
   torch.manual_seed(seed)
-  model = _load(options, scored.num_labels)
-  loss_of = scored.loss(model)
-  settings, examples = scored.task.options, scored.examples
+  model = _load(options, task)
+  run, loss_of = PyTorchRun(task, model), _loss(options, model)
+  settings, examples = task.options, task.train_examples
   optimizer = pytorch_peers.adamw(model, settings.learning_rate)
   steps = options.num_train_epochs * -(-len(examples) // settings.train_batch_size)
   rates = WarmupDecay(1.0, steps, steps // 10)
   schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(rates(step)))
-  lengths = np.arange(1, scored.task.max_seq_length + 1)
-  best: dict[str, float] | None = None
+  lengths = np.arange(1, task.max_seq_length + 1)
+  best: tuple[float, dict[str, float]] | None = None
   for epoch in range(options.num_train_epochs):
     model.train()
     for chosen in epoch_batches(examples.lengths, settings.train_batch_size, seed, epoch):
-      batch = assemble(examples, chosen, len(chosen), lengths)
-      pytorch_peers.update(model, optimizer, loss_of(batch))
+      pytorch_peers.update(model, optimizer, loss_of(assemble(examples, chosen, len(chosen), lengths)))
       schedule.step()
-    found = scored.evaluate(model)
-    if best is None or found[scored.main_metric] > best[scored.main_metric]:
-      best = {**found, **scored.test(model)}
-  return best
+    scores = run.scores()
+    # The first development set chooses.
+    score = next(value for name, value in scores.items() if name.rpartition(" ")[2] == task.main_metric)
+    if best is None or score > best[0]:
+      best = score, {**scores, **run.test_scores()}
+  return best[1]
 
 
-def _load(options: ScoresOptions, num_labels: int | None):
-  if options.task == _SENTENCES:
+def _load(options: ScoresOptions, task: "FineTuningTask"):
+  if options.task == "sentence_embedding":
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(options.model, device="cpu")
   import transformers
 
-  classes = {} if num_labels is None else {"num_labels": num_labels}
+  # One score for each choice, two for each token of a question's context.
+  classes = {"num_labels": max(len(task.data.labels), 1)} if "classification" in options.task else {}
   return getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(options.model, **classes)
 
 
-def _classification(options: ScoresOptions) -> Scored:
-  from bert_tf.evaluation.classification import score
-  from bert_tf.tasks.classification.options import ClassificationOptions
-  from bert_tf.tasks.classification.task import ClassificationTask
-
-  task = ClassificationTask(options.of_script(ClassificationOptions, do_eval=True))
-  data, classes = task.data, None if task.data.regression else len(task.data.labels)
-
-  def evaluate(model) -> dict[str, float]:
-    return {f"{name} {metric}": value for name, split in data.dev.items() for metric, value in score(
-        data.metrics, data.predictions(_row_logits(model, split.examples)), split.source.labels, classes).items()}
-
-  return Scored(task, data.train.examples, evaluate, f"{next(iter(data.dev))} {data.metrics[0]}",
-                num_labels=classes or 1)
-
-
-def _question_answering(options: ScoresOptions) -> Scored:
-  from bert_tf.tasks.question_answering.options import SquadOptions
-  from bert_tf.tasks.question_answering.results import answer_questions
-  from bert_tf.tasks.question_answering.task import OUTPUTS, SquadTask
-
-  task = SquadTask(options.of_script(SquadOptions, do_predict=True))
-  split, settings = task.prediction_split, task.settings
-
-  def evaluate(model) -> dict[str, float]:
-    logits = _token_logits(model, split.examples, *OUTPUTS)
-    return answer_questions(split, logits, settings, tune=settings.version_2_with_negative).metrics
-
-  return Scored(task, task.train_examples, evaluate, settings.main_metric)
-
-
-def _multiple_choice(options: ScoresOptions) -> Scored:
-  from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
-  from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask
-
-  task = MultipleChoiceTask(options.of_script(MultipleChoiceOptions, do_eval=True, do_predict=True))
-
-  def accuracy(model, name: str, examples: "Examples") -> dict[str, float]:
-    chosen = _row_logits(model, examples).argmax(-1)
-    return {f"{name} accuracy": float((chosen == examples.values["label_ids"]).mean())}
-
-  return Scored(task, task.data.train.examples, lambda model: accuracy(model, "dev", task.data.dev["dev"].examples),
-                "dev accuracy", test=lambda model: accuracy(model, "test", task.data.test["test"].examples))
-
-
-def _token_classification(options: ScoresOptions) -> Scored:
-  from bert_tf.evaluation.classification import softmax
-  from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-  from bert_tf.tasks.token_classification.results import score, tag_split
-  from bert_tf.tasks.token_classification.task import TokenClassificationTask
-
-  task = TokenClassificationTask(options.of_script(TokenClassificationOptions, do_eval=True, do_predict=True))
-  data = task.data
-
-  def scores(model, split, name: str) -> dict[str, float]:
-    (logits,) = _token_logits(model, split.examples, "logits")
-    found = score(tag_split(data, split, split.windows.of_words(softmax(logits).astype(np.float32))))
-    return {f"{name} f1": found["f1"], f"{name} surface f1": found["surface_f1"]}
-
-  return Scored(task, data.train.examples, lambda model: scores(model, data.dev["dev"], "dev"), "dev f1",
-                num_labels=len(data.labels), test=lambda model: scores(model, data.test["test"], "test"))
-
-
-def _sentence_embedding(options: ScoresOptions) -> Scored:
-  from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-  from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask
-
-  task = SentenceEmbeddingTask(options.of_script(SentenceEmbeddingOptions, do_eval=True))
-
-  def evaluate(model) -> dict[str, float]:
-    found = {}
-    for name, split in task.data.dev.items():
-      vectors = np.stack([row for row, in _outputs(model, split.examples.unique, "sentence_embedding")])
-      vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-      found |= {f"{name} {metric}": value for metric, value in task.score(split, vectors).items()}
-    return found
-
-  return Scored(task, task.data.train.examples, evaluate, f"{next(iter(task.data.dev))} {task.main_metric}",
-                loss=lambda model: pytorch_peers.sentence_loss(model, task.options.task_name))
-
-
-_TASKS = {"classification": _classification, "question_answering": _question_answering,
-          "multiple_choice": _multiple_choice, "token_classification": _token_classification,
-          _SENTENCES: _sentence_embedding}
-
-
-def _outputs(model, examples: "Examples", *names: str) -> list[tuple[np.ndarray, ...]]:
-  """Outputs of the model for each example, padded, without dropout."""
-  import torch
-
-  from bert_tf.training.examples import assemble, sorted_batches
-
-  model.eval()
-  found: dict[int, tuple] = {}
-  with torch.no_grad():
-    for chosen in sorted_batches(examples.lengths, _PREDICTED_TOGETHER):
-      inputs = pytorch_peers.features(
-          assemble(examples, chosen, len(chosen), np.arange(1, examples.lengths.max() + 1)))
-      # sentence-transformers' models take a dictionary.
-      outputs = model(inputs) if hasattr(model, "encode") else model(**inputs)
-      found |= zip(chosen, zip(*(outputs[name].numpy() for name in names), strict=True), strict=True)
-  return [found[number] for number in range(len(examples))]
-
-
-def _row_logits(model, examples: "Examples") -> np.ndarray:
-  """float32 [E, C]."""
-  return np.concatenate(_outputs(model, examples, "logits"))
-
-
-def _token_logits(model, examples: "Examples", *names: str) -> tuple[np.ndarray, ...]:
-  """float32 [T, ...] for each of the names of outputs, sequences concatenated."""
-  return tuple(np.concatenate([value[:length] for value, length in zip(values, examples.row_lengths, strict=True)])
-               for values in zip(*_outputs(model, examples, *names), strict=True))
+def _loss(options: ScoresOptions, model) -> Callable[[dict], object]:
+  if options.task == "sentence_embedding":
+    return pytorch_peers.sentence_loss(model, options.task_name)
+  return lambda batch: pytorch_peers.loss_of(model, batch)
 
 
 if __name__ == "__main__":
