@@ -87,16 +87,15 @@ _SIZES = {
         steps=(("base", 128, 256), ("base", 512, 64), ("large", 128, 128), ("L4-H256", 128, 512),
                ("L2-H128", 128, 256)),
         turns=("--repetitions=5", "--steps=20"), finetuning=(
-            "--layers=12", "--hidden_size=768", "--head_size=64",
-            "--programs=ours,ours_xla,pytorch_dynamic,pytorch_grouped"),
-        squad=("--num_hidden_layers=12", "--hidden_size=768"), pairs=3668),
+            "--size=base", "--programs=ours,ours_xla,pytorch_dynamic,pytorch_grouped"),
+        squad=("--size=base",), pairs=3668),
     "tiny": _Size(
         golden=("tests/modeling/test_optimizer.py",), run=("L2-H128", 32, 4, 40), compared=("L2-H128", 32, 4, 6),
         steps=(("L2-H128", 32, 4),), turns=("--repetitions=2", "--steps=2"),
         finetuning=(
-            "--layers=1", "--hidden_size=64", "--max_seq_length=24", "--turns=2", "--max_steps=2",
+            "--size=L1-H64", "--max_seq_length=24", "--turns=2", "--max_steps=2",
             "--programs=ours,pytorch_grouped"),
-        squad=("--num_hidden_layers=1", "--hidden_size=12", "--num_questions=5", "--repetitions=1"), pairs=40)}
+        squad=("--size=L1-H32", "--num_questions=5", "--repetitions=1"), pairs=40)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

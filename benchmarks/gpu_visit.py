@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from benchmarks.pretraining_step import find_config
+from benchmarks.sizes import find_config
 from bert_tf.common import json_files, parallel
 from bert_tf.common.errors import UserError
 from data_gen.pretraining.record_files import find_records

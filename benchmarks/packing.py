@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable
 
 from benchmarks import interleaved
-from benchmarks.pretraining_step import PROGRAMS, find_config
+from benchmarks.pretraining_step import PROGRAMS
+from benchmarks.sizes import find_config
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option

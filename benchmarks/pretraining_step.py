@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import interleaved, resources
 from benchmarks.devices import DeviceOptions, set_up_device
+from benchmarks.sizes import find_config
 from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
@@ -139,21 +140,6 @@ def _config(options: PretrainingStepOptions):
 def _matmul_dtype(options: PretrainingStepOptions) -> str:
   """On CPUs float32, also beside programs in bfloat16."""
   return "float32" if options.device == "cpu" else options.chosen_precision
-
-
-def find_config(size: str, vocab_size: int):
-  """The configuration of --size, with so many entries of the vocabulary.
-
-  Raises:
-    UserError: there is no such size.
-  """
-  from modeling.config import BertConfig
-  from modeling.presets import PRESETS
-
-  name = size if size in PRESETS else f"bert-{size}"
-  if name not in PRESETS:
-    raise UserError(f"--size={size} is unknown: use one of {', '.join(sorted(PRESETS))}")
-  return BertConfig.from_dict({**PRESETS[name].to_dict(), "vocab_size": vocab_size})
 
 
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:

@@ -25,10 +25,10 @@ IGNORED = -100
 
 
 class PyTorch:
-  """A model for fine-tuning.
+  """A model for fine-tuning; sentence-transformers' for vectors of sentences.
 
   Args:
-    task: one of `examples.CLASSES`.
+    task: one of `MODELS`, or sentence_embedding.
     config: of the model.
     precision: float32 or bfloat16.
   """
@@ -39,14 +39,21 @@ class PyTorch:
 
     from benchmarks.examples import CLASSES
 
-    classes = {} if CLASSES[task] is None else {"num_labels": CLASSES[task]}
-    self._model, self._autocast = _placed(getattr(transformers, MODELS[task])(_config(config, **classes)), precision)
-    self._optimizer = adamw(self._model, 5e-5)
+    if task == "sentence_embedding":
+      model = _with_pooling(transformers.BertModel(_config(config), add_pooling_layer=False))
+    else:
+      classes = {"num_labels": CLASSES[task]} if task in CLASSES else {}
+      model = getattr(transformers, MODELS[task])(_config(config, **classes))
+    self._model, self._autocast = _placed(model, precision)
+    self._optimizer = adamw(model, 5e-5)
+    self._loss = (sentence_loss(model, "pairs") if task == "sentence_embedding" else
+                  functools.partial(loss_of, model))
 
   def train(self, batch: dict) -> None:
     """Forward, backward, clipping and update on a batch of `assemble`."""
+    self._model.train()
     with self._autocast():
-      loss = loss_of(self._model.train(), batch)
+      loss = self._loss(batch)
     update(self._model, self._optimizer, loss).item()
 
   def predict(self, batch: dict) -> None:
@@ -146,6 +153,25 @@ def outputs(model, batch: dict) -> dict:
   return {"probabilities": logits.softmax(-1)} if name == MODELS["token_classification"] else {"logits": logits}
 
 
+def _with_pooling(encoder):
+  """A model of vectors, as sentence-transformers' losses take it: the encoder's output, pooled to its mean."""
+  import torch
+  from sentence_transformers.sentence_transformer.modules import Pooling
+
+  class Model(torch.nn.Module):
+    device = property(lambda self: encoder.device)
+
+    def __init__(self):
+      super().__init__()
+      self.encoder, self.pooling = encoder, Pooling(encoder.config.hidden_size, "mean")
+
+    def forward(self, features: dict) -> dict:
+      outputs = self.encoder(features["input_ids"], attention_mask=features["attention_mask"])
+      return self.pooling({**features, "token_embeddings": outputs.last_hidden_state})
+
+  return Model()
+
+
 def sentence_loss(model, task_name: str) -> Callable:
   """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
   import torch
@@ -158,8 +184,9 @@ def sentence_loss(model, task_name: str) -> Callable:
     columns = []
     for column in range(batch["input_ids"].shape[1]):
       length = batch["input_mask"][:, column].sum(1).max()
-      columns.append(features({name: value[:, column, :length] for name, value in batch.items() if value.ndim == 3}))
-    return loss(columns, torch.tensor(batch["label_ids"]) if of_scores else None)
+      columns.append(features({name: value[:, column, :length] for name, value in batch.items() if value.ndim == 3},
+                              model.device))
+    return loss(columns, torch.tensor(batch["label_ids"], device=model.device) if of_scores else None)
 
   return loss_of_batch
 

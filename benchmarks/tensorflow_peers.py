@@ -23,7 +23,7 @@ class ModelGarden:
   choice the encoder with dropout and a dense layer of one unit.
 
   Args:
-    task: one of `CLASSES`.
+    task: classification, token_classification or multiple_choice.
     config: of the model.
     precision: float32 or bfloat16.
   """
@@ -52,7 +52,7 @@ class ModelGarden:
     def step(features, labels):
       with tf.GradientTape() as tape:
         logits = logits_of(features, True)
-        if CLASSES[task] is None:
+        if task == "multiple_choice":
           logits = tf.reshape(logits, [tf.shape(labels)[0], -1])
         known = tf.cast(labels >= 0, tf.float32)
         losses = tf_keras.losses.sparse_categorical_crossentropy(tf.maximum(labels, 0), logits, from_logits=True)

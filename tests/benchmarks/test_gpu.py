@@ -57,7 +57,7 @@ def test_the_time_is_over(project, tmp_path):
 def test_results_of_a_benchmark(tmp_path):
   visit = Visit("cpu", None, str(tmp_path), None, None)
   found = visit.benchmark("squad.py", "--input_file=samples/questions_dev.json", "--programs=ours", "--num_questions=2",
-                          "--num_hidden_layers=1", "--hidden_size=12", "--repetitions=1")
+                          "--size=L1-H32", "--repetitions=1")
   assert found["error"] is None and list(found["programs"]) == ["ours"]
   assert found["programs"]["ours"]["windows/s"] > 0 and found["programs"]["ours"]["start_seconds"] > 0
 
