@@ -41,7 +41,8 @@ import xml.etree.ElementTree
 from collections.abc import Callable, Mapping
 
 from benchmarks.devices import check_device
-from benchmarks.gpu_visit import PROJECT, VOCABULARY, Visit, absolute, config_of
+from benchmarks.gpu_visit import Visit, absolute, config_of
+from benchmarks.texts import PROJECT, VOCABULARY
 from bert_tf.common import cli, files, gpus, json_files
 from bert_tf.common.charts import METRICS_FILE
 from bert_tf.common.errors import UserError

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.sizes import find_config
+from benchmarks.texts import PROJECT, VOCABULARY
 from bert_tf.common import json_files, parallel
 from bert_tf.common.errors import UserError
 from data_gen.pretraining.record_files import find_records
@@ -21,8 +22,7 @@ from data_gen.pretraining.records import inspect_first_record
 from data_gen.pretraining.schema import Schema
 from modeling.config import BertConfig
 
-PROJECT = pathlib.Path(__file__).resolve().parent.parent
-VOCABULARY, _VOCAB_SIZE = "vocab/english_uncased/vocab.txt", 30522
+_VOCAB_SIZE = 30522
 _SECONDS_TO_LOOK_AGAIN = 0.02
 
 
