@@ -30,8 +30,6 @@ import dataclasses
 import hashlib
 import math
 import os
-import pathlib
-import random
 import re
 import signal
 import statistics
@@ -39,9 +37,14 @@ import tempfile
 import time
 import xml.etree.ElementTree
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
 
 from benchmarks.devices import check_device
-from benchmarks.gpu_visit import Visit, absolute, config_of
+from benchmarks.featurization import write_pairs
+from benchmarks.gpu_visit import VOCAB_SIZE, Visit, absolute
+from benchmarks.sizes import find_config
 from benchmarks.texts import PROJECT, VOCABULARY
 from bert_tf.common import cli, files, gpus, json_files
 from bert_tf.common.charts import METRICS_FILE
@@ -58,18 +61,9 @@ _PRECISIONS = ("float32", "bfloat16", "float16")
 _FUSED = ("ours_xla", "ours_fused_xla", "pytorch_compiled")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Size:
-  """How large everything is.
-
-  Attributes:
-    golden: where these tests are.
-    run: model, length, batch size and steps of runs of pre-training.
-    compared: the same of those that differ in precision.
-    steps: model, length and batch size of the steps that are measured.
-    turns, finetuning, squad: flags of benchmarks.
-    pairs: examples of fine-tuning.
-  """
+class _Size(NamedTuple):
+  """How large everything is: tests, (model, length, batch size, steps) of runs, (model, length, batch size) of steps,
+  flags of benchmarks, examples of fine-tuning."""
 
   golden: tuple[str, ...]
   run: tuple[str, int, int, int]
@@ -204,14 +198,10 @@ def _tests(*arguments: str) -> _Measure:
   def measure(visit: Visit) -> dict[str, object]:
     path = visit.path("tests.xml")
     visit.run("-m", "pytest", "-q", f"--junitxml={path}", *arguments, statuses=(0, 1))
-    results = {"passed": 0, "skipped": 0}
-    failed = []
-    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
-      kind = next((part.tag for part in case if part.tag in ("failure", "error", "skipped")), "passed")
-      if kind in results:
-        results[kind] += 1
-      else:
-        failed.append(case.get("name", ""))
+    cases = [(next((part.tag for part in case if part.tag in ("failure", "error", "skipped")), "passed"),
+              case.get("name", "")) for case in xml.etree.ElementTree.parse(path).iter("testcase")]
+    results = {kind: sum(found == kind for found, _ in cases) for kind in ("passed", "skipped")}
+    failed = [name for kind, name in cases if kind not in results]
     error = f"failed: {', '.join(failed)}" if failed else None if results["passed"] else "all were skipped"
     return {**results, "failed": len(failed), "error": error}
 
@@ -236,19 +226,12 @@ def _first_step(make_command: Callable[[Visit], list[str]]) -> _Measure:
 
 
 def _fine_tuning(visit: Visit, model: str, pairs: int) -> list[str]:
-  """A command that trains from random weights on MRPC's number of pairs, of random words, of about its lengths."""
-  folder, chooser = pathlib.Path(visit.path("MRPC")), random.Random(0)
-  folder.mkdir()
-  words = [word for word in (PROJECT / VOCABULARY).read_text("utf-8").split() if word.isalpha()]
-  for split in ("train", "dev"):
-    rows = [["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]]
-    rows += [[str(number % 2), "1", "2", *(" ".join(chooser.choices(words, k=chooser.randint(12, 38))) for _ in "12")]
-             for number in range(pairs)]
-    (folder / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-  config = visit.path("bert_config.json")
-  config_of(model).to_file(config)
-  return ["run_classifier.py", "--task_name=mrpc", f"--data_dir={folder.parent}", "--do_train",
-          f"--bert_config_file={config}", f"--vocab_file={VOCABULARY}"]
+  """A command that trains from random weights on pairs of sentences of random words."""
+  path = visit.path("pairs.tsv")
+  write_pairs(path, [word for word in (PROJECT / VOCABULARY).read_text("utf-8").split() if word.isalpha()], pairs)
+  return ["run_classifier.py", "--task_name=custom", f"--train_file={path}", f"--dev_file={path}", "--do_train",
+          "--text_a_column=sentence1", "--text_b_column=sentence2", "--label_column=gold_label",
+          f"--bert_config_file={visit.config_file(model)}", f"--vocab_file={VOCABULARY}"]
 
 
 def _step(model: str, length: int, batch_size: int, flags: tuple[str, ...],
@@ -257,7 +240,7 @@ def _step(model: str, length: int, batch_size: int, flags: tuple[str, ...],
   def measure(visit: Visit) -> dict[str, object]:
     fitting, programs = batch_size, ("ours", "pytorch_gathered")
     if visit.device == "gpu":
-      most = fitting_rows(_SHARE_OF_MEMORY * gpus.read_driver().gpus[0].memory, config_of(model), length,
+      most = fitting_rows(_SHARE_OF_MEMORY * gpus.read_driver().gpus[0].memory, find_config(model, VOCAB_SIZE), length,
                           math.ceil(0.15 * length))
       while fitting > max(most, 1):
         fitting //= 2
@@ -295,11 +278,8 @@ def _deterministic(model: str, length: int, batch_size: int, steps: int) -> _Mea
 
 
 def _digest(arrays: Mapping) -> str:
-  digest = hashlib.sha256()
-  for name, values in sorted(arrays.items()):
-    digest.update(name.encode())
-    digest.update(values.tobytes() if hasattr(values, "tobytes") else values)
-  return digest.hexdigest()
+  texts = (name.encode() + np.asarray(values).tobytes() for name, values in sorted(arrays.items()))
+  return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def _losses(precision: str, model: str, length: int, batch_size: int, steps: int) -> _Measure:

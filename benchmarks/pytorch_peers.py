@@ -137,20 +137,15 @@ def features(batch: dict, device: object = None) -> dict:
   return {name: torch.tensor(batch[ours], device=device) for name, ours in names.items()}
 
 
-def outputs(model, batch: dict) -> dict:
-  """The model's outputs for a batch of ours, under the names of `outputs` of our task."""
+def outputs(model, batch: dict) -> dict[str, np.ndarray]:
+  """The model's outputs for a batch of ours; of multiple choice one for each row, of vectors "vector"."""
   inputs = features(batch)
-  name = type(model).__name__
   # sentence-transformers' models take a dictionary.
-  if name == "SentenceTransformer":
-    return {"vector": model(inputs)["sentence_embedding"]}
-  if name == MODELS["multiple_choice"]:
-    return {"scores": model(**{name: value[:, None] for name, value in inputs.items()}).logits[:, 0]}
-  if name == MODELS["question_answering"]:
-    found = model(**inputs)
-    return {side: found[side] for side in ("start_logits", "end_logits")}
-  logits = model(**inputs).logits
-  return {"probabilities": logits.softmax(-1)} if name == MODELS["token_classification"] else {"logits": logits}
+  if hasattr(model, "encode"):
+    return {"vector": model(inputs)["sentence_embedding"].numpy()}
+  if type(model).__name__ == MODELS["multiple_choice"]:
+    inputs = {name: value[:, None] for name, value in inputs.items()}
+  return {name: value.numpy() for name, value in model(**inputs).items()}
 
 
 def _with_pooling(encoder):
@@ -195,11 +190,9 @@ def adamw(model, learning_rate: float):
   """PyTorch's AdamW as one kernel; biases and LayerNorm are not decayed."""
   import torch
 
-  def is_decayed(name: str) -> bool:
-    return "LayerNorm" not in name and "bias" not in name
-
-  decayed = [one for name, one in model.named_parameters() if is_decayed(name)]
-  others = [one for name, one in model.named_parameters() if not is_decayed(name)]
+  decayed, others = [], []
+  for name, one in model.named_parameters():
+    (others if "LayerNorm" in name or "bias" in name else decayed).append(one)
   return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
                            lr=learning_rate, eps=1e-6, fused=True)
 
@@ -271,7 +264,4 @@ def _config(config: BertConfig, **changes):
   """The same shape as transformers writes it, with the tanh form of GELU as one kernel."""
   import transformers
 
-  return transformers.BertConfig(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
-      max_position_embeddings=config.max_position_embeddings, hidden_act="gelu_pytorch_tanh", **changes)
+  return transformers.BertConfig(**config.to_dict() | {"hidden_act": "gelu_pytorch_tanh", **changes})

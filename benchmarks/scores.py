@@ -19,10 +19,9 @@ Needs requirements-peers.txt.
 """
 
 import dataclasses
-import importlib
+import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,12 +35,7 @@ from bert_tf.tasks.question_answering.settings import SquadSettings
 if TYPE_CHECKING:
   from bert_tf.tasks.fine_tuning import FineTuningTask
 
-# Task → its class and its options, in bert_tf/tasks/<task>/, and which flags are set.
-_TASKS = {"classification": ("ClassificationTask", "ClassificationOptions", ["do_eval"]),
-          "multiple_choice": ("MultipleChoiceTask", "MultipleChoiceOptions", ["do_eval", "do_predict"]),
-          "question_answering": ("SquadTask", "SquadOptions", ["do_predict"]),
-          "token_classification": ("TokenClassificationTask", "TokenClassificationOptions", ["do_eval", "do_predict"]),
-          "sentence_embedding": ("SentenceEmbeddingTask", "SentenceEmbeddingOptions", ["do_eval"])}
+_SENTENCES = "sentence_embedding"
 _AS_THE_SCRIPT = "as the run script of the task has it"
 
 
@@ -49,7 +43,8 @@ _AS_THE_SCRIPT = "as the run script of the task has it"
 class ScoresOptions(SquadSettings):
   """What is fine-tuned on what; files as the run script of the task takes them."""
 
-  task: str = option(None, "What the model is fine-tuned for.", required=True, choices=tuple(_TASKS))
+  task: str = option(None, "What the model is fine-tuned for.", required=True,
+                     choices=(*pytorch_peers.MODELS, _SENTENCES))
   model: str = option(None, "Hugging Face directory with model.safetensors and vocab.txt.", required=True)
   task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set; of "
                                 "sentence_embedding what its files have.")
@@ -69,53 +64,17 @@ class ScoresOptions(SquadSettings):
 
   def read_task(self) -> "FineTuningTask":
     """The task as its run script makes it, with its data: what is set here, and the script's own defaults."""
-    package, (task, options, flags) = f"bert_tf.tasks.{self.task}", _TASKS[self.task]
-    options = getattr(importlib.import_module(f"{package}.options"), options)
+    from bert_tf.inference.exports.score_loss import RUNS, run_classes
+
+    name, _, read = RUNS.get(self.task, ("SentenceEmbedding", "dev_file", "do_eval"))
+    options, task = run_classes(self.task, name)
     names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(ScoresOptions)}
-    chosen = {name: getattr(self, name) for name in names - {"seed"}}
-    made = options(**{name: value for name, value in chosen.items() if value is not None},
-                   **dict.fromkeys(["do_train", *flags], True), init_checkpoint=self.model,
+    chosen = {one: value for one in names - {"seed"} if (value := getattr(self, one)) is not None}
+    tests = {"do_predict": True} if self.task in ("multiple_choice", "token_classification") else {}
+    made = options(**chosen, **tests, **{read: True}, do_train=True, init_checkpoint=self.model,
                    output_dir=os.path.join(self.model, "unused"))
     made.check()
-    return getattr(importlib.import_module(f"{package}.task"), task)(made)
-
-
-class PyTorchRun:
-  """What a task sees of a run, with PyTorch's model in the place of ours; see `RunningModel`."""
-
-  weights_step = 0
-
-  def __init__(self, task: "FineTuningTask", model):
-    self.description, self._task, self._model = task.description, task, model
-
-  def predict(self, examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
-    """The task's outputs for examples in memory, without dropout."""
-    from bert_tf.training.prediction import run_batches
-
-    self._model.eval()
-    return run_batches(self._outputs_of, examples, self._task.options.predict_batch_size,
-                       np.arange(1, self._task.max_seq_length + 1), self._task.token_outputs)
-
-  def _outputs_of(self, batches: Iterable[dict]) -> Iterator[dict[str, np.ndarray]]:
-    import torch
-
-    with torch.no_grad():
-      for batch in batches:
-        yield {name: value.numpy() for name, value in pytorch_peers.outputs(self._model, batch).items()}
-
-  def scores(self) -> dict[str, float]:
-    """Of the development sets."""
-    if not hasattr(self._task, "data"):
-      return self._task.evaluate(self).metrics
-    return self._scores_of(self._task.data.dev)
-
-  def test_scores(self) -> dict[str, float]:
-    """Of the test sets; of those tasks that have none, nothing."""
-    return self._scores_of(self._task.data.test) if hasattr(self._task, "data") else {}
-
-  def _scores_of(self, splits: dict) -> dict[str, float]:
-    return {f"{name} {metric}": value for name, split in splits.items()
-            for metric, value in self._task.score(split, self._task.answer(self, split)).items()}
+    return task(made)
 
 
 def main(options: ScoresOptions) -> None:
@@ -141,7 +100,8 @@ def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict
 
   torch.manual_seed(seed)
   model = _load(options, task)
-  run, loss_of = PyTorchRun(task, model), _loss(options, model)
+  loss_of = (pytorch_peers.sentence_loss(model, options.task_name) if options.task == _SENTENCES else
+             functools.partial(pytorch_peers.loss_of, model))
   settings, examples = task.options, task.train_examples
   optimizer = pytorch_peers.adamw(model, settings.learning_rate)
   steps = options.num_train_epochs * -(-len(examples) // settings.train_batch_size)
@@ -154,30 +114,40 @@ def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict
     for chosen in epoch_batches(examples.lengths, settings.train_batch_size, seed, epoch):
       pytorch_peers.update(model, optimizer, loss_of(assemble(examples, chosen, len(chosen), lengths)))
       schedule.step()
-    scores = run.scores()
+    scores = evaluate(options, task, model.eval())
     # The first development set chooses.
     score = next(value for name, value in scores.items() if name.rpartition(" ")[2] == task.main_metric)
     if best is None or score > best[0]:
-      best = score, {**scores, **run.test_scores()}
+      best = score, scores | evaluate(options, task, model, is_test=True)
   return best[1]
 
 
+def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: bool = False) -> dict[str, float]:
+  """Scores of PyTorch's model on the development sets, or on the test sets."""
+  import torch
+
+  from bert_tf.inference.exports.score_loss import Predicting, as_task_outputs
+  from bert_tf.training.prediction import run_batches
+
+  run = Predicting(task, lambda examples: run_batches(
+      lambda batches: [as_task_outputs(options.task, pytorch_peers.outputs(model, batch)) for batch in batches],
+      examples, task.options.predict_batch_size, np.arange(1, task.max_seq_length + 1), task.token_outputs))
+  with torch.no_grad():
+    if options.task == "question_answering":
+      return {} if is_test else task.evaluate(run).metrics
+    return {f"{name} {metric}": value for name, split in (task.data.test if is_test else task.data.dev).items()
+            for metric, value in task.score(split, task.answer(run, split)).items()}
+
+
 def _load(options: ScoresOptions, task: "FineTuningTask"):
-  if options.task == "sentence_embedding":
+  if options.task == _SENTENCES:
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(options.model, device="cpu")
   import transformers
 
-  # One score for each choice, two for each token of a question's context.
-  classes = {"num_labels": max(len(task.data.labels), 1)} if "classification" in options.task else {}
+  classes = {"num_labels": max(len(task.data.labels), 1)} if options.task.endswith("classification") else {}
   return getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(options.model, **classes)
-
-
-def _loss(options: ScoresOptions, model) -> Callable[[dict], object]:
-  if options.task == "sentence_embedding":
-    return pytorch_peers.sentence_loss(model, options.task_name)
-  return lambda batch: pytorch_peers.loss_of(model, batch)
 
 
 if __name__ == "__main__":
