@@ -13,16 +13,7 @@ it is known:
 What is in the file without an error is passed over, what has one comes again, after the others; the last line of a name
 counts. An error is one line, and does not keep the others from being measured.
 
-  report         devices, driver, the speed of matrix products
-  golden         the tests that compare with the original's values
-  first_step     seconds from the command to the first step, with an empty cache of compiled programs and a full one
-  step           steps of pre-training beside PyTorch: speed, share of the peak, memory beside our estimate
-  fused          the same with fused attention, so without dropout of the probabilities, and whether it agrees
-  finetuning     fine-tuning and SQuAD predictions beside Hugging Face
-  deterministic  whether a killed run resumes to the same bits, and what --deterministic costs
-  mirrored       whether two logical devices train as one
-  precision      losses of the same pre-training in float32, bfloat16 and float16
-
+What the parts are, and the values of their lines, is said in docs/devices.md, "Measure your own GPU".
 PyTorch and transformers are in requirements-peers.txt, pytest in requirements-dev.txt.
 """
 

@@ -48,17 +48,8 @@ def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bo
 
 def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray,
                 precision: str, jit_compile: bool = False) -> Callable[[int], None]:
-  """Training of any number of steps, as the run scripts do it, after one batch of every shape of an epoch.
-
-  Args:
-    task: one of the benchmark's.
-    config: of the model.
-    examples: what it is trained on.
-    batch_size: examples of a step.
-    lengths: see `lengths_for`.
-    precision: float32 or bfloat16.
-    jit_compile: with XLA.
-  """
+  """Training of any number of steps, as the run scripts do it, after one batch of every shape of an epoch; `lengths` as
+  `lengths_for` gives them."""
   model = _model(task, config, precision)
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
   warm_up = one_of_each_shape(examples, epoch_batches(examples.lengths, batch_size, 0, 0), lengths)

@@ -21,13 +21,7 @@ _LEARNING_RATE = 5e-5
 
 class ModelGarden:
   """A model for fine-tuning, one graph for batches of all lengths: BertClassifier, BertTokenClassifier, or for multiple
-  choice the encoder with dropout and a dense layer of one unit.
-
-  Args:
-    task: classification, token_classification or multiple_choice.
-    config: of the model.
-    precision: float32 or bfloat16.
-  """
+  choice the encoder with dropout and a dense layer of one unit."""
 
   def __init__(self, task: str, config: BertConfig, precision: str):
     from official.nlp.modeling import models
