@@ -93,8 +93,8 @@ class PretrainingStepOptions(DeviceOptions):
 
 
 def main(options: PretrainingStepOptions) -> None:
-  # Before the programs start, so that a wrong --size is one error and not one of each.
-  set_up_device(options.device, gpus.read_driver(), {})
+  # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
+  set_up_device(options.device, gpus.read_driver(), os.environ)
   config = options.config
   config.check_sequence_length(options.max_seq_length)
   if "ours_fused_xla" in options.programs:
@@ -161,7 +161,6 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
 
 def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up and has written how much memory it took."""
-  set_up_device(options.device, gpus.read_driver(), os.environ)
   if name == _MATMUL:
     multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], options.matmul_dtype)
     return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)

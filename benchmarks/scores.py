@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import pytorch_peers
 from bert_tf.common import cli
 from bert_tf.common.options import declared_options, option
 from bert_tf.common.tables import show_mean
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
   from bert_tf.tasks.fine_tuning import FineTuningTask
 
 _SENTENCES = "sentence_embedding"
+_TASKS = ("classification", "question_answering", "multiple_choice", "token_classification", _SENTENCES)
 _AS_THE_SCRIPT = "as the run script of the task has it"
 
 
@@ -43,8 +43,7 @@ _AS_THE_SCRIPT = "as the run script of the task has it"
 class ScoresOptions(SquadSettings):
   """What is fine-tuned on what; files as the run script of the task takes them."""
 
-  task: str = option(None, "What the model is fine-tuned for.", required=True,
-                     choices=(*pytorch_peers.MODELS, _SENTENCES))
+  task: str = option(None, "What the model is fine-tuned for.", required=True, choices=_TASKS)
   model: str = option(None, "Hugging Face directory with model.safetensors and vocab.txt.", required=True)
   task_name: str | None = option(None, "Of classification: one of GLUE's tasks with a development set; of "
                                 "sentence_embedding what its files have.")
@@ -79,7 +78,8 @@ class ScoresOptions(SquadSettings):
 
 def main(options: ScoresOptions) -> None:
   """Fine-tunes with each of the seeds; prints what comes out, then mean and standard deviation."""
-  pytorch_peers.check_installed()
+  from benchmarks import pytorch_peers  # noqa: F401 (says before the data is read whether PyTorch is missing)
+
   task = options.read_task()
   results = []
   for seed in options.sweep.get("seed", (options.seed,)):
@@ -95,6 +95,7 @@ def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict
   """One fine-tuning: the scores of its best epoch, those of the test set included."""
   import torch
 
+  from benchmarks import pytorch_peers
   from bert_tf.training.examples import assemble, epoch_batches
   from modeling.optimizer import WarmupDecay
 
@@ -126,6 +127,7 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
   """Scores of PyTorch's model on the development sets, or on the test sets."""
   import torch
 
+  from benchmarks import pytorch_peers
   from bert_tf.inference.exports.score_loss import Predicting, as_task_outputs
   from bert_tf.training.prediction import run_batches
 
@@ -146,8 +148,10 @@ def _load(options: ScoresOptions, task: "FineTuningTask"):
     return SentenceTransformer(options.model, device="cpu")
   import transformers
 
+  from benchmarks.pytorch_peers import MODELS
+
   classes = {"num_labels": max(len(task.data.labels), 1)} if options.task.endswith("classification") else {}
-  return getattr(transformers, pytorch_peers.MODELS[options.task]).from_pretrained(options.model, **classes)
+  return getattr(transformers, MODELS[options.task]).from_pretrained(options.model, **classes)
 
 
 if __name__ == "__main__":
