@@ -50,7 +50,6 @@ class TurnsOptions(Options):
   one_at_a_time: bool = option(
       False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
       "does not hold all of them.")
-
   json_file: str | None = option(
       None, "JSON objects are appended to this file, one per line: what was measured of a program, or why it was not.",
       path=True)

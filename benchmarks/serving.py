@@ -99,8 +99,10 @@ def _export(options: ServingOptions, directory: str) -> None:
   from modeling.checkpoints.load import open_checkpoint
 
   checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
-  for name in ("native", *(["huggingface"] if {"transformers", "transformers_compiled"} & {*options.programs} else [])):
-    convert(checkpoint, name, os.path.join(directory, name))
+  native = os.path.join(directory, "native")
+  convert(checkpoint, "native", native)
+  if {"transformers", "transformers_compiled"} & {*options.programs}:
+    convert(native, "huggingface", os.path.join(directory, "huggingface"))
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
   exports = {task: {"task": task} for task in possible_tasks(open_checkpoint(checkpoint))}
   needed = {*options.programs, *(["onnx"] if "openvino" in options.programs else [])}

@@ -8,6 +8,7 @@ import string
 import subprocess
 import sys
 import time
+import zlib
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
@@ -119,17 +120,12 @@ def mixed_lines(english: list[str]) -> list[str]:
     name, text = names[index % len(names)], line.lower()
     start, width = _SCRIPTS[name], 7 if name == "Hangul" else 1
     if name == "ideographs":
-      text = "".join(chr(start + hash_of(word) % _IDEOGRAPHS) for word in text.split())
+      text = "".join(chr(start + zlib.crc32(word.encode()) % _IDEOGRAPHS) for word in text.split())
     elif name == "Thai":
       text = text.replace(" ", "")
     lines.append(text.translate({ord(letter): start + width * place
                                  for place, letter in enumerate(string.ascii_lowercase)}))
   return lines
-
-
-def hash_of(word: str) -> int:
-  """The same in every process, unlike hash()."""
-  return int.from_bytes(word.encode("utf-8"), "little") * 0x9E3779B97F4A7C15 >> 13 & 0xFFFFFFFF
 
 
 def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
