@@ -18,6 +18,7 @@ from benchmarks import texts
 from bert_tf.common import cli, files, parallel
 from bert_tf.common.options import Options, option
 from bert_tf.vocabulary import word_counts, wordpiece_learner
+from data_gen.tokenization.vocabulary import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,14 +37,14 @@ def main(options: BuildVocabOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     corpus = options.input_file and files.check_readable(options.input_file, "input_file")
     if not corpus:
-      corpus = texts.docstring_corpus(folder, workers, report=lambda script, seconds, megabytes: print(
-          f"{script:21} {seconds:7.1f} s   {megabytes:.1f} MB, {megabytes / seconds:.1f} MB/s"))
+      corpus, scripts, megabytes = texts.docstring_corpus(folder, workers)
+      for script, seconds in scripts.items():
+        print(f"{script:21} {seconds:7.1f} s   {megabytes:.1f} MB, {megabytes / seconds:.1f} MB/s")
     text = os.path.join(folder, "text")
     size = texts.cut(corpus, text, options.megabytes)
     ours = texts.run_script("vocab/build_vocab.py", f"--input_file={text}", f"--vocab_size={options.vocab_size}",
                             f"--output_dir={folder}", "--held_out_fraction=0", workers)
-    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as file:
-      tokens = len(file.readlines())
+    tokens = Vocabulary.from_file(os.path.join(folder, "vocab.txt")).size
     print(f"build_vocab.py         {ours:6.1f} s   {size / 1e6:.1f} MB → {tokens:,} tokens, all included", flush=True)
 
     words = word_counts.count_words([text], True, map, 5_000_000).words

@@ -2,7 +2,7 @@ r"""How fast pre-training records are made, against the original algorithm on th
 
   python benchmarks/data_generation.py
   python benchmarks/data_generation.py --corpus_file=corpus.txt --vocab_file=vocab.txt --repetitions=5
-  python benchmarks/data_generation.py --reference_mb=4 --memory_factor=0     # a quick look
+  python benchmarks/data_generation.py --corpus_mb=4 --memory_factor=0        # a quick look
 
 Without --corpus_file the text is what `data_gen/extract_docstrings.py` and `data_gen/prepare_corpus.py` make of the
 installed packages. Both sides read the same file, with the same flags (128 tokens, 20 predictions, 5 passes), and
@@ -45,7 +45,6 @@ class DataGenerationOptions(texts.VocabularyOptions):
       None, "A sentence a line, a blank line between documents.",
       default_text="the docstrings of the installed packages")
   corpus_mb: float = option(20, "Text used of the corpus.", above=0)
-  reference_mb: float | None = option(None, "Text given to the reference, if less than all.", above=0)
   repetitions: int = option(3, "Timed runs of ours.", minimum=1)
   memory_factor: int = option(10, "Memory is also measured on this many times the text; 0: not at all.", minimum=0)
 
@@ -60,7 +59,6 @@ class Timing(NamedTuple):
 
 
 def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
-  """Runs the reference."""
   import tensorflow as tf
 
   # TensorFlow's own start-up happens at the first use.
@@ -77,7 +75,6 @@ def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
 
 
 def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Timing:
-  """Runs ours."""
   options = PretrainingDataOptions(
       input_file=files.escape_pattern(corpus), output_file=output, vocab_file=vocab_file, dupe_factor=_DUPE_FACTOR,
       max_seq_length=_MAX_SEQ_LENGTH, max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ, num_workers=num_workers)
@@ -97,53 +94,42 @@ def command_peak_mib(corpus: str, vocab_file: str, output: str) -> float:
   return resources.peak_mib(resource.RUSAGE_CHILDREN)
 
 
-def repeat(source: str, target: str, times: int) -> int:
-  """Writes the text several times over; returns the bytes."""
-  with open(source, "rb") as file:
-    data = file.read()
-  with open(target, "wb") as file:
-    for _ in range(times):
-      file.write(data + b"\n\n")
-  return (len(data) + 2) * times
-
-
 def main(options: DataGenerationOptions) -> None:
   vocab_file = files.check_readable(options.vocab_file, "vocab_file")
+  worker_counts = sorted({1, 2, parallel.default_num_workers()})
   with tempfile.TemporaryDirectory() as folder:
-    corpus, reference_corpus, larger, output = (
-        os.path.join(folder, name) for name in ("corpus.txt", "reference.txt", "larger.txt", "records.tfrecord"))
+    corpus, larger, output = (os.path.join(folder, name) for name in ("corpus.txt", "larger.txt", "records.tfrecord"))
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    size = texts.cut(source or texts.docstring_corpus(folder), corpus, options.corpus_mb)
+    size = texts.cut(source or texts.docstring_corpus(folder)[0], corpus, options.corpus_mb)
     print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, "
           f"{Vocabulary.from_file(vocab_file).size:,} word pieces, {_MAX_SEQ_LENGTH} tokens, "
           f"{_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, {parallel.default_num_workers()} cores")
-    reference_size = texts.cut(corpus, reference_corpus, options.reference_mb or size / 1e6 + 1)
-    timed: dict[int, list[Timing]] = {workers: [] for workers in sorted({1, 2, parallel.default_num_workers()})}
+    timed: dict[int, list[Timing]] = {workers: [] for workers in worker_counts}
     for repetition in range(options.repetitions):
       if repetition == options.repetitions // 2:
         # Apart, as TensorFlow's memory would be copied into every worker of ours.
-        reference = resources.in_new_process(time_reference, reference_corpus, vocab_file, output)
+        reference = resources.in_new_process(time_reference, corpus, vocab_file, output)
       for workers, timings in timed.items():
         timings.append(time_ours(corpus, vocab_file, output, workers))
-    rates = reference_size / reference.seconds, reference_size / reference.cpu_seconds
     print_table([("", "seconds", "CPU s", "MB/s", "instances/s", "tokens/s", "ratio", "CPU ratio", ""),
-                 _row("original algorithm", reference_size, [reference], rates),
-                 *(_row(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, rates)
+                 _row("original algorithm", size, [reference], reference),
+                 *(_row(f"ours, {workers} worker{'s' * (workers > 1)}", size, timings, reference)
                    for workers, timings in timed.items())])
     if options.memory_factor:
-      for path, text_bytes in ((corpus, size), (larger, repeat(corpus, larger, options.memory_factor))):
+      with open(corpus, "rb") as one, open(larger, "wb") as several:
+        several.write((one.read() + b"\n\n") * options.memory_factor)
+      for path in (corpus, larger):
         peak = resources.in_new_process(command_peak_mib, path, vocab_file, output)
-        print(f"peak memory of a process, {text_bytes / 1e6:6.1f} MB of text, 2 workers: {peak:.0f} MiB")
+        print(f"peak memory of a process, {os.path.getsize(path) / 1e6:6.1f} MB of text, 2 workers: {peak:.0f} MiB")
 
 
-def _row(name: str, size: int, timings: Sequence[Timing], rates: tuple[float, float]) -> tuple[str, ...]:
-  """A row of the table; `rates` are the bytes a second of the reference, by the clock and by CPU time."""
+def _row(name: str, size: int, timings: Sequence[Timing], reference: Timing) -> tuple[str, ...]:
   seconds, cpu_seconds = (statistics.median(column) for column in list(zip(*timings, strict=True))[:2])
   _, _, instances, tokens = timings[0]
   several = f"({min(timings).seconds:.2f} to {max(timings).seconds:.2f} s)" if len(timings) > 1 else ""
   return (name, f"{seconds:.2f}", f"{cpu_seconds:.2f}", f"{size / 1e6 / seconds:.3f}", f"{instances / seconds:,.0f}",
-          f"{tokens / seconds:,.0f}", f"{size / seconds / rates[0]:.1f}", f"{size / cpu_seconds / rates[1]:.1f}",
-          several)
+          f"{tokens / seconds:,.0f}", f"{reference.seconds / seconds:.1f}",
+          f"{reference.cpu_seconds / cpu_seconds:.1f}", several)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ _PRECISIONS = {"cpu": "float32", "gpu": "bfloat16"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DeviceOptions(interleaved.RatesOptions):
+class DeviceOptions(interleaved.TurnsOptions):
   """Device."""
 
   device: str = option("cpu", "What all of the programs compute on.", choices=tuple(_PRECISIONS))

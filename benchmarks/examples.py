@@ -6,18 +6,20 @@ import numpy as np
 
 from bert_tf.tasks.multiple_choice.data import encode
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.token_classification.data import window_examples
 from bert_tf.training.examples import Examples
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.multiple_choice import read_swag
 from data_gen.labelled.pair_features import encode_pairs
+from data_gen.labelled.sentence_pairs import read_sts_b
 from data_gen.labelled.tagged_files import read_tagged_file
 from data_gen.labelled.word_windows import encode_words, make_windows
 from data_gen.tokenization.tokenizer import Tokenizer
 
 VOCAB_SIZE = 30522
-# Task → classes of its head; None where choices are scored one by one.
-CLASSES = {"classification": 2, "multiple_choice": None, "token_classification": 9}
+# Task → classes of its head, for those that have a choice.
+CLASSES = {"classification": 2, "token_classification": 9}
 _CHOICES = 4
 
 
@@ -51,39 +53,58 @@ def synthetic_sentences(limit: int) -> Examples:
   return Examples({**tokens, "label_ids": tags}, lengths)
 
 
-def read_mrpc(data_dir: str, tokenizer: Tokenizer, limit: int) -> Examples:
-  """The training set in `data_dir`."""
+def read(task: str, path: str | None, vocab_file: str, limit: int) -> Examples:
+  """The examples of a task: of MRPC or STS-B in a directory, of a file, or synthetic ones where there is none."""
+  if path is None:
+    return {"classification": synthetic_pairs, "multiple_choice": synthetic_questions,
+            "token_classification": synthetic_sentences}[task](limit)
+  readers = {"classification": _read_mrpc, "multiple_choice": _read_questions, "token_classification": _read_sentences,
+             "sentence_embedding": _read_sts_b}
+  return readers[task](path, Tokenizer.from_file(vocab_file, True), limit)
+
+
+def _read_mrpc(data_dir: str, tokenizer: Tokenizer, limit: int) -> Examples:
   split = read_split(find_task("mrpc"), data_dir, "train")
   features = encode_pairs(tokenizer, split.text_a, split.text_b, limit)
   return Examples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
                   {"label_ids": np.asarray(split.labels, np.int32)})
 
 
-def read_questions(path: str, tokenizer: Tokenizer, limit: int) -> ChoiceExamples:
-  """Questions in SWAG's columns."""
+def _read_questions(path: str, tokenizer: Tokenizer, limit: int) -> ChoiceExamples:
   return encode(tokenizer, read_swag(path, "train_file"), limit, False)[0]
 
 
-def read_sentences(path: str, tokenizer: Tokenizer, limit: int) -> Examples:
-  """Tagged sentences, with as many tags as synthetic ones have."""
+def _read_sentences(path: str, tokenizer: Tokenizer, limit: int) -> Examples:
+  """Windows with as many tags as synthetic sentences have."""
   sentences = read_tagged_file(path, "train_file")
   windows = make_windows(encode_words(tokenizer, sentences.words), sentences.row_lengths, None, tokenizer.vocabulary,
                          max_seq_length=limit)
   return window_examples(windows, sentences.tags % CLASSES["token_classification"])
 
 
+def _read_sts_b(data_dir: str, tokenizer: Tokenizer, limit: int) -> SentenceExamples:
+  pairs = read_sts_b(data_dir, "train", None)
+  sentences = [text for pair in zip(*pairs.columns, strict=True) for text in pair]
+  features = encode_pairs(tokenizer, sentences, None, limit)
+  return SentenceExamples({"input_ids": features.input_ids, "segment_ids": features.segment_ids}, features.row_lengths,
+                          texts=np.arange(len(sentences)).reshape(-1, 2))
+
+
 def full_batches(examples: Examples, batch_size: int) -> Examples:
   """The first examples, as many as fill whole batches, so that all programs have steps of one size."""
   count = rows = max(len(examples) // batch_size, 1) * batch_size
-  choices = {}
+  changes = {}
   if isinstance(examples, ChoiceExamples):
-    choices = {"num_choices": examples.num_choices[:count]}
-    rows = choices["num_choices"].sum()
+    changes = {"num_choices": examples.num_choices[:count]}
+    rows = changes["num_choices"].sum()
+  elif isinstance(examples, SentenceExamples):
+    changes = {"texts": examples.texts[:count]}
+    rows = 2 * count
   tokens = examples.row_lengths[:rows].sum()
   return dataclasses.replace(
       examples, tokens={name: values[:tokens] for name, values in examples.tokens.items()},
       row_lengths=examples.row_lengths[:rows],
-      values={name: values[:count] for name, values in examples.values.items()}, **choices)
+      values={name: values[:count] for name, values in examples.values.items()}, **changes)
 
 
 def _clipped(lengths: np.ndarray, shortest: int, longest: int) -> np.ndarray:

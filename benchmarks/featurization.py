@@ -64,11 +64,11 @@ def write_pairs(path: str, lines: list[str], pairs: int, seed: int = 0) -> None:
     for number, (middle, end) in enumerate(ends):
       sentences = shuffled[start:middle], shuffled[middle:end]
       start = end
-      brackets = [f"( {' ( '.join(sentence)} )" for sentence in sentences]
-      trees = [f"(ROOT (S (NP {') (NN '.join(sentence)})))" for sentence in sentences]
+      # Brackets and trees, which nobody reads, are as long as the real ones.
+      columns = [form.format(mark.join(sentence)) for form, mark in (
+          ("( {} )", " ( "), ("(ROOT (S (NP {})))", ") (NN "), ("{}", " ")) for sentence in sentences]
       label = _MNLI.labels[number % 3]
-      file.write("\t".join([str(number), f"{number}n", f"{number}e", "fiction", *brackets, *trees,
-                            *map(" ".join, sentences), label, label]) + "\n")
+      file.write("\t".join([str(number), f"{number}n", f"{number}e", "fiction", *columns, label, label]) + "\n")
 
 
 def _write_pairs(path: str, options: FeaturizationOptions) -> None:
@@ -106,11 +106,10 @@ def main(options: FeaturizationOptions) -> int:
     resources.in_new_process(_write_pairs, path, options)
     print(f"{options.pairs:,} pairs in a TSV of {os.path.getsize(path) / 1e6:.0f} MB, at most {limit} tokens each; "
           f"{parallel.default_num_workers()} cores; load {os.getloadavg()[0]:.1f}")
-    worker_counts = sorted({1, parallel.default_num_workers()})
-    runs: dict[int, list[dict]] = {workers: [] for workers in worker_counts}
+    runs: dict[int, list[dict]] = {workers: [] for workers in sorted({1, parallel.default_num_workers()})}
     for _ in range(options.repetitions):
-      for workers in worker_counts:
-        runs[workers].append(resources.in_new_process(run_ours, directory, vocab_file, limit, workers))
+      for workers, results in runs.items():
+        results.append(resources.in_new_process(run_ours, directory, vocab_file, limit, workers))
     start = time.perf_counter()
     ids, segments = reference_features(path, Vocabulary.from_file(vocab_file).tokens, options.reference_pairs, limit)
     reference_rate = len(ids) / (time.perf_counter() - start)

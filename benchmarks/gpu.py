@@ -13,25 +13,15 @@ it is known:
 What is in the file without an error is passed over, what has one comes again, after the others; the last line of a name
 counts. An error is one line, and does not keep the others from being measured.
 
-  report         devices, driver, the speed of matrix products
-  golden         the tests that compare with the original's values
-  first_step     seconds from the command to the first step, with an empty cache of compiled programs and a full one
-  step           steps of pre-training beside PyTorch: speed, share of the peak, memory beside our estimate
-  fused          the same with fused attention, so without dropout of the probabilities, and whether it agrees
-  finetuning     fine-tuning and SQuAD predictions beside Hugging Face
-  deterministic  whether a killed run resumes to the same bits, and what --deterministic costs
-  mirrored       whether two logical devices train as one
-  precision      losses of the same pre-training in float32, bfloat16 and float16
-
+What the parts are, and the values of their lines, is said in docs/devices.md, "Measure your own GPU".
 PyTorch and transformers are in requirements-peers.txt, pytest in requirements-dev.txt.
 """
 
 import dataclasses
+import functools
 import hashlib
 import math
 import os
-import pathlib
-import random
 import re
 import signal
 import statistics
@@ -39,9 +29,15 @@ import tempfile
 import time
 import xml.etree.ElementTree
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
 
 from benchmarks.devices import check_device
-from benchmarks.gpu_visit import PROJECT, VOCABULARY, Visit, absolute, config_of
+from benchmarks.featurization import write_pairs
+from benchmarks.gpu_visit import VOCAB_SIZE, Visit, absolute
+from benchmarks.sizes import find_config
+from benchmarks.texts import PROJECT, VOCABULARY
 from bert_tf.common import cli, files, gpus, json_files
 from bert_tf.common.charts import METRICS_FILE
 from bert_tf.common.errors import UserError
@@ -57,18 +53,9 @@ _PRECISIONS = ("float32", "bfloat16", "float16")
 _FUSED = ("ours_xla", "ours_fused_xla", "pytorch_compiled")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Size:
-  """How large everything is.
-
-  Attributes:
-    golden: where these tests are.
-    run: model, length, batch size and steps of runs of pre-training.
-    compared: the same of those that differ in precision.
-    steps: model, length and batch size of the steps that are measured.
-    turns, finetuning, squad: flags of benchmarks.
-    pairs: examples of fine-tuning.
-  """
+class _Size(NamedTuple):
+  """How large everything is: tests, (model, length, batch size, steps) of runs, (model, length, batch size) of steps,
+  flags of benchmarks, examples of fine-tuning."""
 
   golden: tuple[str, ...]
   run: tuple[str, int, int, int]
@@ -87,16 +74,15 @@ _SIZES = {
         steps=(("base", 128, 256), ("base", 512, 64), ("large", 128, 128), ("L4-H256", 128, 512),
                ("L2-H128", 128, 256)),
         turns=("--repetitions=5", "--steps=20"), finetuning=(
-            "--layers=12", "--hidden_size=768", "--head_size=64",
-            "--programs=ours,ours_xla,pytorch_dynamic,pytorch_grouped"),
-        squad=("--num_hidden_layers=12", "--hidden_size=768"), pairs=3668),
+            "--size=base", "--programs=ours,ours_xla,pytorch_dynamic,pytorch_grouped"),
+        squad=("--size=base",), pairs=3668),
     "tiny": _Size(
         golden=("tests/modeling/test_optimizer.py",), run=("L2-H128", 32, 4, 40), compared=("L2-H128", 32, 4, 6),
         steps=(("L2-H128", 32, 4),), turns=("--repetitions=2", "--steps=2"),
         finetuning=(
-            "--layers=1", "--hidden_size=64", "--max_seq_length=24", "--turns=2", "--max_steps=2",
+            "--size=L1-H64", "--max_seq_length=24", "--turns=2", "--max_steps=2",
             "--programs=ours,pytorch_grouped"),
-        squad=("--num_hidden_layers=1", "--hidden_size=12", "--num_questions=5", "--repetitions=1"), pairs=40)}
+        squad=("--size=L1-H32", "--num_questions=5", "--repetitions=1"), pairs=40)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -149,27 +135,29 @@ def main(options: GpuOptions) -> None:
 def _measurements(options: GpuOptions) -> Mapping[str, Mapping[str, _Measure]]:
   """Part → name → what measures it."""
   size, device = _SIZES[options.size], options.device
+  questions = absolute(options.squad_file) if options.squad_file else _QUESTIONS
   return {
       "report": {"devices": _report},
-      "golden": {"tests": _tests("-m", "golden", *size.golden)},
+      "golden": {"tests": lambda visit: _tests(visit, "-m", "golden", *size.golden)},
       "first_step": {
-          "pretraining": _first_step(lambda visit: visit.pretraining(*size.run[:3], 100_000)),
-          "finetuning": _first_step(lambda visit: _fine_tuning(visit, size.run[0], size.pairs))},
-      "step": {f"{model} {length}x{batch}": _step(model, length, batch, size.turns)
+          "pretraining": lambda visit: _first_step(visit, visit.pretraining(*size.run[:3], 100_000)),
+          "finetuning": lambda visit: _first_step(visit, _fine_tuning(visit, size.run[0], size.pairs))},
+      "step": {f"{model} {length}x{batch}": functools.partial(
+          _step, model=model, length=length, batch_size=batch, flags=size.turns)
                for model, length, batch in size.steps},
       "fused": {
-          "tests": _tests("tests/modeling/test_fused_attention.py"),
-          **{f"{model} {length}x{batch}": _step(model, length, batch, ("--attention_dropout=0", *size.turns), _FUSED)
-             for model, length, batch in size.steps[:2]}} if device == "gpu" else {},
+          "tests": lambda visit: _tests(visit, "tests/modeling/test_fused_attention.py"),
+          **{f"{model} {length}x{batch}": functools.partial(
+              _step, model=model, length=length, batch_size=batch, flags=("--attention_dropout=0", *size.turns),
+              programs_on_gpu=_FUSED) for model, length, batch in size.steps[:2]}} if device == "gpu" else {},
       "finetuning": {
           "classification": lambda visit: visit.benchmark("finetuning.py", *size.finetuning),
           "squad": lambda visit: visit.benchmark(
-              "squad.py", f"--input_file={absolute(options.squad_file) if options.squad_file else _QUESTIONS}",
-              "--programs=ours,pytorch_grouped", *size.squad)},
-      "deterministic": {"resumed": _deterministic(*size.run)},
-      "mirrored": {"two devices": _tests(
-          f"tests/bert_tf/training/test_devices.py::test_two_devices_train_as_one[{device.upper()}]")},
-      "precision": {name: _losses(name, *size.compared) for name in _PRECISIONS}}
+              "squad.py", f"--input_file={questions}", "--programs=ours,pytorch_grouped", *size.squad)},
+      "deterministic": {"resumed": lambda visit: _deterministic(visit, *size.run)},
+      "mirrored": {"two devices": lambda visit: _tests(
+          visit, f"tests/bert_tf/training/test_devices.py::test_two_devices_train_as_one[{device.upper()}]")},
+      "precision": {name: lambda visit, name=name: _losses(visit, name, *size.compared) for name in _PRECISIONS}}
 
 
 def _measured(visit: Visit, measure: _Measure) -> dict[str, object]:
@@ -199,120 +187,91 @@ def _report(visit: Visit) -> dict[str, object]:
                    if visit.device == "gpu" and "GPU" not in found["used"][0] else None}
 
 
-def _tests(*arguments: str) -> _Measure:
+def _tests(visit: Visit, *arguments: str) -> dict[str, object]:
   """How many of these tests pass; the names of those that fail are the error."""
-  def measure(visit: Visit) -> dict[str, object]:
-    path = visit.path("tests.xml")
-    visit.run("-m", "pytest", "-q", f"--junitxml={path}", *arguments, statuses=(0, 1))
-    results = {"passed": 0, "skipped": 0}
-    failed = []
-    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
-      kind = next((part.tag for part in case if part.tag in ("failure", "error", "skipped")), "passed")
-      if kind in results:
-        results[kind] += 1
-      else:
-        failed.append(case.get("name", ""))
-    error = f"failed: {', '.join(failed)}" if failed else None if results["passed"] else "all were skipped"
-    return {**results, "failed": len(failed), "error": error}
-
-  return measure
+  path = visit.path("tests.xml")
+  visit.run("-m", "pytest", "-q", f"--junitxml={path}", *arguments, statuses=(0, 1))
+  cases = [(next((part.tag for part in case if part.tag in ("failure", "error", "skipped")), "passed"),
+            case.get("name", "")) for case in xml.etree.ElementTree.parse(path).iter("testcase")]
+  results = {kind: sum(found == kind for found, _ in cases) for kind in ("passed", "skipped")}
+  failed = [name for kind, name in cases if kind not in results]
+  error = f"failed: {', '.join(failed)}" if failed else None if results["passed"] else "all were skipped"
+  return {**results, "failed": len(failed), "error": error}
 
 
-def _first_step(make_command: Callable[[Visit], list[str]]) -> _Measure:
+def _first_step(visit: Visit, command: list[str]) -> dict[str, object]:
   """Seconds from a command to its first report, with an empty cache of compiled programs and with a full one."""
-  def measure(visit: Visit) -> dict[str, object]:
-    command, cache = make_command(visit), visit.path("cache")
+  cache = visit.path("cache")
 
-    def seconds() -> float:
-      output = visit.path("run")
-      return round(visit.run(*command, f"--output_dir={output}", f"--compilation_cache_dir={cache}",
-                             until=lambda: bool(_metrics(output))), 2)
+  def seconds() -> float:
+    output = visit.path("run")
+    return round(visit.run(*command, f"--output_dir={output}", f"--compilation_cache_dir={cache}",
+                           until=lambda: bool(_metrics(output))), 2)
 
-    values = {"cold seconds": seconds(), "warm seconds": seconds()}
-    plan = re.search(r"XLA (on|off).*", visit.output)
-    return {**values, "plan": plan and plan[0]}
-
-  return measure
+  values = {"cold seconds": seconds(), "warm seconds": seconds()}
+  plan = re.search(r"XLA (on|off).*", visit.output)
+  return {**values, "plan": plan and plan[0]}
 
 
 def _fine_tuning(visit: Visit, model: str, pairs: int) -> list[str]:
-  """A command that trains from random weights on MRPC's number of pairs, of random words, of about its lengths."""
-  folder, chooser = pathlib.Path(visit.path("MRPC")), random.Random(0)
-  folder.mkdir()
-  words = [word for word in (PROJECT / VOCABULARY).read_text("utf-8").split() if word.isalpha()]
-  for split in ("train", "dev"):
-    rows = [["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]]
-    rows += [[str(number % 2), "1", "2", *(" ".join(chooser.choices(words, k=chooser.randint(12, 38))) for _ in "12")]
-             for number in range(pairs)]
-    (folder / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-  config = visit.path("bert_config.json")
-  config_of(model).to_file(config)
-  return ["run_classifier.py", "--task_name=mrpc", f"--data_dir={folder.parent}", "--do_train",
-          f"--bert_config_file={config}", f"--vocab_file={VOCABULARY}"]
+  """A command that trains from random weights on pairs of sentences of random words."""
+  path = visit.path("pairs.tsv")
+  write_pairs(path, [word for word in (PROJECT / VOCABULARY).read_text("utf-8").split() if word.isalpha()], pairs)
+  return ["run_classifier.py", "--task_name=custom", f"--train_file={path}", f"--dev_file={path}", "--do_train",
+          "--text_a_column=sentence1", "--text_b_column=sentence2", "--label_column=gold_label",
+          f"--bert_config_file={visit.config_file(model)}", f"--vocab_file={VOCABULARY}"]
 
 
-def _step(model: str, length: int, batch_size: int, flags: tuple[str, ...],
-          programs_on_gpu: tuple[str, ...] = ("ours_xla", "pytorch_gathered", "pytorch_compiled")) -> _Measure:
+def _step(visit: Visit, model: str, length: int, batch_size: int, flags: tuple[str, ...],
+          programs_on_gpu: tuple[str, ...] = ("ours_xla", "pytorch_gathered", "pytorch_compiled")) -> dict[str, object]:
   """A step of pre-training beside PyTorch's; the batch is halved until it fits into the GPU."""
-  def measure(visit: Visit) -> dict[str, object]:
-    fitting, programs = batch_size, ("ours", "pytorch_gathered")
-    if visit.device == "gpu":
-      most = fitting_rows(_SHARE_OF_MEMORY * gpus.read_driver().gpus[0].memory, config_of(model), length,
-                          math.ceil(0.15 * length))
-      while fitting > max(most, 1):
-        fitting //= 2
-      programs = programs_on_gpu
-    return {"batch size": fitting, **visit.benchmark(
-        "pretraining_step.py", f"--size={model}", f"--max_seq_length={length}", f"--batch_size={fitting}",
-        f"--programs={','.join(programs)}", *flags)}
-
-  return measure
+  fitting, programs = batch_size, ("ours", "pytorch_gathered")
+  if visit.device == "gpu":
+    most = fitting_rows(_SHARE_OF_MEMORY * gpus.read_driver().gpus[0].memory, find_config(model, VOCAB_SIZE), length,
+                        math.ceil(0.15 * length))
+    while fitting > max(most, 1):
+      fitting //= 2
+    programs = programs_on_gpu
+  return {"batch size": fitting, **visit.benchmark(
+      "pretraining_step.py", f"--size={model}", f"--max_seq_length={length}", f"--batch_size={fitting}",
+      f"--programs={','.join(programs)}", *flags)}
 
 
-def _deterministic(model: str, length: int, batch_size: int, steps: int) -> _Measure:
+def _deterministic(visit: Visit, model: str, length: int, batch_size: int, steps: int) -> dict[str, object]:
   """An unbroken run; one that is killed in its second half and resumes; one without --deterministic."""
-  def measure(visit: Visit) -> dict[str, object]:
-    from tests.processes import tensors
+  from tests.processes import tensors
 
-    # So short a run would not be compiled on a GPU.
-    command = [*visit.pretraining(model, length, batch_size, steps), f"--save_checkpoints_steps={steps // 2}",
-               f"--jit_compile={'true' if visit.device == 'gpu' else 'auto'}",
-               "--keep_checkpoint_max=1", "--iterations_per_loop=5", f"--compilation_cache_dir={visit.path('cache')}"]
-    plain, unbroken, killed = (visit.path(name) for name in ("plain", "unbroken", "killed"))
-    visit.run(*command, f"--output_dir={plain}")
-    command.append("--deterministic")
-    visit.run(*command, f"--output_dir={unbroken}")
-    visit.run(*command, f"--output_dir={killed}",
-              until=lambda: any(line["step"] > steps // 2 for line in _metrics(killed)))
-    visit.run(*command, f"--output_dir={killed}")
-    resumed = re.search(r"resuming from .*, step (\d+)", visit.output)
-    digests = [_digest(tensors(run)) for run in (unbroken, killed)]
-    return {"resumed at step": resumed and int(resumed[1]), "sha256": digests, "examples/s": _speed(plain),
-            "examples/s with --deterministic": _speed(unbroken),
-            "error": None if digests[0] == digests[1] else "the killed run ended with other weights"}
-
-  return measure
+  # So short a run would not be compiled on a GPU.
+  command = [*visit.pretraining(model, length, batch_size, steps), f"--save_checkpoints_steps={steps // 2}",
+             f"--jit_compile={'true' if visit.device == 'gpu' else 'auto'}",
+             "--keep_checkpoint_max=1", "--iterations_per_loop=5", f"--compilation_cache_dir={visit.path('cache')}"]
+  plain, unbroken, killed = (visit.path(name) for name in ("plain", "unbroken", "killed"))
+  visit.run(*command, f"--output_dir={plain}")
+  command.append("--deterministic")
+  visit.run(*command, f"--output_dir={unbroken}")
+  visit.run(*command, f"--output_dir={killed}",
+            until=lambda: any(line["step"] > steps // 2 for line in _metrics(killed)))
+  visit.run(*command, f"--output_dir={killed}")
+  resumed = re.search(r"resuming from .*, step (\d+)", visit.output)
+  digests = [_digest(tensors(run)) for run in (unbroken, killed)]
+  return {"resumed at step": resumed and int(resumed[1]), "sha256": digests, "examples/s": _speed(plain),
+          "examples/s with --deterministic": _speed(unbroken),
+          "error": None if digests[0] == digests[1] else "the killed run ended with other weights"}
 
 
 def _digest(arrays: Mapping) -> str:
-  digest = hashlib.sha256()
-  for name, values in sorted(arrays.items()):
-    digest.update(name.encode())
-    digest.update(values.tobytes() if hasattr(values, "tobytes") else values)
-  return digest.hexdigest()
+  texts = (name.encode() + np.asarray(values).tobytes() for name, values in sorted(arrays.items()))
+  return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
-def _losses(precision: str, model: str, length: int, batch_size: int, steps: int) -> _Measure:
+def _losses(visit: Visit, precision: str, model: str, length: int, batch_size: int, steps: int) -> dict[str, object]:
   """What a run of pre-training ends with: the loss of its last tenth, and the held-out evaluation."""
-  def measure(visit: Visit) -> dict[str, object]:
-    output = visit.path("run")
-    visit.run(*visit.pretraining(model, length, batch_size, steps), "--do_eval", "--eval_batch_size=64",
-              f"--precision={precision}", f"--iterations_per_loop={max(steps // 50, 1)}", f"--output_dir={output}")
-    *trained, held_out = _metrics(output)
-    return {"loss": statistics.mean(line["loss"] for line in trained if line["step"] > 0.9 * steps),
-            "examples/s": _speed(output), "held-out": held_out}
-
-  return measure
+  output = visit.path("run")
+  visit.run(*visit.pretraining(model, length, batch_size, steps), "--do_eval", "--eval_batch_size=64",
+            f"--precision={precision}", f"--iterations_per_loop={max(steps // 50, 1)}", f"--output_dir={output}")
+  *trained, held_out = _metrics(output)
+  return {"loss": statistics.mean(line["loss"] for line in trained if line["step"] > 0.9 * steps),
+          "examples/s": _speed(output), "held-out": held_out}
 
 
 def _speed(run: str) -> float:

@@ -13,16 +13,15 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from benchmarks.pretraining_step import find_config
+from benchmarks.sizes import find_config
+from benchmarks.texts import PROJECT, VOCABULARY
 from bert_tf.common import json_files, parallel
 from bert_tf.common.errors import UserError
 from data_gen.pretraining.record_files import find_records
 from data_gen.pretraining.records import inspect_first_record
 from data_gen.pretraining.schema import Schema
-from modeling.config import BertConfig
 
-PROJECT = pathlib.Path(__file__).resolve().parent.parent
-VOCABULARY, _VOCAB_SIZE = "vocab/english_uncased/vocab.txt", 30522
+VOCAB_SIZE = 30522
 _SECONDS_TO_LOOK_AGAIN = 0.02
 
 
@@ -111,28 +110,26 @@ class Visit:
     """A command of run_pretraining.py without its output directory; records that were given have their own length."""
     train, held_out = self._given or self._records(length)
     schema = inspect_first_record(find_records(train, "input_file")[0]).schema if self._given else _schema(length)
-    config = self.path("bert_config.json")
-    config_of(model).to_file(config)
     return ["run_pretraining.py", "--do_train", f"--input_file={train}", f"--eval_file={held_out}",
-            f"--bert_config_file={config}", *_flags(schema), f"--train_batch_size={batch_size}",
+            f"--bert_config_file={self.config_file(model)}", *_flags(schema), f"--train_batch_size={batch_size}",
             f"--num_train_steps={steps}", f"--num_warmup_steps={steps // 10}", "--learning_rate=5e-4"]
+
+  def config_file(self, model: str) -> str:
+    """Of a published size, with the vocabulary that its records have."""
+    path = self.path("bert_config.json")
+    find_config(model, VOCAB_SIZE).to_file(path)
+    return path
 
   @functools.cache  # noqa: B019 (there is one visit)
   def _records(self, length: int) -> list[str]:
     """Records of so many tokens to train on, and held-out ones."""
-    texts, found = [self.path("train.txt"), self.path("held_out.txt")], []
-    self.run("data_gen/prepare_corpus.py", "--input_file=samples/corpus.txt.gz", f"--output_file={texts[0]}",
-             "--held_out_fraction=0.1", f"--held_out_file={texts[1]}")
-    for text in texts:
-      found.append(self.path("records"))
-      self.run("data_gen/create_pretraining_data.py", f"--input_file={text}", f"--output_file={found[-1]}",
+    train, held_out = self.path("train.txt"), self.path("held_out.txt")
+    self.run("data_gen/prepare_corpus.py", "--input_file=samples/corpus.txt.gz", f"--output_file={train}",
+             "--held_out_fraction=0.1", f"--held_out_file={held_out}")
+    for text in (train, held_out):
+      self.run("data_gen/create_pretraining_data.py", f"--input_file={text}", f"--output_file={text}.records",
                f"--vocab_file={VOCABULARY}", *_flags(_schema(length)))
-    return found
-
-
-def config_of(model: str) -> BertConfig:
-  """A published size, with the vocabulary that its records have."""
-  return find_config(model, _VOCAB_SIZE)
+    return [f"{train}.records", f"{held_out}.records"]
 
 
 def absolute(paths: str) -> str:

@@ -14,7 +14,6 @@ import dataclasses
 
 import numpy as np
 
-from benchmarks import pytorch_peers
 from bert_tf.common import cli, files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
@@ -34,7 +33,6 @@ class AgreementOptions(Options):
 
 def main(options: AgreementOptions) -> None:
   files.check_readable(options.input_file, "input_file")
-  pytorch_peers.check_installed()
   from data_gen.tokenization.tokenizer import Tokenizer
   from modeling.checkpoints.load import read_checkpoint
 

@@ -20,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from bert_tf.common import files, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
@@ -33,7 +35,7 @@ _THREAD_VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NU
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TurnsOptions(Options):
-  """Processes."""
+  """Processes and results."""
 
   threads: int | None = option(None, "Threads of each program, and cores that it stays on.", minimum=1,
                                default_text="one for every core")
@@ -43,21 +45,11 @@ class TurnsOptions(Options):
   timing_lock: str | None = option(
       None, "A file that is locked while programs take their turns: of several benchmarks that name the same, one is "
       "timed while others start and compile.")
-  order_seed: int = option(0, "Of the order of the programs, another one in every turn.", minimum=0)
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
   one_at_a_time: bool = option(
       False, "One program after the other, each with all its turns: for a device that nobody else uses, whose memory "
       "does not hold all of them.")
-
-  def record(self, program: str, **values: object) -> None:
-    """Keeps what was found out about a program, where the benchmark has a file for that."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RatesOptions(TurnsOptions):
-  """Results."""
-
   json_file: str | None = option(
       None, "JSON objects are appended to this file, one per line: what was measured of a program, or why it was not.",
       path=True)
@@ -68,6 +60,7 @@ class RatesOptions(TurnsOptions):
       files.prepare_output_file(self.json_file, "json_file", {})
 
   def record(self, program: str, **values: object) -> None:
+    """Keeps what was found out about a program, where there is a file for that."""
     if self.json_file is not None:
       json_files.append(self.json_file, {"program": program, **values})
 
@@ -120,7 +113,7 @@ def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: in
                 ) -> dict[str, list[float]]:
   """The same for programs that are there at the same time; name → what builds it."""
   seconds: dict[str, list[float]] = {name: [] for name in builds}
-  shuffler = random.Random(options.order_seed)
+  shuffler = random.Random(0)
   with contextlib.ExitStack() as ends:
     # One at a time: building one program must not slow down another's warm-up.
     if options.one_process:
@@ -129,7 +122,8 @@ def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: in
       running = {name: ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
                  for name, one in builds.items()}
     broken = {name: problem for name, program in running.items() if (problem := program.problem)}
-    ends.enter_context(_lock(options.timing_lock))
+    if options.timing_lock:
+      fcntl.flock(ends.enter_context(open(options.timing_lock, "a")), fcntl.LOCK_EX)
     for turn in range(turns):
       order = [name for name in builds if name not in broken]
       shuffler.shuffle(order)
@@ -147,43 +141,28 @@ def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: in
   return seconds
 
 
-@contextlib.contextmanager
-def _lock(path: str | None) -> Iterator[None]:
-  """Waits for the lock of a file, which is made where it is missing, and holds it."""
-  if path is None:
-    yield
-    return
-  with open(path, "a") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    yield
-
-
-def median_ratio(slower: Sequence[float], faster: Sequence[float]) -> float:
-  """Median over the turns of seconds / seconds."""
-  return statistics.median(_ratios(slower, faster))
-
-
-def ratio_interval(slower: Sequence[float], faster: Sequence[float], share: float = 0.95) -> tuple[float, float]:
-  """Where the median ratio lies: a bootstrap over the turns.
+def ratio(slower: Sequence[float], faster: Sequence[float], share: float = 0.95) -> tuple[float, float, float]:
+  """Median over the turns of seconds / seconds, and where it lies: a bootstrap over the turns.
 
   Args:
     slower, faster: seconds of each turn.
     share: of the medians of resampled turns that lie in the interval.
+
+  Returns:
+    (beginning of the interval, median, end)
   """
-  ratios, chooser = _ratios(slower, faster), random.Random(0)
+  ratios, chooser = [a / b for a, b in zip(slower, faster, strict=True)], random.Random(0)
   medians = sorted(statistics.median(chooser.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES))
   outside = round((1 - share) / 2 * _RESAMPLES)
-  return medians[outside], medians[-1 - outside]
+  return medians[outside], statistics.median(ratios), medians[-1 - outside]
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
   """First quartile, median, third quartile."""
-  if len(values) == 1:
-    return values[0], values[0], values[0]
-  return tuple(statistics.quantiles(values, n=4, method="inclusive"))
+  return tuple(map(float, np.percentile(values, [25, 50, 75])))
 
 
-def print_rates(options: RatesOptions, seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
+def print_rates(options: TurnsOptions, seconds: Mapping[str, Sequence[float]], amounts: Sequence[float], unit: str,
                 columns: Mapping[str, tuple[str, Mapping[str, float]]] = {}) -> None:  # noqa: B006
   """A table of what programs do in a second, and by how much the first one is faster; --json_file has the same.
 
@@ -205,7 +184,7 @@ def print_rates(options: RatesOptions, seconds: Mapping[str, Sequence[float]], a
                  *(columns[heading][0].format(more[heading]) if heading in more else "" for heading in columns),
                  *ratio_texts(seconds, name, first)))
     options.record(name, **{f"{unit}/s": middle, "quartiles": [low, high], **more,
-                            f"{first} is faster by": median_ratio(turns, seconds[first])})
+                            f"{first} is faster by": ratio(turns, seconds[first])[1]})
   print_table(rows)
 
 
@@ -213,8 +192,8 @@ def ratio_texts(seconds: Mapping[str, Sequence[float]], name: str, first: str) -
   """By how much the program `first` is faster than this one, and the 95 % interval."""
   if first not in seconds:
     return "", ""
-  turns = seconds[name], seconds[first]
-  return f"{median_ratio(*turns):.2f}x", "" if name == first else "{:.2f} to {:.2f}".format(*ratio_interval(*turns))
+  low, median, high = ratio(seconds[name], seconds[first])
+  return f"{median:.2f}x", "" if name == first else f"{low:.2f} to {high:.2f}"
 
 
 class _Process:
@@ -315,7 +294,3 @@ def _cores(threads: int | None) -> list[int]:
   """The first so many of the cores that this process may use."""
   usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
   return usable[:threads]
-
-
-def _ratios(slower: Sequence[float], faster: Sequence[float]) -> list[float]:
-  return [a / b for a, b in zip(slower, faster, strict=True)]

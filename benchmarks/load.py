@@ -9,19 +9,20 @@ into batches: what is measured is the model and its runtime. Memory is that of t
 a minute, and at the end.
 """
 
+import concurrent.futures
 import dataclasses
 import os
 import statistics
-import threading
 import time
 from collections.abc import Callable
 
-from benchmarks import texts
+from benchmarks import serving, texts
 from benchmarks.resources import held_mib
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 from bert_tf.common.tables import print_table
+from bert_tf.inference.exports.loaders import ONNX_FILE, SIGNATURE, SavedModel
 
 _MOST_WARM_UP = 60.0
 
@@ -35,24 +36,15 @@ class LoadOptions(texts.TextOptions):
   seconds: float = option(600, "How long, for each number of clients.", above=0)
 
 
-@dataclasses.dataclass
-class _Answers:
-  """What one client saw: seconds of each request, and what went wrong."""
-
-  seconds: list[float] = dataclasses.field(default_factory=list)
-  errors: list[str] = dataclasses.field(default_factory=list)
-
-
 def main(options: LoadOptions) -> None:
   answer = _load(options.export_dir)
-  lines = [line for line in options.lines() if line.strip()]
+  lines = options.lines()
   # As a server with its warm-up requests: of many that are the first at the same time some wait for most of a minute.
   answer(lines[0])
   rows = [("clients", "requests", "requests/s", "p50 ms", "p99 ms", "slowest ms", "MiB", "MiB at the end", "errors")]
   for clients in options.clients:
-    found, before, seconds = _ask(answer, lines, clients, options.seconds)
-    taken = sorted(1e3 * one for client in found for one in client.seconds)
-    errors = [error for client in found for error in client.errors]
+    taken, errors, before, seconds = _ask(answer, lines, clients, options.seconds)
+    taken = sorted(1e3 * one for one in taken)
     rows.append((f"{clients}", f"{len(taken):,}", f"{len(taken) / seconds:,.1f}", f"{statistics.median(taken):.1f}",
                  f"{taken[int(0.99 * len(taken))]:.1f}", f"{taken[-1]:.1f}", f"{before:.0f}", f"{held_mib():.0f}",
                  f"{len(errors)}"))
@@ -62,9 +54,10 @@ def main(options: LoadOptions) -> None:
 
 
 def _ask(answer: Callable[[str], object], lines: list[str], clients: int, seconds: float
-         ) -> tuple[list[_Answers], float, float]:
-  """What each client saw, memory after the warm-up, and how long it took."""
-  found = [_Answers() for _ in range(clients)]
+         ) -> tuple[list[float], list[str], float, float]:
+  """Seconds of each request, what went wrong, memory after the warm-up, and how long it took."""
+  taken: list[float] = []
+  errors: list[str] = []
   began = time.perf_counter()
 
   def ask(number: int) -> None:
@@ -73,47 +66,26 @@ def _ask(answer: Callable[[str], object], lines: list[str], clients: int, second
       place += 1
       try:
         answer(lines[place % len(lines)])
-        found[number].seconds.append(time.perf_counter() - now)
+        taken.append(time.perf_counter() - now)
       except Exception as error:
-        found[number].errors.append(" ".join(str(error).split())[:200])
+        errors.append(" ".join(str(error).split())[:200])
 
-  threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
-  for thread in threads:
-    thread.start()
-  time.sleep(min(_MOST_WARM_UP, seconds / 10))
-  before = held_mib()
-  for thread in threads:
-    thread.join()
-  return found, before, time.perf_counter() - began
+  with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+    pool.map(ask, range(clients))
+    time.sleep(min(_MOST_WARM_UP, seconds / 10))
+    before = held_mib()
+  return taken, errors, before, time.perf_counter() - began
 
 
 def _load(directory: str) -> Callable[[str], object]:
-  if os.path.exists(os.path.join(directory, "model.onnx")):
-    return _onnx(directory)
-  import tensorflow as tf
-  import tensorflow_text  # noqa: F401 (its operations)
-
-  function = tf.saved_model.load(directory).signatures["serving_default"]
-  inputs = sorted(function.structured_input_signature[1])
+  if os.path.exists(os.path.join(directory, ONNX_FILE)):
+    onnx = serving.onnx_model(directory)
+    return lambda text: onnx(None, [text])
+  export = SavedModel(directory)
+  inputs = list(export.signatures[SIGNATURE][0])
   if len(inputs) != 1:
     raise UserError(f"--export_dir: {directory} takes {' and '.join(inputs)}, a model of one text is expected")
-  return lambda text: {name: value.numpy() for name, value in function(**{inputs[0]: tf.constant([text])}).items()}
-
-
-def _onnx(directory: str) -> Callable[[str], object]:
-  import numpy as np
-  import onnxruntime
-  import tokenizers
-
-  session = onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"))
-  tokenizer = tokenizers.Tokenizer.from_file(os.path.join(directory, "tokenizer.json"))
-
-  def answer(text: str):
-    row = tokenizer.encode(text)
-    return session.run(None, {"input_ids": np.array([row.ids]), "attention_mask": np.array([row.attention_mask]),
-                              "token_type_ids": np.array([row.type_ids])})
-
-  return answer
+  return lambda text: export(SIGNATURE, {inputs[0]: [text]})
 
 
 if __name__ == "__main__":

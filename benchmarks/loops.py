@@ -3,7 +3,7 @@
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -29,9 +29,9 @@ class EpochLoop:
     lengths, make_epoch = np.asarray(lengths), epoch_batches if grouped else random_epoch
     epochs = (make_epoch(examples.lengths, batch_size, 0, epoch) for epoch in itertools.count())
     planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
-    warm_up = list({np.searchsorted(lengths, examples.lengths[chosen].max()): chosen for chosen in planned}.values())
-    for chosen in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
-      run_batch(assemble(examples, chosen, batch_size, lengths))
+    warm_up = one_of_each_shape(examples, planned, lengths)
+    for batch in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
+      run_batch(batch)
     self._run_batch = run_batch
     self._batches = _in_background(assemble(examples, chosen, batch_size, lengths) for chosen in planned)
 
@@ -44,6 +44,13 @@ def random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int
   """As `epoch_batches`, whatever the lengths."""
   order = np.random.default_rng([seed, epoch]).permutation(len(row_lengths))
   return np.split(order, range(batch_size, len(order), batch_size))
+
+
+def one_of_each_shape(examples: Examples, planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
+  """Of batches of these examples one of each shape; those of several texts are cut to the lengths of the texts."""
+  batches = (assemble(examples, chosen, len(chosen), lengths) for chosen in planned)
+  return list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
+               for batch in batches}.values())
 
 
 def known_labels(batch: dict) -> np.ndarray:

@@ -11,8 +11,9 @@ import tensorflow as tf
 import modeling
 from benchmarks.devices import POLICIES
 from benchmarks.examples import CLASSES
+from benchmarks.loops import one_of_each_shape
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
-from bert_tf.training.examples import Examples, assemble, epoch_batches, lengths_for, training_dataset
+from bert_tf.training.examples import Examples, epoch_batches, lengths_for, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep
@@ -22,7 +23,8 @@ from modeling.optimizer import WarmupDecay
 from tests.oracles.squad_prediction import SQUAD_LENGTHS
 
 _MODELS = {"classification": modeling.BertForClassification, "multiple_choice": modeling.BertForMultipleChoice,
-           "token_classification": modeling.BertForTokenClassification}
+           "token_classification": modeling.BertForTokenClassification,
+           "sentence_embedding": modeling.BertForSentenceEmbedding}
 
 
 def matmul(size: int, dtype: str = "float32") -> Callable[[], None]:
@@ -46,27 +48,17 @@ def pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bo
 
 def fine_tuning(task: str, config: BertConfig, examples: Examples, batch_size: int, lengths: np.ndarray,
                 precision: str, jit_compile: bool = False) -> Callable[[int], None]:
-  """Training of any number of steps, as the run scripts do it, after one batch of every length there is.
-
-  Args:
-    task: one of `CLASSES`.
-    config: of the model.
-    examples: what it is trained on.
-    batch_size: examples of a step.
-    lengths: see `lengths_for`.
-    precision: float32 or bfloat16.
-    jit_compile: with XLA.
-  """
+  """Training of any number of steps, as the run scripts do it, after one batch of every shape of an epoch; `lengths` as
+  `lengths_for` gives them."""
   model = _model(task, config, precision)
   dataset = training_dataset(examples, batch_size, 0, 0, lengths, tf.distribute.InputContext(1, 0, 1))
-  rows = _row_of_each_length(examples, lengths)
-  for row in reversed(rows):
-    warm_up = assemble(examples, np.repeat(row, batch_size), batch_size, lengths)
-    dataset = tf.data.Dataset.from_tensors(warm_up).concatenate(dataset)
+  warm_up = one_of_each_shape(examples, epoch_batches(examples.lengths, batch_size, 0, 0), lengths)
+  for batch in warm_up:
+    dataset = tf.data.Dataset.from_tensors(batch).concatenate(dataset)
   # Most tasks have the objective that follows from their model.
   make_objective = getattr(importlib.import_module(f"bert_tf.tasks.{task}.task"), "make_objective", Objective.of)
   step, iterator = _step(model, make_objective(model), batch_size, jit_compile), iter(dataset)
-  step.run(iterator, len(rows))
+  step.run(iterator, len(warm_up))
   return lambda steps: step.run(iterator, steps)
 
 
@@ -76,7 +68,7 @@ def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np
   model = _model("token_classification", config, precision)
   predict = Prediction(lambda features: {"probabilities": tf.nn.softmax(model(features))}, batch_size, lengths,
                        tf.distribute.get_strategy(), False, ("probabilities",))
-  for row in _row_of_each_length(examples, lengths):
+  for row in np.unique(np.searchsorted(lengths, examples.lengths), return_index=True)[1]:
     predict(_chosen(examples, np.repeat(row, batch_size)))
   # Batches of all lengths in every turn, as the other programs have them.
   batches = itertools.cycle(epoch_batches(examples.row_lengths, batch_size, 0, 0))
@@ -115,7 +107,7 @@ def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, 
 
 
 def _model(task: str, config: BertConfig, precision: str):
-  classes = () if CLASSES[task] is None else (CLASSES[task],)
+  classes = [CLASSES[task]] if task in CLASSES else []
   return _MODELS[task](config, *classes, dtype=POLICIES[precision])
 
 
@@ -123,11 +115,6 @@ def _step(model, objective: Objective, batch_size: int, jit_compile: bool = Fals
   model.build_weights()
   return TrainingStep(objective, AdamWeightDecay(raw_variables(model)), WarmupDecay(5e-5, 10**6), TrainingState(),
                       tf.distribute.get_strategy(), batch_size, StepOptions(jit_compile=jit_compile))
-
-
-def _row_of_each_length(examples: Examples, lengths: np.ndarray) -> np.ndarray:
-  """An example for each of the padded lengths that occur."""
-  return np.unique(np.searchsorted(lengths, examples.lengths), return_index=True)[1]
 
 
 def _chosen(examples: Examples, rows: np.ndarray) -> Examples:

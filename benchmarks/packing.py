@@ -9,16 +9,15 @@ each; rows of both have the same length, so without packing the padding is compu
 of tokens that are no padding, packed / unpacked; the programs are those of benchmarks/pretraining_step.py.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import os
 import tempfile
-import time
 from collections.abc import Callable
 
 from benchmarks import interleaved
-from benchmarks.pretraining_step import PROGRAMS, find_config
+from benchmarks.pretraining_step import PROGRAMS
+from benchmarks.sizes import find_config
 from bert_tf.common import cli
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
@@ -37,10 +36,10 @@ class PackingOptions(interleaved.TurnsOptions):
   input_file: str = option(None, "Text as data_gen/prepare_corpus.py makes it.", required=True)
   vocab_file: str = option(None, "Vocabulary.", required=True)
   sizes: tuple[str, ...] = option(("L2-H128", "L4-H256", "L4-H512", "base"), "L<layers>-H<hidden>, base or large.")
-  lengths: tuple[str, ...] = option(("64", "128", "512"), "Tokens of a row.")
+  lengths: tuple[int, ...] = option((64, 128, 512), "Tokens of a row.", minimum=8)
   tokens: int = option(4096, "Tokens of a batch, padding included; a quarter of it for base and large.", minimum=64)
   repetitions: int = option(5, "Turns of each program.", minimum=1)
-  seconds: float = option(2.0, "How long a turn takes, about.", above=0)
+  steps: int = option(4, "Steps of a turn.", minimum=1)
   programs: tuple[str, ...] = option(("packed", "unpacked"), "What is measured.", choices=tuple(_KINDS))
 
 
@@ -50,7 +49,7 @@ def main(options: PackingOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     print(f"{'size':9} {'length':>6}  {'padding, unpacked':>17} {'packed':>7}  {'packed is faster by':>19}  "
           "95 % interval  of what is allowed")
-    for length in map(int, options.lengths):
+    for length in options.lengths:
       _make_records(options, folder, length)
       for size in options.sizes:
         _measure(options, folder, size, length)
@@ -80,11 +79,11 @@ def _measure(options: PackingOptions, folder: str, size: str, length: int) -> No
   for name in options.programs:
     if name != "packed" and name in seconds:
       # Both compute as many rows; what a row is worth is in `allowed`.
-      ratio = allowed * interleaved.median_ratio(seconds[name], seconds["packed"])
-      low, high = (allowed * end for end in interleaved.ratio_interval(seconds[name], seconds["packed"]))
+      low, ratio, high = (allowed * one for one in interleaved.ratio(seconds[name], seconds["packed"]))
       print(f"{size:9} {length:6}  {1 - share['unpacked']:17.1%} {1 - share['packed']:7.1%}  "
             f"{f'than {name} ' if name != 'unpacked' else ''}{ratio:18.2f}x  {low:.2f} to {high:.2f}   "
             f"{ratio / allowed:17.2f}", flush=True)
+      options.record(name, size=size, length=length, **{"packed is faster by": ratio, "allowed": allowed})
 
 
 def _real_tokens(path: str) -> float:
@@ -108,19 +107,7 @@ def _build(options: PackingOptions, folder: str, size: str, length: int, name: s
   batch = _batch(path, config, max(tokens // length, 1))
   program = PROGRAMS["ours" if name in ("packed", "unpacked") else name]
   step = interleaved.find_program(*program)(config, batch, "float32")
-  turn = interleaved.repeated(step, 1, _WARM_UP_STEPS)
-  began = time.perf_counter()
-  turn()
-  wanted = options.seconds / (time.perf_counter() - began)
-  return interleaved.repeated(step, _steps(os.path.join(folder, f"steps-{size}-{length}"), wanted), 0)
-
-
-def _steps(path: str, wanted: float) -> int:
-  """Steps of a turn, the same for all programs: set by the first that is built, in a file."""
-  with contextlib.suppress(FileExistsError), open(path, "x") as file:
-    file.write(str(max(round(wanted), 1)))
-  with open(path) as file:
-    return int(file.read())
+  return interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
 
 
 def _batch(path: str, config, rows: int) -> dict:

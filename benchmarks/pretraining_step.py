@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import interleaved, resources
 from benchmarks.devices import DeviceOptions, set_up_device
+from benchmarks.sizes import find_config
 from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
@@ -80,11 +81,21 @@ class PretrainingStepOptions(DeviceOptions):
   def predictions(self) -> int:
     return self.max_predictions_per_seq or -(-self.max_seq_length * 15 // 100)
 
+  @property
+  def matmul_dtype(self) -> str:
+    """On CPUs float32, also beside programs in bfloat16."""
+    return "float32" if self.device == "cpu" else self.chosen_precision
+
+  @property
+  def config(self) -> "BertConfig":
+    return dataclasses.replace(find_config(self.size, self.vocab_size),
+                               attention_probs_dropout_prob=self.attention_dropout)
+
 
 def main(options: PretrainingStepOptions) -> None:
-  # Before the programs start, so that a wrong --size is one error and not one of each.
-  set_up_device(options.device, gpus.read_driver(), {})
-  config = _config(options)
+  # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
+  set_up_device(options.device, gpus.read_driver(), os.environ)
+  config = options.config
   config.check_sequence_length(options.max_seq_length)
   if "ours_fused_xla" in options.programs:
     from modeling.fused_attention import check_fused_attention
@@ -103,7 +114,7 @@ def main(options: PretrainingStepOptions) -> None:
   flops = options.batch_size * training_flops(config, options.max_seq_length, options.predictions)
   print(f"{options.size}, batch {options.batch_size}, {options.max_seq_length} tokens, {options.predictions} "
         f"predictions, vocabulary {options.vocab_size:,}, {options.chosen_precision}: {flops / 1e9:,.0f} GFLOP a step; "
-        f"{_matmul_dtype(options)} matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of "
+        f"{options.matmul_dtype} matrix product {peak / 1e9:,.0f} GFLOP/s; medians of {options.repetitions} turns of "
         f"{options.steps} steps")
   options.record(_MATMUL, **{"TFLOP/s": peak / 1e12})
   steps = {name: interleaved.quartiles(turns)[1] / options.steps for name, turns in seconds.items()}
@@ -131,31 +142,6 @@ def _estimated_mib(options: PretrainingStepOptions, config: "BertConfig", progra
   return found
 
 
-def _config(options: PretrainingStepOptions):
-  return dataclasses.replace(find_config(options.size, options.vocab_size),
-                             attention_probs_dropout_prob=options.attention_dropout)
-
-
-def _matmul_dtype(options: PretrainingStepOptions) -> str:
-  """On CPUs float32, also beside programs in bfloat16."""
-  return "float32" if options.device == "cpu" else options.chosen_precision
-
-
-def find_config(size: str, vocab_size: int):
-  """The configuration of --size, with so many entries of the vocabulary.
-
-  Raises:
-    UserError: there is no such size.
-  """
-  from modeling.config import BertConfig
-  from modeling.presets import PRESETS
-
-  name = size if size in PRESETS else f"bert-{size}"
-  if name not in PRESETS:
-    raise UserError(f"--size={size} is unknown: use one of {', '.join(sorted(PRESETS))}")
-  return BertConfig.from_dict({**PRESETS[name].to_dict(), "vocab_size": vocab_size})
-
-
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
   """Features of `size` pre-training examples without padding, [size, ...] each: int64, weights float32."""
   import numpy as np
@@ -175,13 +161,11 @@ def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> d
 
 def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[[], None]:
   """A turn of the program, which is warmed up and has written how much memory it took."""
-  set_up_device(options.device, gpus.read_driver(), os.environ)
   if name == _MATMUL:
-    multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], _matmul_dtype(options))
+    multiply = interleaved.find_program("ours.matmul")(_MATMUL_SIZES[options.device], options.matmul_dtype)
     return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)
-  config = _config(options)
   batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
-  step = interleaved.find_program(*PROGRAMS[name])(config, batch, options.chosen_precision)
+  step = interleaved.find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
   before = resources.held_mib()
   turn = interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
   used = (resources.peak_mib() - before if options.device == "cpu"

@@ -8,7 +8,6 @@ on a GPU.
 
 import contextlib
 import functools
-import importlib.util
 import os
 from collections.abc import Callable
 
@@ -16,6 +15,15 @@ import numpy as np
 
 from bert_tf.common.errors import UserError
 from modeling.config import BertConfig
+from tests.oracles.squad_prediction import plain_squad
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+try:
+  import torch
+  import transformers
+  from torch.nn.functional import cross_entropy
+except ImportError as error:
+  raise UserError(f"{error.name} is not installed: pip install -r requirements-peers.txt") from None
 
 # Task → class of transformers.
 MODELS = {"classification": "BertForSequenceClassification", "multiple_choice": "BertForMultipleChoice",
@@ -25,34 +33,36 @@ IGNORED = -100
 
 
 class PyTorch:
-  """A model for fine-tuning.
+  """A model for fine-tuning; sentence-transformers' for vectors of sentences.
 
   Args:
-    task: one of `examples.CLASSES`.
+    task: one of `MODELS`, or sentence_embedding.
     config: of the model.
     precision: float32 or bfloat16.
   """
 
   def __init__(self, task: str, config: BertConfig, precision: str):
-    check_installed()
-    import transformers
-
     from benchmarks.examples import CLASSES
 
-    classes = {} if CLASSES[task] is None else {"num_labels": CLASSES[task]}
-    self._model, self._autocast = _placed(getattr(transformers, MODELS[task])(_config(config, **classes)), precision)
-    self._optimizer = adamw(self._model, 5e-5)
+    if task == "sentence_embedding":
+      model = _with_pooling(transformers.BertModel(_config(config), add_pooling_layer=False))
+    else:
+      classes = {"num_labels": CLASSES[task]} if task in CLASSES else {}
+      model = getattr(transformers, MODELS[task])(_config(config, **classes))
+    self._model, self._autocast = _placed(model, precision)
+    self._optimizer = adamw(model, 5e-5)
+    self._loss = (sentence_loss(model, "pairs") if task == "sentence_embedding" else
+                  functools.partial(loss_of, model))
 
   def train(self, batch: dict) -> None:
     """Forward, backward, clipping and update on a batch of `assemble`."""
+    self._model.train()
     with self._autocast():
-      loss = loss_of(self._model.train(), batch)
+      loss = self._loss(batch)
     update(self._model, self._optimizer, loss).item()
 
   def predict(self, batch: dict) -> None:
     """Probabilities of a batch, without gradients."""
-    import torch
-
     with torch.inference_mode(), self._autocast():
       torch.softmax(self._model.eval()(**features(batch, self._model.device)).logits, -1).float().cpu().numpy()
 
@@ -69,10 +79,6 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
       comes, which projects every position to the vocabulary.
     compiled: through `torch.compile`.
   """
-  check_installed()
-  import torch
-  import transformers
-
   model, autocast = _placed(transformers.BertForPreTraining(_config(config)).train(), precision)
   optimizer = adamw(model, 5e-5)
   loss = _gathered_loss(model, batch) if gathered else _loss_as_it_comes(model, batch)
@@ -88,12 +94,6 @@ def pretraining(config: BertConfig, batch: dict, precision: str, gathered: bool 
 
 def squad(config: BertConfig, precision: str, *files_and_size) -> Callable[[], int]:
   """A prediction with BertForQuestionAnswering; the further arguments are those of `plain_squad`."""
-  from tests.oracles.squad_prediction import plain_squad
-
-  check_installed()
-  import torch
-  import transformers
-
   model, autocast = _placed(transformers.BertForQuestionAnswering(_config(config)).eval(), precision)
 
   def outputs_of(*inputs):
@@ -106,33 +106,49 @@ def squad(config: BertConfig, precision: str, *files_and_size) -> Callable[[], i
 
 def _placed(model, precision: str) -> tuple:
   """The model, on a GPU where there is one, and what makes the context that it computes in."""
-  import torch
-
   device = "cuda" if torch.cuda.is_available() else "cpu"
   if precision == "float32":
     return model.to(device), contextlib.nullcontext
   return model.to(device), functools.partial(torch.autocast, device, torch.bfloat16)
 
 
-def check_installed() -> None:
-  """Raises `UserError` where PyTorch or transformers are missing."""
-  os.environ.setdefault("HF_HUB_OFFLINE", "1")
-  missing = next((module for module in ("torch", "transformers") if importlib.util.find_spec(module) is None), None)
-  if missing:
-    raise UserError(f"{missing} is not installed: pip install -r requirements-peers.txt")
-
-
 def features(batch: dict, device: object = None) -> dict:
   """A batch of ours under the names of transformers' arguments, on a device of PyTorch, if not the CPU."""
-  import torch
-
   names = {"input_ids": "input_ids", "attention_mask": "input_mask", "token_type_ids": "segment_ids"}
   return {name: torch.tensor(batch[ours], device=device) for name, ours in names.items()}
 
 
+def outputs(model, batch: dict) -> dict[str, np.ndarray]:
+  """The model's outputs for a batch of ours; of multiple choice one for each row, of vectors "vector"."""
+  inputs = features(batch)
+  # sentence-transformers' models take a dictionary.
+  if hasattr(model, "encode"):
+    return {"vector": model(inputs)["sentence_embedding"].numpy()}
+  if type(model).__name__ == MODELS["multiple_choice"]:
+    inputs = {name: value[:, None] for name, value in inputs.items()}
+  return {name: value.numpy() for name, value in model(**inputs).items()}
+
+
+def _with_pooling(encoder):
+  """A model of vectors, as sentence-transformers' losses take it: the encoder's output, pooled to its mean."""
+  from sentence_transformers.sentence_transformer.modules import Pooling
+
+  class Model(torch.nn.Module):
+    device = property(lambda self: encoder.device)
+
+    def __init__(self):
+      super().__init__()
+      self.encoder, self.pooling = encoder, Pooling(encoder.config.hidden_size, "mean")
+
+    def forward(self, features: dict) -> dict:
+      outputs = self.encoder(features["input_ids"], attention_mask=features["attention_mask"])
+      return self.pooling({**features, "token_embeddings": outputs.last_hidden_state})
+
+  return Model()
+
+
 def sentence_loss(model, task_name: str) -> Callable:
   """sentence-transformers' loss for a batch of ours, [B, K, S], of its model: of scores, or with in-batch negatives."""
-  import torch
   from sentence_transformers.sentence_transformer import losses
 
   of_scores = task_name in ("scored", "sts-b")
@@ -142,29 +158,24 @@ def sentence_loss(model, task_name: str) -> Callable:
     columns = []
     for column in range(batch["input_ids"].shape[1]):
       length = batch["input_mask"][:, column].sum(1).max()
-      columns.append(features({name: value[:, column, :length] for name, value in batch.items() if value.ndim == 3}))
-    return loss(columns, torch.tensor(batch["label_ids"]) if of_scores else None)
+      columns.append(features({name: value[:, column, :length] for name, value in batch.items() if value.ndim == 3},
+                              model.device))
+    return loss(columns, torch.tensor(batch["label_ids"], device=model.device) if of_scores else None)
 
   return loss_of_batch
 
 
 def adamw(model, learning_rate: float):
   """PyTorch's AdamW as one kernel; biases and LayerNorm are not decayed."""
-  import torch
-
-  def is_decayed(name: str) -> bool:
-    return "LayerNorm" not in name and "bias" not in name
-
-  decayed = [one for name, one in model.named_parameters() if is_decayed(name)]
-  others = [one for name, one in model.named_parameters() if not is_decayed(name)]
+  decayed, others = [], []
+  for name, one in model.named_parameters():
+    (others if "LayerNorm" in name or "bias" in name else decayed).append(one)
   return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
                            lr=learning_rate, eps=1e-6, fused=True)
 
 
 def loss_of(model, batch: dict):
   """The loss of a batch of ours, of any task."""
-  import torch
-
   from benchmarks.loops import known_labels
 
   if "label_ids" in batch:
@@ -179,8 +190,6 @@ def loss_of(model, batch: dict):
 
 def update(model, optimizer, loss):
   """The rest of a step: the gradient of `loss`, clipped to norm 1, and the update; returns the loss."""
-  import torch
-
   loss.backward()
   torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
   optimizer.step()
@@ -194,8 +203,6 @@ def masked_labels(batch: dict) -> np.ndarray:
 
 
 def _loss_as_it_comes(model, batch: dict) -> Callable:
-  import torch
-
   labels = np.full(batch["input_ids"].shape, IGNORED)
   np.put_along_axis(labels, batch["masked_lm_positions"], masked_labels(batch), axis=1)
   next_sentence = batch["next_sentence_labels"].ravel()
@@ -205,9 +212,6 @@ def _loss_as_it_comes(model, batch: dict) -> Callable:
 
 
 def _gathered_loss(model, batch: dict) -> Callable:
-  import torch
-  from torch.nn.functional import cross_entropy
-
   def placed(values: np.ndarray):
     return torch.tensor(values, dtype=torch.long, device=model.device)
 
@@ -226,9 +230,4 @@ def _gathered_loss(model, batch: dict) -> Callable:
 
 def _config(config: BertConfig, **changes):
   """The same shape as transformers writes it, with the tanh form of GELU as one kernel."""
-  import transformers
-
-  return transformers.BertConfig(
-      vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
-      num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
-      max_position_embeddings=config.max_position_embeddings, hidden_act="gelu_pytorch_tanh", **changes)
+  return transformers.BertConfig(**config.to_dict() | {"hidden_act": "gelu_pytorch_tanh", **changes})

@@ -46,12 +46,9 @@ def main(options: ReadingOptions) -> None:
   if options.latency_ms and "SLOW_READS_MS" not in os.environ:
     _start_with_latency(options)
     return
-  rows = [("hosts", "groups", "MB/step", "ms of processor time/step", "of a core while a step computes",
-           "ms that a step waits")]
-  for hosts in options.hosts:
-    for groups in dict.fromkeys((1, hosts)):
-      rows.append(_measure(options, hosts, groups))
-  print_table(rows)
+  print_table([("hosts", "groups", "MB/step", "ms of processor time/step", "of a core while a step computes",
+                "ms that a step waits"),
+               *(_measure(options, hosts, groups) for hosts in options.hosts for groups in dict.fromkeys((1, hosts)))])
 
 
 def _start_with_latency(options: ReadingOptions) -> None:

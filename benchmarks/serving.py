@@ -18,6 +18,7 @@ A process for each, taking turns, one request a turn.
 """
 
 import dataclasses
+import functools
 import glob
 import itertools
 import os
@@ -27,9 +28,11 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
+from benchmarks.sizes import find_config
 from bert_tf.common import cli
 from bert_tf.common.options import option
 from bert_tf.common.tables import print_table
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _WARM_UP = 10
 _DEFAULT_PROGRAMS = ("export", "tfhub", "python", "transformers")
@@ -43,7 +46,7 @@ class ServingOptions(texts.TextOptions, texts.VocabularyOptions, interleaved.Tur
   """Options of the benchmark."""
 
   init_checkpoint: str | None = option(None, "The checkpoint.", default_text="random weights of --size")
-  size: str = option("L6-H384", "L<layers>-H<hidden> of the model with random weights.")
+  size: str = option("L6-H384", "L<layers>-H<hidden>, base or large: of the model with random weights.")
   max_characters: int = option(250, "Longer texts are left out.", minimum=1)
   max_seq_length: int = option(128, "Most tokens of a text, for all programs.", minimum=3)
   batch_size: tuple[int, ...] = option((1, 32), "Texts of a request.", minimum=1)
@@ -67,9 +70,10 @@ def main(options: ServingOptions) -> None:
   for (name, size), seconds in results.items():
     for program, turns in seconds.items():
       low, median, high = (1e3 * one for one in interleaved.quartiles(turns))
-      rows.append((f"{size:5}", name, program, f"{median:.1f}", f"{low:.1f} to {high:.1f}",
-                   f"{sorted(turns)[int(0.9 * len(turns))] * 1e3:.1f}",
+      slow = 1e3 * sorted(turns)[int(0.9 * len(turns))]
+      rows.append((f"{size:5}", name, program, f"{median:.1f}", f"{low:.1f} to {high:.1f}", f"{slow:.1f}",
                    *interleaved.ratio_texts(seconds, program, options.programs[0])))
+      options.record(program, texts=size, of=name, **{"median ms": median, "90 % below ms": slow})
   print_table(rows)
 
 
@@ -78,8 +82,8 @@ def _texts(options: ServingOptions) -> dict[str, list[str]]:
   if not options.tokens:
     lines, _ = texts.split([line for line in options.lines() if len(line) <= options.max_characters], 100_000)
     return {f"{statistics.median(map(len, lines)):.0f} characters (median)": lines}
-  with open(options.vocab_file, encoding="utf-8") as file:
-    words = [word for word in file.read().split("\n") if word.isascii() and word.isalpha() and word.islower()]
+  words = [word for word in Vocabulary.from_file(options.vocab_file).tokens
+           if word.isascii() and word.isalpha() and word.islower()]
   rng = random.Random(0)
   # [CLS] and [SEP] are tokens, too.
   return {f"{length} tokens": [" ".join(rng.choices(words, k=length - 2)) for _ in range(256)]
@@ -95,7 +99,10 @@ def _export(options: ServingOptions, directory: str) -> None:
   from modeling.checkpoints.load import open_checkpoint
 
   checkpoint = options.init_checkpoint or _random_model(options, os.path.join(directory, "random"))
-  convert(checkpoint, "native", os.path.join(directory, "network"))
+  native = os.path.join(directory, "native")
+  convert(checkpoint, "native", native)
+  if {"transformers", "transformers_compiled"} & {*options.programs}:
+    convert(native, "huggingface", os.path.join(directory, "huggingface"))
   print(f"{'export':12} {'MB':>7} {'of it graph and tokenizer':>26}")
   exports = {task: {"task": task} for task in possible_tasks(open_checkpoint(checkpoint))}
   needed = {*options.programs, *(["onnx"] if "openvino" in options.programs else [])}
@@ -114,14 +121,9 @@ def _random_model(options: ServingOptions, path: str) -> str:
 
   from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
   from modeling.checkpoints.write import write_checkpoint
-  from modeling.config import BertConfig
 
-  layers, hidden = (int(part[1:]) for part in options.size.split("-"))
-  with open(options.vocab_file, encoding="utf-8") as file:
-    vocab_size = sum(1 for _ in file)
-  config = BertConfig(vocab_size=vocab_size, hidden_size=hidden, num_hidden_layers=layers,
-                      num_attention_heads=max(hidden // 32, 1), intermediate_size=4 * hidden)
-  announced = {"output_bias": (2,), "cls/squad/output_bias": (2,), "cls/predictions/output_bias": (vocab_size,)}
+  config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
+  announced = {"output_bias": (2,), "cls/squad/output_bias": (2,), "cls/predictions/output_bias": (config.vocab_size,)}
   rng = np.random.default_rng(0)
   weights = {name: (0.02 * rng.standard_normal(shape)).astype(np.float32)
              for name, shape in (encoder_shapes(config) | head_shapes(config, announced)).items()}
@@ -134,8 +136,9 @@ def _build(options: ServingOptions, directory: str, lines: list[str], size: int,
            ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "transformers": _transformers, "onnx": _onnx,
-          "onnx_int8": _onnx_int8, "openvino": _openvino, "transformers_compiled": _compiled}[program]
+  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "onnx": _onnx, "openvino": _openvino,
+          "onnx_int8": functools.partial(_onnx, name="onnx_int8"), "transformers": _transformers,
+          "transformers_compiled": functools.partial(_transformers, is_compiled=True)}[program]
   vectors_of = make(options, directory)
   for request in requests[-_WARM_UP:]:
     vectors_of(request)
@@ -161,17 +164,18 @@ def _tfhub(options: ServingOptions, directory: str):
 
 
 def _onnx(options: ServingOptions, directory: str, name: str = "onnx"):
+  answer = onnx_model(os.path.join(directory, name), options.threads)
+  return lambda request: answer(["sentence_embedding"], request)[0]
+
+
+def onnx_model(directory: str, threads: int | None = None) -> Callable:
+  """An export for onnxruntime: (names of outputs or None for all, texts) → outputs."""
   import onnxruntime
 
   settings = onnxruntime.SessionOptions()
-  settings.intra_op_num_threads = options.threads or 0
-  session = onnxruntime.InferenceSession(os.path.join(directory, name, "model.onnx"), settings)
-  encode = _encode(os.path.join(directory, name))
-  return lambda request: session.run(["sentence_embedding"], encode(request))[0]
-
-
-def _onnx_int8(options: ServingOptions, directory: str):
-  return _onnx(options, directory, "onnx_int8")
+  settings.intra_op_num_threads = threads or 0
+  session, encode = onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"), settings), _encoder(directory)
+  return lambda names, request: session.run(names, encode(request))
 
 
 def _openvino(options: ServingOptions, directory: str):
@@ -179,22 +183,21 @@ def _openvino(options: ServingOptions, directory: str):
 
   settings = {"PERFORMANCE_HINT": "LATENCY", **({"INFERENCE_NUM_THREADS": options.threads} if options.threads else {})}
   model = openvino.Core().compile_model(os.path.join(directory, "onnx", "model.onnx"), "CPU", settings)
-  encode = _encode(os.path.join(directory, "onnx"))
+  encode = _encoder(os.path.join(directory, "onnx"))
   return lambda request: model(encode(request))["sentence_embedding"]
 
 
-def _encode(directory: str) -> Callable:
+def _encoder(directory: str) -> Callable:
   """Texts → inputs of a model of token ids."""
   import numpy as np
   import tokenizers
 
   tokenizer = tokenizers.Tokenizer.from_file(os.path.join(directory, "tokenizer.json"))
+  fields = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
   def encode(request):
     rows = tokenizer.encode_batch(request)
-    return {"input_ids": np.array([row.ids for row in rows]),
-            "attention_mask": np.array([row.attention_mask for row in rows]),
-            "token_type_ids": np.array([row.type_ids for row in rows])}
+    return {name: np.array([getattr(row, field) for row in rows]) for name, field in fields.items()}
 
   return encode
 
@@ -207,7 +210,7 @@ def _plain(options: ServingOptions, directory: str):
   from modeling.encoder import BertEncoder
   from tests.oracles.tokenizer import ReferenceTokenizer
 
-  opened = open_checkpoint(os.path.join(directory, "network"))
+  opened = open_checkpoint(os.path.join(directory, "native"))
   model = BertEncoder(opened.config)
   model.build()
   load_weights(model, opened.source)
@@ -230,20 +233,12 @@ def _plain(options: ServingOptions, directory: str):
   return vectors_of
 
 
-def _compiled(options: ServingOptions, directory: str):
-  return _transformers(options, directory, is_compiled=True)
-
-
 def _transformers(options: ServingOptions, directory: str, is_compiled: bool = False):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
   import transformers
 
-  from modeling.checkpoints.convert import convert
-
   path = os.path.join(directory, "huggingface")
-  if not os.path.exists(path):
-    convert(os.path.join(directory, "network"), "huggingface", path)
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
   model = transformers.AutoModel.from_pretrained(path).eval()
   if is_compiled:

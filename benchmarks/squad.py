@@ -2,7 +2,7 @@
 
   python benchmarks/squad.py --input_file=dev-v1.1.json
   python benchmarks/squad.py --input_file=dev-v1.1.json --num_questions=40 --repetitions=1    # to see that it works
-  python benchmarks/squad.py --input_file=dev-v1.1.json --device=gpu --num_hidden_layers=12 --hidden_size=768
+  python benchmarks/squad.py --input_file=dev-v1.1.json --device=gpu --size=base
 
 Counted is everything from the SQuAD file on the disk to `predictions.json` and `nbest_predictions.json`: reading,
 windows of at most 384 tokens, network, answers, writing. Start-up and tracing are not. The network has the shape of
@@ -21,10 +21,12 @@ from collections.abc import Callable
 
 from benchmarks import interleaved, texts
 from benchmarks.devices import DeviceOptions, set_up_device
+from benchmarks.sizes import find_config
 from bert_tf.common import cli, gpus, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import option
 from data_gen.labelled.squad import read_squad
+from data_gen.tokenization.vocabulary import Vocabulary
 
 _QUESTIONS = "questions.json"
 _WINDOWS = "windows.json"
@@ -42,9 +44,7 @@ class SquadBenchmarkOptions(texts.VocabularyOptions, DeviceOptions):
 
   input_file: str = option(None, "SQuAD file whose questions are predicted.", required=True)
   num_questions: int | None = option(None, "Only so many of its questions.", minimum=1)
-  num_hidden_layers: int = option(6, "Of the model.", minimum=1)
-  hidden_size: int = option(384, "Of the model.", minimum=1)
-  num_attention_heads: int = option(12, "Of the model.", minimum=1)
+  size: str = option("L6-H384", "L<layers>-H<hidden>, base or large.")
   batch_size: int = option(32, "Windows of a batch.", minimum=1)
   repetitions: int = option(5, "Turns of each program.", minimum=1)
   programs: tuple[str, ...] = option(tuple(_PROGRAMS)[:-1], "What is measured.", choices=tuple(_PROGRAMS))
@@ -60,7 +60,7 @@ def main(options: SquadBenchmarkOptions) -> None:
   if len(set(windows.values())) > 1:
     raise UserError(f"the programs make different windows of {options.input_file}: {windows}")
   number = next(iter(windows.values()), 0)
-  print(f"L{options.num_hidden_layers}-H{options.hidden_size}, {num_questions:,} questions in {number:,} windows, "
+  print(f"{options.size}, {num_questions:,} questions in {number:,} windows, "
         f"batch {options.batch_size}; medians of {options.repetitions} turns")
   interleaved.print_rates(options, seconds, [number] * options.repetitions, "windows", {
       "seconds": ("{:.1f}", {name: interleaved.quartiles(turns)[1] for name, turns in seconds.items()})})
@@ -80,13 +80,7 @@ def _write_questions(options: SquadBenchmarkOptions, path: str) -> int:
 
 def _build(options: SquadBenchmarkOptions, directory: str, name: str) -> Callable[[], object]:
   """A whole prediction by the program, which has made one already."""
-  from data_gen.tokenization.vocabulary import Vocabulary
-  from modeling.config import BertConfig
-
-  config = BertConfig(
-      vocab_size=len(Vocabulary.from_file(options.vocab_file)), hidden_size=options.hidden_size,
-      num_hidden_layers=options.num_hidden_layers, num_attention_heads=options.num_attention_heads,
-      intermediate_size=4 * options.hidden_size)
+  config = find_config(options.size, Vocabulary.from_file(options.vocab_file).size)
   output_dir = os.path.join(directory, name)
   os.makedirs(output_dir)
   predict = interleaved.find_program(*_PROGRAMS[name])(

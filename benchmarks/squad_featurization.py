@@ -1,14 +1,13 @@
 r"""How fast the questions of a SQuAD training set become windows, and in how much memory, against plain Python.
 
   python benchmarks/squad_featurization.py --vocab_file=vocab.txt --input_file=train-v1.1.json
-  python benchmarks/squad_featurization.py --vocab_file=vocab.txt --num_questions=10000     # docstrings as contexts
+  python benchmarks/squad_featurization.py --vocab_file=vocab.txt --num_questions=10000    # of samples/
 
 Measured is `make_windows` for training with the original's default lengths, in one process, with a new tokenizer that
-has seen no text. As many questions as the official training set has are made from what --input_file holds (or from
-docstrings of the installed packages) by repetition, each time with the words of every context and question in another
-order and some of them in a spelling not seen before, so that nothing but words comes back, as in real text. The plain
-Python way (tests/oracles/squad.py) does a sample of the questions, and the windows of the sample must be equal
-(exit status 1 otherwise).
+has seen no text. As many questions as the official training set has are made from what --input_file holds by
+repetition, each time with the words of every context and question in another order and some of them in a spelling not
+seen before, so that nothing but words comes back, as in real text. The plain Python way (tests/oracles/squad.py) does a
+sample of the questions, and the windows of the sample must be equal (exit status 1 otherwise).
 """
 
 import dataclasses
@@ -29,49 +28,32 @@ from tests.oracles.squad import reference_features, same_windows
 from tests.oracles.tokenizer import ReferenceTokenizer
 
 _LENGTHS = {"max_seq_length": 384, "doc_stride": 128, "max_query_length": 64}
-# Of docstrings: about what SQuAD has.
-_WORDS_PER_CONTEXT, _WORDS_PER_QUESTION, _QUESTIONS_PER_CONTEXT = 120, 10, 5
 # Of all words, those that get a spelling of their own.
 _NEW_WORDS = 0.01
-
-# (contexts, [(context, question)])
-Base = tuple[list[str], list[tuple[int, str]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadFeaturizationOptions(texts.VocabularyOptions):
   """Options of the benchmark."""
 
-  input_file: str | None = option(None, "SQuAD file.", default_text="docstrings of the installed packages")
+  input_file: str = option(str(texts.PROJECT / "samples/questions_train.json"), "SQuAD file.",
+                           default_text="samples/questions_train.json")
   num_questions: int = option(88_000, "Questions to make windows of.", minimum=1)
   sample: int = option(500, "Questions that the plain Python way does.", minimum=1)
   repetitions: int = option(3, "Timed repetitions of ours; the median counts.", minimum=1)
 
 
-def read_base(path: str | None) -> Base:
-  """Of a SQuAD file, or of docstrings."""
-  if path:
-    data = read_squad(path, "input_file")
-    return data.contexts, [(question.context, question.text) for question in data.questions]
-  words = " ".join(texts.docstring_lines()).split()
-  contexts = [" ".join(words[start:start + _WORDS_PER_CONTEXT]) for start in range(0, len(words), _WORDS_PER_CONTEXT)]
-  draw = random.Random(1)
-  return contexts, [(context, " ".join(draw.sample(words, _WORDS_PER_QUESTION)) + "?")
-                    for context in range(len(contexts)) for _ in range(_QUESTIONS_PER_CONTEXT)]
-
-
-def make_data(base: Base, num_questions: int) -> SquadData:
+def make_data(base: SquadData, num_questions: int) -> SquadData:
   """Repeats contexts and questions in ever other shapes; the answer of each question is a few words of its context."""
-  base_contexts, base_questions = base
   draw = random.Random(12345)
   contexts: list[str] = []
   questions: list[Question] = []
   while len(questions) < num_questions:
     offset = len(contexts)
-    contexts += [_reshape(context, draw) for context in base_contexts]
-    for context, text in base_questions[:num_questions - len(questions)]:
-      answer = _some_words(contexts[offset + context], draw)
-      questions.append(Question(str(len(questions)), _reshape(text, draw), offset + context, (answer,), False))
+    contexts += [_reshape(context, draw) for context in base.contexts]
+    for one in base.questions[:num_questions - len(questions)]:
+      answer = _some_words(contexts[offset + one.context], draw)
+      questions.append(Question(str(len(questions)), _reshape(one.text, draw), offset + one.context, (answer,), False))
   return SquadData("made.json", contexts[:questions[-1].context + 1], questions, True, False)
 
 
@@ -91,7 +73,7 @@ def _some_words(context: str, draw: random.Random) -> Answer:
 
 def main(options: SquadFeaturizationOptions) -> int:
   vocabulary = Vocabulary.from_file(options.vocab_file)
-  data = make_data(read_base(options.input_file), options.num_questions)
+  data = make_data(read_squad(options.input_file, "input_file"), options.num_questions)
   print(f"{len(data.questions):,} questions about {len(data.contexts):,} contexts of "
         f"{statistics.mean(len(context.split()) for context in data.contexts):.0f} words, "
         f"{', '.join(f'{name} {value}' for name, value in _LENGTHS.items())}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
+import tf_keras
 
 from benchmarks.devices import POLICIES
 from benchmarks.examples import CLASSES
@@ -20,20 +21,12 @@ _LEARNING_RATE = 5e-5
 
 class ModelGarden:
   """A model for fine-tuning, one graph for batches of all lengths: BertClassifier, BertTokenClassifier, or for multiple
-  choice the encoder with dropout and a dense layer of one unit.
-
-  Args:
-    task: one of `CLASSES`.
-    config: of the model.
-    precision: float32 or bfloat16.
-  """
+  choice the encoder with dropout and a dense layer of one unit."""
 
   def __init__(self, task: str, config: BertConfig, precision: str):
-    import tf_keras
     from official.nlp.modeling import models
 
-    _set_precision(precision)
-    encoder, initializer = _encoder(config)
+    encoder, initializer = _encoder(config, precision)
     if task == "classification":
       model = models.BertClassifier(encoder, CLASSES[task], initializer=initializer)
     elif task == "token_classification":
@@ -52,11 +45,9 @@ class ModelGarden:
     def step(features, labels):
       with tf.GradientTape() as tape:
         logits = logits_of(features, True)
-        if CLASSES[task] is None:
+        if task == "multiple_choice":
           logits = tf.reshape(logits, [tf.shape(labels)[0], -1])
-        known = tf.cast(labels >= 0, tf.float32)
-        losses = tf_keras.losses.sparse_categorical_crossentropy(tf.maximum(labels, 0), logits, from_logits=True)
-        loss = tf.reduce_sum(losses * known) / tf.reduce_sum(known)
+        loss = _mean_loss(tf.maximum(labels, 0), logits, tf.cast(labels >= 0, tf.float32))
       variables = model.trainable_variables
       # Some have no part in the loss, such as the pooler of a model that tags words.
       optimizer.apply_gradients([pair for pair in zip(tape.gradient(loss, variables), variables, strict=True)
@@ -78,11 +69,9 @@ class ModelGarden:
 def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, jit_compile: bool = False
                              ) -> Callable[[], None]:
   """A training step of BertPretrainerV2."""
-  import tf_keras
   from official.nlp.modeling import layers, models
 
-  _set_precision(precision)
-  encoder, initializer = _encoder(config)
+  encoder, initializer = _encoder(config, precision)
   model = models.BertPretrainerV2(
       encoder_network=encoder, mlm_activation=_tanh_gelu, mlm_initializer=initializer,
       classification_heads=[layers.ClassificationHead(config.hidden_size, num_classes=2, name="next_sentence")])
@@ -97,11 +86,8 @@ def model_garden_pretraining(config: BertConfig, batch: dict, precision: str, ji
   def step():
     with tf.GradientTape() as tape:
       outputs = model(features, training=True)
-      cross_entropy = tf_keras.losses.sparse_categorical_crossentropy
-      losses = cross_entropy(labels, tf.cast(outputs["mlm_logits"], tf.float32), from_logits=True)
-      loss = tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
-      loss += tf.reduce_mean(
-          cross_entropy(next_sentence, tf.cast(outputs["next_sentence"], tf.float32), from_logits=True))
+      loss = _mean_loss(labels, outputs["mlm_logits"], weights)
+      loss += _mean_loss(next_sentence, outputs["next_sentence"], tf.ones(len(next_sentence)))
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
     return loss
@@ -114,8 +100,7 @@ def model_garden_squad(config: BertConfig, precision: str, *files_and_size, jit_
   """A prediction with BertSpanLabeler; the further arguments are those of `plain_squad`."""
   from official.nlp.modeling import models
 
-  _set_precision(precision)
-  encoder, initializer = _encoder(config)
+  encoder, initializer = _encoder(config, precision)
   labeler = models.BertSpanLabeler(encoder, initializer=initializer)
   rows = tf.TensorSpec([None, None if grouped else SQUAD_LENGTHS["max_seq_length"]], tf.int32)
   names = ("input_word_ids", "input_mask", "input_type_ids")
@@ -170,18 +155,18 @@ def keras_hub_pretraining(config: BertConfig, batch: dict, precision: str, jit_c
   return lambda: model.train_function(iterator)["loss"].numpy()
 
 
-def _set_precision(precision: str) -> None:
-  """Of the Model Garden's layers that are made from now on, as all of a process are."""
-  import tf_keras
+def _mean_loss(labels, logits, weights):
+  """Cross-entropy in float32, its mean over what has weights."""
+  losses = tf_keras.losses.sparse_categorical_crossentropy(labels, tf.cast(logits, tf.float32), from_logits=True)
+  return tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)
 
-  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
 
-
-def _encoder(config: BertConfig):
-  """The Model Garden's encoder, and the initialiser that belongs to it."""
-  import tf_keras
+def _encoder(config: BertConfig, precision: str):
+  """The Model Garden's encoder, and the initialiser that belongs to it; all layers of the process have the precision.
+  """
   from official.nlp.modeling import networks
 
+  tf_keras.mixed_precision.set_global_policy(POLICIES[precision])
   initializer = tf_keras.initializers.TruncatedNormal(config.initializer_range)
   encoder = networks.BertEncoderV2(
       vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,

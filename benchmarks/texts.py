@@ -8,15 +8,15 @@ import string
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+import zlib
 
 from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import Options, option
 from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
-_PROJECT = pathlib.Path(__file__).resolve().parent.parent
-_READY_VOCABULARY = pathlib.Path("vocab", "english_uncased", "vocab.txt")
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+VOCABULARY = "vocab/english_uncased/vocab.txt"
 # Where the letters a to z go in each script: 26 letters of it, beginning at a code point.
 _SCRIPTS = {"Greek": 0x3B1, "Cyrillic": 0x430, "Armenian": 0x561, "Hebrew": 0x5D0, "Arabic": 0x627, "Devanagari": 0x915,
             "Thai": 0xE01, "Georgian": 0x10D0, "Hangul": 0xAC00, "accented": 0xE0, "ideographs": 0x4E00}
@@ -28,8 +28,7 @@ _IDEOGRAPHS = 2500
 class VocabularyOptions(Options):
   """Vocabulary."""
 
-  vocab_file: str = option(str(_PROJECT / _READY_VOCABULARY), "WordPiece vocabulary, uncased.",
-                           default_text=str(_READY_VOCABULARY))
+  vocab_file: str = option(str(PROJECT / VOCABULARY), "WordPiece vocabulary, uncased.", default_text=VOCABULARY)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,25 +73,26 @@ def docstring_lines() -> list[str]:
 def run_script(script: str, *flags: str) -> float:
   """Runs a script of the project without its output and returns its seconds."""
   start = time.perf_counter()
-  subprocess.run([sys.executable, str(_PROJECT / script), *flags], check=True, stdout=subprocess.DEVNULL,
+  subprocess.run([sys.executable, str(PROJECT / script), *flags], check=True, stdout=subprocess.DEVNULL,
                  stderr=subprocess.DEVNULL)
   return time.perf_counter() - start
 
 
-def docstring_corpus(folder: str, *flags: str, report: Callable[[str, float, float], None] = lambda *_: None) -> str:
-  """Writes a prepared corpus of the docstrings of the installed packages and returns its path.
+def docstring_corpus(folder: str, *flags: str) -> tuple[str, dict[str, float], float]:
+  """Writes a prepared corpus of the docstrings of the installed packages.
 
   Args:
     folder: where it is written.
     flags: of both scripts.
-    report: told the name of each script, its seconds, and the megabytes of docstrings.
+
+  Returns:
+    its path, the seconds of each script, and the megabytes of docstrings.
   """
   docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "docstrings.txt")
-  for script, *files_of_it in (("extract_docstrings.py", f"--output_file={docstrings}"),
-                               ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}")):
-    seconds = run_script(f"data_gen/{script}", *files_of_it, *flags)
-    report(script, seconds, os.path.getsize(docstrings) / 1e6)
-  return corpus
+  seconds = {script: run_script(f"data_gen/{script}", *files_of_it, *flags) for script, *files_of_it in (
+      ("extract_docstrings.py", f"--output_file={docstrings}"),
+      ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}"))}
+  return corpus, seconds, os.path.getsize(docstrings) / 1e6
 
 
 def cut(source: str, target: str, megabytes: float) -> int:
@@ -112,27 +112,20 @@ def mixed_lines(english: list[str]) -> list[str]:
   Letter by letter, so words come back as often as in a real language; Thai and ideographs without spaces, and
   each ideograph stands for a word.
   """
-  tables = {name: {ord(letter): chr(start + (7 * index if name == "Hangul" else index))
-                   for index, letter in enumerate(string.ascii_lowercase)} for name, start in _SCRIPTS.items()}
-  names = sorted(tables)
-  lines = []
+  names, lines = sorted(_SCRIPTS), []
   for index, line in enumerate(english):
     if index % 4 == 0:
       lines.append(line)
       continue
-    name = names[index % len(names)]
-    text = line.lower()
+    name, text = names[index % len(names)], line.lower()
+    start, width = _SCRIPTS[name], 7 if name == "Hangul" else 1
     if name == "ideographs":
-      text = "".join(chr(_SCRIPTS[name] + hash_of(word) % _IDEOGRAPHS) for word in text.split())
+      text = "".join(chr(start + zlib.crc32(word.encode()) % _IDEOGRAPHS) for word in text.split())
     elif name == "Thai":
       text = text.replace(" ", "")
-    lines.append(text.translate(tables[name]))
+    lines.append(text.translate({ord(letter): start + width * place
+                                 for place, letter in enumerate(string.ascii_lowercase)}))
   return lines
-
-
-def hash_of(word: str) -> int:
-  """The same in every process, unlike hash()."""
-  return int.from_bytes(word.encode("utf-8"), "little") * 0x9E3779B97F4A7C15 >> 13 & 0xFFFFFFFF
 
 
 def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], list[str]]:
@@ -143,19 +136,15 @@ def split(lines: list[str], characters: int, seed: int = 0) -> tuple[list[str], 
   """
   lines = list(dict.fromkeys(lines))
   random.Random(seed).shuffle(lines)
-  rest = iter(lines)
-  measured, warm_up = list(_take(rest, characters)), list(_take(rest, characters))
+  samples = []
+  for _ in range(2):
+    sample, size = [], 0
+    while lines and size < characters:
+      sample.append(lines.pop())
+      size += len(sample[-1])
+    samples.append(sample)
+  measured, warm_up = samples
   if 10 * sum(map(len, warm_up)) < characters:
     raise UserError(f"the text has fewer than {characters * 11 // 10:,} characters: give more of it or lower "
                     "--megabytes")
   return warm_up, measured
-
-
-def _take(lines: Iterator[str], characters: int) -> Iterator[str]:
-  size = 0
-  while size < characters:
-    line = next(lines, None)
-    if line is None:
-      return
-    size += len(line)
-    yield line

@@ -21,6 +21,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 # Before `tokenizers` is imported.
 os.environ["RAYON_NUM_THREADS"] = "1"
@@ -56,8 +57,7 @@ class TokenizationOptions(texts.TextOptions):
   repetitions: int = option(5, "Rounds; the slow ones take part in the first three.", minimum=1)
 
 
-@dataclasses.dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
   """A tokenizer that is measured.
 
   Attributes:
@@ -69,8 +69,13 @@ class Candidate:
 
   name: str
   prepare: Callable[[list[str]], Callable[[list[str]], object]]
-  rows: Callable[[object], Rows]
+  rows: Callable[[object], Rows] = list
   is_slow: bool = False
+
+  def encode(self, batches: list[list[str]], lines: list[str]) -> Rows:
+    """Ids of each line."""
+    encode = self.prepare(lines)
+    return [row for batch in batches for row in self.rows(encode(batch))]
 
 
 def ours(vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[str], offsets: bool = False
@@ -86,25 +91,19 @@ def ours(vocabulary: Vocabulary, do_lower_case: bool, state: str, warm_up: list[
       row.tolist() for row in np.split(encoding.ids, np.cumsum(encoding.row_lengths)[:-1])])
 
 
-def plain_python(vocabulary: Vocabulary, do_lower_case: bool) -> Candidate:
-  """The baseline."""
-  tokenizer = ReferenceTokenizer(vocabulary.tokens, do_lower_case)
-  return Candidate("plain Python", lambda _: lambda batch: list(map(tokenizer.encode, batch)), list, is_slow=True)
-
-
-def rust_tokenizers(path: str, do_lower_case: bool) -> list[Candidate]:
+def rust_tokenizers(options: TokenizationOptions) -> list[Candidate]:
   """Hugging Face `tokenizers`; encode_batch_fast is without offsets."""
   from tokenizers import BertWordPieceTokenizer
 
-  tokenizer = BertWordPieceTokenizer(path, lowercase=do_lower_case)._tokenizer
+  tokenizer = BertWordPieceTokenizer(options.vocab_file, lowercase=options.do_lower_case)._tokenizer
   return [Candidate(
       f"{_RUST} {importlib.metadata.version('tokenizers')} {method}",
       lambda _, method=method: functools.partial(getattr(tokenizer, method), add_special_tokens=False),
       lambda encodings: [encoding.ids for encoding in encodings], is_slow=True)
-          for method in ("encode_batch", "encode_batch_fast") if hasattr(tokenizer, method)]
+          for method in ("encode_batch", "encode_batch_fast")]
 
 
-def fast_bert(vocabulary: Vocabulary, do_lower_case: bool) -> list[Candidate]:
+def fast_bert(options: TokenizationOptions) -> list[Candidate]:
   """tensorflow_text's FastBertTokenizer."""
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   import tensorflow as tf
@@ -113,26 +112,21 @@ def fast_bert(vocabulary: Vocabulary, do_lower_case: bool) -> list[Candidate]:
   tf.config.threading.set_intra_op_parallelism_threads(1)
   tf.config.threading.set_inter_op_parallelism_threads(1)
   tokenizer = tensorflow_text.FastBertTokenizer(
-      vocab=vocabulary.tokens, lower_case_nfd_strip_accents=do_lower_case, token_out_type=tf.int32)
+      vocab=Vocabulary.from_file(options.vocab_file).tokens, lower_case_nfd_strip_accents=options.do_lower_case,
+      token_out_type=tf.int32)
   name = f"tensorflow_text {importlib.metadata.version('tensorflow-text')} FastBertTokenizer"
   return [Candidate(name, lambda _: tokenizer.tokenize, lambda rows: rows.to_list())]
 
 
-def peers(options: TokenizationOptions, vocabulary: Vocabulary) -> list[Candidate]:
+def peers(options: TokenizationOptions) -> list[Candidate]:
   """Those of the other packages that are installed."""
   found = []
-  for make, source in ((rust_tokenizers, options.vocab_file), (fast_bert, vocabulary)):
+  for make in (rust_tokenizers, fast_bert) if options.peers else ():
     try:
-      found += make(source, options.do_lower_case)
+      found += make(options)
     except ImportError as error:
       print(f"left out: {error}")
   return found
-
-
-def rows(candidate: Candidate, batches: list[list[str]], lines: list[str]) -> Rows:
-  """Ids of each line."""
-  encode = candidate.prepare(lines)
-  return [row for batch in batches for row in candidate.rows(encode(batch))]
 
 
 def measure(candidates: list[Candidate], batches: list[list[str]], lines: list[str], repetitions: int
@@ -155,11 +149,12 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
            options: TokenizationOptions) -> bool:
   """Prints the table of one text; returns whether ours is equal to plain Python on every line."""
   casing = options.do_lower_case
-  python = plain_python(vocabulary, casing)
+  reference = ReferenceTokenizer(vocabulary.tokens, casing)
+  python = Candidate("plain Python", lambda _: lambda batch: list(map(reference.encode, batch)), is_slow=True)
   own = [ours(vocabulary, casing, state, warm_up) for state in ("cold", "warm", "again")]
   candidates = [python, *own, ours(vocabulary, casing, "warm", warm_up, offsets=True), *others]
   batches = [lines[start:start + _BATCH] for start in range(0, len(lines), _BATCH)]
-  expected = rows(python, batches, lines)
+  expected = python.encode(batches, lines)
   tokens = sum(map(len, expected))
   print(f"\n{what}: {sum(map(len, lines)) / 1e6:.1f} million characters "
         f"({sum(len(line.encode('utf-8', 'surrogatepass')) for line in lines) / 1e6:.1f} MB) in {len(lines):,} lines, "
@@ -169,7 +164,7 @@ def report(what: str, lines: list[str], warm_up: list[str], vocabulary: Vocabula
   table, is_exact = [("", "tokens/s", "x Python", "x tokenizers", "lines that differ")], True
   for candidate in candidates:
     taken = seconds[candidate.name]
-    differ = sum(map(operator.ne, rows(candidate, batches, lines), expected))
+    differ = sum(map(operator.ne, candidate.encode(batches, lines), expected))
     is_exact &= not (differ and candidate in own)
     table.append((candidate.name, f"{tokens / taken:,.0f}", f"{seconds[python.name] / taken:.1f}",
                   f"{rust / taken:.1f}" if rust else "-", f"{differ:,}"))
@@ -183,8 +178,7 @@ def main(options: TokenizationOptions) -> int:
   english = options.lines()
   mixed = texts.read_lines(options.mixed_file, "mixed_file") if options.mixed_file else texts.mixed_lines(english)
   samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
-  del english, mixed
-  others = peers(options, vocabulary) if options.peers else []
+  others = peers(options)
   core = resources.pin_to_one_core()
   print(f"processor time on {'one core' if core is None else f'core {core}'}; the column 'x tokenizers' compares with "
         "the faster of its methods")

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import http.client
 import os
+import shutil
 import stat
 import sys
 import time
@@ -203,8 +204,7 @@ def unpack(archive: str, directory: str, what: str) -> None:
         path = os.path.join(directory, member.filename)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with file.open(member) as source, open(path, "xb") as target:
-          while chunk := source.read(_CHUNK_BYTES):
-            target.write(chunk)
+          shutil.copyfileobj(source, target, _CHUNK_BYTES)
   except FileExistsError as error:
     raise UserError(f"the zip file of {what} is refused: {error.filename} is in it twice") from None
   # RuntimeError, NotImplementedError: kinds of compression and encryption that Python has not.

@@ -154,7 +154,7 @@ class _Worker:
   def _ended(self) -> UserError:
     # Its end of the connection closes a moment before it has ended.
     self._process.join()
-    status = self._process.exitcode
+    status = self._process.exitcode or 0
     if status == -signal.SIGKILL:
       return UserError("a worker process was killed, most likely because memory ran out: use a smaller --num_workers")
     how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

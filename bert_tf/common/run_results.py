@@ -101,8 +101,5 @@ def content_digest(paths: Sequence[str]) -> str:
 
 def file_digest(path: str) -> str:
   """Digest of a file's content, on any file system."""
-  found = hashlib.sha256()
   with files.user_error(f"can't read {path}"), files.open_file(files.check_regular(path), "rb") as file:
-    while block := file.read(1 << 20):
-      found.update(block)
-  return _CONTENT + found.hexdigest()
+    return _CONTENT + hashlib.file_digest(file, "sha256").hexdigest()

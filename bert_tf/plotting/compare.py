@@ -11,7 +11,7 @@ from bert_tf.evaluation.significance import difference, holm
 from bert_tf.plotting.compared import Group, common_flags, differing, groups_of, metrics_of, read_runs
 from bert_tf.plotting.disagreement import Disagreement, Prediction, disagreements
 from bert_tf.plotting.options import CompareOptions
-from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture, marker_style, write
+from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture, marker_style, panels, write
 
 _REPORT = "comparison.md"
 # Of a value in a table on the console, and of an example's text.
@@ -157,10 +157,9 @@ def _pictures(groups: Sequence[Group]) -> list[Picture]:
 
 def _draw(figure, groups: Sequence[Group], metrics: Sequence[str]) -> None:
   """A panel for each metric: bars are means, points the seeds."""
-  columns = min(3, len(metrics))
-  panels = figure.subplots(-(-len(metrics) // columns), columns, sharey=True, squeeze=False).ravel()
+  found = panels(figure, len(metrics), min(3, len(metrics)), sharey=True)
   names = [f"{group.letter} {shorten(group.name, LONGEST_NAME)}" for group in groups]
-  for axes, metric in zip(panels, metrics, strict=False):
+  for axes, metric in zip(found, metrics, strict=True):
     for place, group in enumerate(groups):
       values = list(group.values(metric).values())
       if values:
@@ -170,7 +169,5 @@ def _draw(figure, groups: Sequence[Group], metrics: Sequence[str]) -> None:
     axes.set_title(metric.replace("_", " "), fontsize="medium")
     axes.set_xlabel(charts.find(metric).unit)
     axes.grid(axis="x", alpha=0.3)
-  panels[0].invert_yaxis()
-  for axes in panels[len(metrics):]:
-    axes.remove()
+  found[0].invert_yaxis()
   figure.suptitle("bars are means, points seeds", fontsize="small")

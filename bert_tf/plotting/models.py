@@ -11,7 +11,7 @@ from bert_tf.common import files
 from bert_tf.common.errors import UserError
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import LONGEST_NAME, Picture
+from bert_tf.plotting.picture import LONGEST_NAME, Picture, panels
 
 _SHOWN_TOKENS = 100
 _SEPARATOR = "|||"
@@ -105,11 +105,10 @@ def attention(options: PlotOptions) -> list[Picture]:
   tokens, probabilities = _attend(loaded, options.sentence, options.layer)
   layer = options.layer % count
   columns = math.ceil(math.sqrt(len(probabilities)))
-  rows = math.ceil(len(probabilities) / columns)
   side = max(2.2, 0.15 * len(tokens) + 0.6)
   return [Picture("attention", functools.partial(_draw_attention, tokens=tokens, probabilities=probabilities,
-                                                 layer=layer, grid=(rows, columns), name=_name(options)),
-                  (side * columns + 1.8, side * rows + 0.9))]
+                                                 layer=layer, columns=columns, name=_name(options)),
+                  (side * columns + 1.8, side * -(-len(probabilities) // columns) + 0.9))]
 
 
 def _attend(loaded, sentence: str, layer: int) -> tuple[list[str], np.ndarray]:
@@ -134,26 +133,24 @@ def _attend(loaded, sentence: str, layer: int) -> tuple[list[str], np.ndarray]:
   return [vocabulary.token_of(token) for token in ids], np.asarray(outputs["attention_probabilities"][layer][0])
 
 
-def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer: int, grid: tuple[int, int], name: str
+def _draw_attention(figure, tokens: list[str], probabilities: np.ndarray, layer: int, columns: int, name: str
                     ) -> None:
   """One scale for all heads, that of the square root: most probabilities are small."""
   from matplotlib.colors import PowerNorm
 
-  panels = figure.subplots(*grid, squeeze=False).ravel()
+  found = panels(figure, len(probabilities), columns)
   norm = PowerNorm(0.5, vmin=0, vmax=float(probabilities.max()))
-  for number, (axes, matrix) in enumerate(zip(panels, probabilities, strict=False)):
+  for number, (axes, matrix) in enumerate(zip(found, probabilities, strict=True)):
     image = axes.imshow(matrix, cmap="magma_r", norm=norm)
     axes.set_title(f"layer {layer}, head {number}", fontsize="small")
     axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
     axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
     # The others are beside or above one with the same tokens.
-    axes.tick_params(labelleft=number % grid[1] == 0, labelbottom=number + grid[1] >= len(probabilities))
-  for axes in panels[len(probabilities):]:
-    axes.remove()
+    axes.tick_params(labelleft=number % columns == 0, labelbottom=number + columns >= len(probabilities))
   figure.suptitle(f"{name}: attention in layer {layer}", fontsize="medium")
   figure.supylabel("token that attends", fontsize="small")
   figure.supxlabel("token that is attended to", fontsize="small")
-  bar = figure.colorbar(image, ax=list(panels[:len(probabilities)]), shrink=0.8)
+  bar = figure.colorbar(image, ax=list(found), shrink=0.8)
   bar.set_label("attention probability (scale of the square root)", fontsize="small")
 
 

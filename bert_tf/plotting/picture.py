@@ -34,6 +34,14 @@ class Picture:
   size: tuple[float, float] = (7, 4.5)
 
 
+def panels(figure, count: int, columns: int, **shared: bool) -> Sequence:
+  """Axes for so many panels, row by row; `shared` as for `figure.subplots`."""
+  found = figure.subplots(-(-count // columns), columns, squeeze=False, **shared).ravel()
+  for axes in found[count:]:
+    axes.remove()
+  return found[:count]
+
+
 def line_style(number: int) -> dict[str, object]:
   """Colour and dashes of the line `number`, for `axes.plot`: no two alike among 42, nor in grey among 6."""
   return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[number % len(_DASHES)]}

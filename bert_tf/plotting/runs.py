@@ -13,7 +13,7 @@ from bert_tf.common.run_results import SELECTION_FILE
 from bert_tf.common.tables import mean_and_deviation
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
-from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, named, shortened
+from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, named, panels, shortened
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from modeling.checkpoints.companion_files import FLAGS_FILE
 
@@ -99,8 +99,8 @@ def _shown(there: Sequence[str]) -> list[str]:
 
 
 def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) -> None:
-  panels = figure.subplots(math.ceil(len(metrics) / 2), min(2, len(metrics)), sharex=True, squeeze=False).ravel()
-  for axes, metric in zip(panels, metrics, strict=False):
+  found = panels(figure, len(metrics), min(2, len(metrics)), sharex=True)
+  for axes, metric in zip(found, metrics, strict=True):
     for number, run in enumerate(runs.values()):
       _draw_run(axes, run, metric, number, is_alone=len(runs) == 1)
     for value in {run.baselines[metric] for run in runs.values() if metric in run.baselines}:
@@ -111,9 +111,7 @@ def _draw_curves(figure, runs: Mapping[str, _Curves], metrics: Sequence[str]) ->
     if metric.endswith("perplexity"):
       _scale_logarithmically(axes)
     axes.grid(alpha=0.3)
-  for axes in panels[len(metrics):]:
-    axes.remove()
-  for axes in panels[max(0, len(metrics) - 2):len(metrics)]:
+  for axes in found[-2:]:
     axes.set_xlabel("step")
     axes.tick_params(labelbottom=True)
   if len(runs) == 1:

@@ -126,8 +126,8 @@ class Scale:
   pretraining_seeds: bool
   members: int
   checkpoints: int
-  snapshots: tuple[str, ...]
-  cores: int | None
+  snapshots: tuple[str, ...] = ("base", "2-128", "4-256", "4-512")
+  cores: int | None = None
   dynamic_masking: bool = False
   eval_batch_size: int = 64
   config: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -166,8 +166,7 @@ _SCALES = {
             TEACHER: FineTuning(2e-5, 32, 3, 128, _PAPER_GRID),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
-        seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100,
-        snapshots=("base", "2-128", "4-256", "4-512"), cores=None),
+        seeds=(1, 2, 3, 4, 5), pretraining_seeds=False, members=7, checkpoints=100),
     # Hidden units a third to a half of the paper's, layers a half.
     GPU: Scale(
         GPU, vocab_size=8_000, sizes={
@@ -194,8 +193,7 @@ _SCALES = {
             TEACHER: FineTuning(1e-4, 32, 3, 128),
             DISTILLATION: FineTuning(3e-4, 64, 4, 128),
         },
-        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
-        snapshots=("base", "2-128", "4-256", "4-512"), cores=None),
+        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20),
     # Hidden units a sixth or an eighth of the paper's, layers a third or a sixth.
     LAPTOP: Scale(
         LAPTOP, vocab_size=4_000, sizes={
@@ -224,8 +222,7 @@ _SCALES = {
             # Of all texts there are, see `Recipes._taught`.
             DISTILLATION: FineTuning(3e-4, 32, 1, 96, most_examples=1_000),
         },
-        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20,
-        snapshots=("base", "2-128", "4-256", "4-512"), cores=1),
+        seeds=(1, 2, 3), pretraining_seeds=True, members=3, checkpoints=20, cores=1),
     TOY: Scale(
         TOY, vocab_size=300, sizes=dict.fromkeys(PAPER_SIZES, Size(1, 16, 2)) | {
             "large": Size(2, 16, 2), "12-768-12": Size(4, 16, 2), "3-768-12": Size(1, 12, 2), "6-768-3": Size(1, 16, 1),
@@ -245,8 +242,7 @@ _SCALES = {
             TEACHER: FineTuning(1e-3, 8, 1, 32, most_examples=16),
             DISTILLATION: FineTuning(1e-3, 8, 1, 32, most_examples=16),
         },
-        seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4,
-        snapshots=("base", "2-128", "4-256", "4-512"), cores=1, eval_batch_size=8),
+        seeds=(1, 2), pretraining_seeds=True, members=2, checkpoints=4, cores=1, eval_batch_size=8),
 }
 
 

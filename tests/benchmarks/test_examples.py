@@ -5,8 +5,7 @@ import pytest
 
 from benchmarks import examples
 from benchmarks.examples import CLASSES, full_batches, synthetic_pairs, synthetic_questions, synthetic_sentences
-from data_gen.tokenization.tokenizer import Tokenizer
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 
 
 def test_synthetic_pairs_are_as_long_as_mrpcs():
@@ -50,16 +49,17 @@ def test_only_full_batches_are_measured(make, size, count, choices):
 
 
 def test_files_are_read(tmp_path):
-  tokenizer = Tokenizer(Vocabulary([*SPECIAL_TOKENS, "a", "list", "is", "sorted"]))
+  vocab_file = str(tmp_path / "vocab.txt")
+  (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, "a", "list", "is", "sorted"]))
   heading = "video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
   (tmp_path / "questions.csv").write_text(f"{heading}0,0,a list,a list,,gold,is,sorted,is a list,a,2\n")
-  questions = examples.read_questions(str(tmp_path / "questions.csv"), tokenizer, 16)
+  questions = examples.read("multiple_choice", str(tmp_path / "questions.csv"), vocab_file, 16)
   assert questions.row_lengths.tolist() == [6, 6, 8, 6] and questions.values["label_ids"].tolist() == [2]
   (tmp_path / "words.conll").write_text("a O\nlist B-X\n\nsorted O\n\n")
-  sentences = examples.read_sentences(str(tmp_path / "words.conll"), tokenizer, 16)
+  sentences = examples.read("token_classification", str(tmp_path / "words.conll"), vocab_file, 16)
   assert sentences.row_lengths.tolist() == [4, 3] and (sentences.tokens["label_ids"] >= 0).sum() == 3
   (tmp_path / "MRPC").mkdir()
   (tmp_path / "MRPC" / "train.tsv").write_text(
       "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t1\t2\ta list\tis sorted\n0\t3\t4\ta\tlist\n")
-  pairs = examples.read_mrpc(str(tmp_path), tokenizer, 16)
+  pairs = examples.read("classification", str(tmp_path), vocab_file, 16)
   assert pairs.row_lengths.tolist() == [7, 5] and pairs.values["label_ids"].tolist() == [1, 0]

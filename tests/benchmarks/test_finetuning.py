@@ -8,7 +8,7 @@ import pytest
 from benchmarks.finetuning import FinetuningOptions, main, turn_steps
 from bert_tf.common.errors import UserError
 
-SMALL = {"layers": 1, "hidden_size": 32, "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
+SMALL = {"size": "L1-H32", "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
          "one_process": True}
 
 
@@ -39,9 +39,24 @@ def test_the_command(task, predict, programs, title, capsys, monkeypatch):
     pytest.skip("PyTorch and transformers are not installed (requirements-peers.txt); the others ran")
 
 
+def test_pairs_of_sentences(tmp_path, capsys, monkeypatch):
+  monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+  (tmp_path / "STS-B").mkdir()
+  rows = [["index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"]]
+  rows += [[*"0123456", "A boat left. " * (number + 1), "The bay.", "2.5"] for number in range(9)]
+  (tmp_path / "STS-B" / "train.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+  programs = ("ours", *(("sentence_transformers",) if importlib.util.find_spec("sentence_transformers") else ()))
+  main(FinetuningOptions(**SMALL, task="sentence_embedding", data_dir=str(tmp_path), programs=programs))
+  printed = capsys.readouterr().out
+  assert "L1-H32, batch 4, limit 24, 8 pairs, 16 sequences of " in printed
+  assert all(re.search(rf"^{name} +[1-9]", printed, re.MULTILINE) for name in programs), printed
+
+
 def test_programs_of_other_tasks_are_refused():
   with pytest.raises(UserError, match="--task=multiple_choice has no pytorch_dynamic: use some of ours, "):
     FinetuningOptions(task="multiple_choice", programs=("ours", "pytorch_dynamic")).check()
+  with pytest.raises(UserError, match="--task=sentence_embedding needs --data_dir"):
+    FinetuningOptions(task="sentence_embedding").check()
   with pytest.raises(UserError, match="--predict is for --task=token_classification"):
     FinetuningOptions(predict=True).check()
   assert list(FinetuningOptions(task="token_classification", predict=True).chosen()) == [

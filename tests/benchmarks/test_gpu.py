@@ -57,7 +57,7 @@ def test_the_time_is_over(project, tmp_path):
 def test_results_of_a_benchmark(tmp_path):
   visit = Visit("cpu", None, str(tmp_path), None, None)
   found = visit.benchmark("squad.py", "--input_file=samples/questions_dev.json", "--programs=ours", "--num_questions=2",
-                          "--num_hidden_layers=1", "--hidden_size=12", "--repetitions=1")
+                          "--size=L1-H32", "--repetitions=1")
   assert found["error"] is None and list(found["programs"]) == ["ours"]
   assert found["programs"]["ours"]["windows/s"] > 0 and found["programs"]["ours"]["start_seconds"] > 0
 
@@ -82,7 +82,7 @@ def test_batches_fit_into_the_gpu(monkeypatch):
     driver = Driver("580.1", (13, 0), (Gpu("made up", (9, 0), gigabytes << 30),))
     monkeypatch.setattr(gpus, "read_driver", lambda: driver)
     visit = types.SimpleNamespace(device="gpu", benchmark=lambda *flags: {"flags": " ".join(flags)})
-    return gpu._step("base", 128, 256, ("--steps=20",))(visit)["flags"]
+    return gpu._step(visit, "base", 128, 256, ("--steps=20",))["flags"]
 
   assert "--size=base --max_seq_length=128 --batch_size=256 --programs=ours_xla," in flags(80)
   assert flags(80).endswith(",pytorch_gathered,pytorch_compiled --steps=20")
@@ -93,10 +93,10 @@ def test_batches_fit_into_the_gpu(monkeypatch):
 def test_skipped_tests_measure_nothing(tmp_path):
   (tmp_path / "test_nothing.py").write_text("import pytest\n\ndef test_it():\n  pytest.skip('needs a GPU')\n")
   visit = Visit("cpu", None, str(tmp_path), None, None)
-  assert gpu._tests(str(tmp_path / "test_nothing.py"))(visit) == {
+  assert gpu._tests(visit, str(tmp_path / "test_nothing.py")) == {
       "passed": 0, "skipped": 1, "failed": 0, "error": "all were skipped"}
   (tmp_path / "test_nothing.py").write_text("def test_it():\n  assert False\n")
-  assert gpu._tests(str(tmp_path / "test_nothing.py"))(visit)["error"] == "failed: test_it"
+  assert gpu._tests(visit, str(tmp_path / "test_nothing.py"))["error"] == "failed: test_it"
 
 
 def test_bad_input(project, tmp_path):

@@ -38,7 +38,7 @@ def build(log, name):
 
 def run(tmp_path, programs, turns, **options):
   log = tmp_path / "log"
-  options = interleaved.RatesOptions(json_file=str(tmp_path / "results.jsonl"), **options)
+  options = interleaved.TurnsOptions(json_file=str(tmp_path / "results.jsonl"), **options)
   seconds = interleaved.take_turns(options, programs, turns, build, str(log))
   return seconds, [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -93,11 +93,10 @@ def test_processor_time(capsys):
 def test_figures(tmp_path, capsys):
   slow, fast = [4.0, 6.0, 2.0, 4.0, 5.0], [2.0, 2.0, 2.0, 2.0, 2.0]
   assert interleaved.quartiles(slow) == (4.0, 4.0, 5.0) and interleaved.quartiles([3.0]) == (3.0, 3.0, 3.0)
-  assert interleaved.median_ratio(slow, fast) == 2.0
-  low, high = interleaved.ratio_interval(slow, fast)
-  assert 1.0 <= low < 2.0 < high <= 3.0
-  assert interleaved.ratio_interval(fast, fast) == (1.0, 1.0)
-  options = interleaved.RatesOptions(json_file=str(tmp_path / "rates.jsonl"))
+  low, median, high = interleaved.ratio(slow, fast)
+  assert 1.0 <= low < median == 2.0 < high <= 3.0
+  assert interleaved.ratio(fast, fast) == (1.0, 1.0, 1.0)
+  options = interleaved.TurnsOptions(json_file=str(tmp_path / "rates.jsonl"))
   interleaved.print_rates(options, {"ours": fast, "peer": slow}, [8] * 5, "steps", {"share": ("{:.0%}", {"peer": 0.5})})
   lines = capsys.readouterr().out.splitlines()
   assert lines[0].split() == "program steps/s quartiles share ours is faster by 95 % interval".split()

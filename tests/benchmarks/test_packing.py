@@ -15,8 +15,8 @@ def test_it_runs(golden, capsys, monkeypatch):
   peers = ("pytorch_gathered",) if importlib.util.find_spec("transformers") else ()
   packing.main(packing.PackingOptions(
       input_file=str(golden / "pretraining_data" / "sample_corpus.txt"),
-      vocab_file=str(golden / "bert" / "uncased_vocab.txt"), sizes=("L2-H128",), lengths=("64",), tokens=128,
-      repetitions=2, seconds=0.01, one_process=True, programs=("packed", "unpacked", *peers)))
+      vocab_file=str(golden / "bert" / "uncased_vocab.txt"), sizes=("L2-H128",), lengths=(64,), tokens=128,
+      repetitions=2, steps=1, one_process=True, programs=("packed", "unpacked", *peers)))
   printed = capsys.readouterr().out
   heading, _, line, *others = printed[printed.index("size "):].splitlines()
   assert heading.split()[:2] == ["size", "length"] and line.split()[:2] == ["L2-H128", "64"]

@@ -38,7 +38,8 @@ def test_classification(model, tmp_path, capsys):
     (folder / name).write_text("".join(f"x\t{number % 2}\t\tthe array is sorted .\n" for number in range(6)))
   main(ScoresOptions(
       **SETTINGS, task="classification", task_name="cola", data_dir=str(tmp_path), model=model, sweep={"seed": (1, 2)}))
-  assert printed_scores(capsys, 2) == {"dev matthews_correlation": 0.0, "dev accuracy": 0.5}
+  scores = printed_scores(capsys, 2)
+  assert (scores["dev matthews_correlation"], scores["dev accuracy"]) == (0.0, 0.5)
 
 
 def test_regression(model, tmp_path, capsys):
@@ -50,7 +51,7 @@ def test_regression(model, tmp_path, capsys):
   main(ScoresOptions(
       **SETTINGS, task="classification", task_name="sts-b", data_dir=str(tmp_path), model=model))
   scores = printed_scores(capsys, 1)
-  assert set(scores) == {"dev pearson", "dev spearman"} and all(-1 <= value <= 1 for value in scores.values())
+  assert all(-1 <= scores[name] <= 1 for name in ("dev pearson", "dev spearman"))
 
 
 def test_multiple_choice(model, tmp_path, capsys):
@@ -61,7 +62,8 @@ def test_multiple_choice(model, tmp_path, capsys):
       for number in range(4)))
   files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
   main(ScoresOptions(**SETTINGS, task="multiple_choice", **files, model=model))
-  assert printed_scores(capsys, 1) == {"dev accuracy": 0.25, "test accuracy": 0.25}
+  scores = printed_scores(capsys, 1)
+  assert scores["dev accuracy"] == scores["test accuracy"] == 0.25
 
 
 def test_ner(model, tmp_path, capsys):
@@ -70,7 +72,7 @@ def test_ner(model, tmp_path, capsys):
   files = dict.fromkeys(("train_file", "dev_file", "test_file"), str(path))
   main(ScoresOptions(**SETTINGS, task="token_classification", **files, model=model))
   scores = printed_scores(capsys, 1)
-  assert set(scores) == {"dev f1", "dev surface f1", "test f1", "test surface f1"}
+  assert {"dev f1", "dev surface_f1", "test f1", "test surface_f1"} <= set(scores)
   assert scores["dev f1"] == scores["test f1"]
 
 
@@ -84,7 +86,7 @@ def test_sentence_embedding(model, tmp_path, capsys, task_name, expected):
   main(ScoresOptions(**SETTINGS, task="sentence_embedding", task_name=task_name, train_file=str(path),
                      dev_file=str(path), model=model))
   scores = printed_scores(capsys, 1)
-  assert expected < set(scores) and all(abs(scores[name]) <= 1 for name in expected)
+  assert expected <= set(scores) and all(abs(scores[name]) <= 1 for name in expected)
 
 
 def test_squad(model, tmp_path, capsys):

@@ -53,8 +53,8 @@ def test_the_command(tmp_path, capsys, monkeypatch):
                 for repeats, one in zip((60, 3, 9), questions, strict=True)]
   path = tmp_path / "questions.json"
   path.write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
-  main(SquadBenchmarkOptions(input_file=str(path), num_hidden_layers=1, hidden_size=8, num_attention_heads=1,
-                             batch_size=2, repetitions=1, one_process=True, programs=programs))
+  main(SquadBenchmarkOptions(input_file=str(path), size="L1-H32", batch_size=2, repetitions=1,
+                             one_process=True, programs=programs))
   printed = capsys.readouterr().out
   assert "3 questions in 5 windows, batch 2" in printed
   for name in programs:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks import pytorch_peers, texts
+from benchmarks import texts
 from bert_tf.common.errors import UserError
 
 ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
@@ -27,6 +27,7 @@ def models(task: str, directory: str, source) -> tuple[Callable, Callable]:
   import transformers
 
   import modeling
+  from benchmarks import pytorch_peers
   from modeling.checkpoints.load import load_weights
 
   head = HEADS[task]

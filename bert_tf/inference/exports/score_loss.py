@@ -15,6 +15,7 @@ import numpy as np
 from bert_tf.common import cli, json_files
 from bert_tf.common.errors import UserError
 from bert_tf.common.options import declared_options
+from bert_tf.evaluation.classification import softmax
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.clients import TokenIdFormat
 from bert_tf.inference.exports.loaders import SIGNATURE
@@ -28,13 +29,13 @@ from bert_tf.training.prediction import LocalPrediction, run_batches
 from modeling.checkpoints.companion_files import FLAGS_FILE
 from modeling.checkpoints.load import Checkpoint
 
-# Task → package of its run, what its options and its task are called, the option that names its development set, and
-# that which has it read.
-_RUNS = {
-    "classification": ("bert_tf.tasks.classification", "Classification", "dev_file", "do_eval"),
-    "multiple_choice": ("bert_tf.tasks.multiple_choice", "MultipleChoice", "dev_file", "do_eval"),
-    "question_answering": ("bert_tf.tasks.question_answering", "Squad", "predict_file", "do_predict"),
-    "token_classification": ("bert_tf.tasks.token_classification", "TokenClassification", "dev_file", "do_eval")}
+# Task → what the options and the task of its run are called, the option that names its development set, and that which
+# has it read.
+RUNS = {
+    "classification": ("Classification", "dev_file", "do_eval"),
+    "multiple_choice": ("MultipleChoice", "dev_file", "do_eval"),
+    "question_answering": ("Squad", "predict_file", "do_predict"),
+    "token_classification": ("TokenClassification", "dev_file", "do_eval")}
 # What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
 _UNREAD = {"train_file", "test_file", "eval_files", "ensemble", "question", "context", "context_file", "feature_based",
            *SETTINGS}
@@ -70,7 +71,7 @@ class DevelopmentSet:
   def __init__(self, options: ExportOptions, loaded: Checkpoint, task_name: str, task: TaskInference):
     path = os.path.join((loaded.source.directory if loaded.source else None) or "", FLAGS_FILE)
     flags = json_files.read_object(path, {"flags": dict | None}).get("flags")
-    if task_name not in _RUNS or not flags:
+    if task_name not in RUNS or not flags:
       raise UserError(f"no development set of {options.init_checkpoint} is known: it is no run directory of this task")
     self._inference = task
     self.run_task = _run_task(options, flags, task_name, task.max_seq_length)
@@ -88,18 +89,18 @@ class DevelopmentSet:
 
     def ask(batches: Iterable[Mapping]) -> list[dict[str, np.ndarray]]:
       requests = [(SIGNATURE, export_format.inputs(task, batch)) for batch in batches]
-      return [_as_task_outputs(task.head, one)
+      return [as_task_outputs(task.head, one)
               for one in loading_back.ask(export_format.options.format, directory, requests)[1]]
 
     return ScoreLoss(str(run_task.main_metric), self._score(model), self._score(
         lambda examples: run_batches(ask, examples, batch_size, lengths, run_task.token_outputs)), self.source)
 
   def _score(self, predict: Callable[[Examples], dict[str, np.ndarray]]) -> float:
-    found = self.run_task.evaluate(_Predicting(self.run_task, predict)).metrics
+    found = self.run_task.evaluate(Predicting(self.run_task, predict)).metrics
     return float(self.run_task.complete_metrics(found)[self.run_task.main_metric])
 
 
-class _Predicting:
+class Predicting:
   """What a task sees of its run (`tasks.task.RunningModel`) where it only predicts."""
 
   weights_step = 0
@@ -114,8 +115,8 @@ class _Predicting:
 
 def _run_task(options: ExportOptions, flags: Mapping[str, Any], task_name: str, max_seq_length: int) -> FineTuningTask:
   """The task of the run script, with those of the run's flags that tell how its development set is read."""
-  package, name, dev_option, ask = _RUNS[task_name]
-  cls = getattr(importlib.import_module(f"{package}.options"), f"{name}Options")
+  name, dev_option, ask = RUNS[task_name]
+  cls, task = run_classes(task_name, name)
   training = {one.name for one in declared_options(FineTuningOptions)}
   values = {one.name: flags[one.name] for one in declared_options(cls)
             if one.name not in training | _UNREAD and flags.get(one.name) not in (None, "", [])}
@@ -124,7 +125,14 @@ def _run_task(options: ExportOptions, flags: Mapping[str, Any], task_name: str, 
            "output_dir": options.export_dir}
   values |= {key: value for key, value in given.items() if value is not None}
   words = [f"--{key}={_as_word(value)}" for key, value in values.items()]
-  return getattr(importlib.import_module(f"{package}.task"), f"{name}Task")(cli.parse(cls, [FLAGS_FILE, *words]))
+  return task(cli.parse(cls, [FLAGS_FILE, *words]))
+
+
+def run_classes(task_name: str, name: str) -> tuple[type[FineTuningOptions], type[FineTuningTask]]:
+  """The options and the task of a run; `name` is what they are called."""
+  package = f"bert_tf.tasks.{task_name}"
+  return (getattr(importlib.import_module(f"{package}.options"), f"{name}Options"),
+          getattr(importlib.import_module(f"{package}.task"), f"{name}Task"))
 
 
 def _as_word(value: Any) -> str:
@@ -134,11 +142,10 @@ def _as_word(value: Any) -> str:
   return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """An export's outputs as `FineTuningTask.outputs` names them."""
+def as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+  """Outputs of an export, or of another library's model, as `FineTuningTask.outputs` names them."""
   if head == "multiple_choice":
     return {"scores": outputs["logits"][:, 0]}
   if head == "token_classification":
-    exponentials = np.exp(outputs["logits"] - outputs["logits"].max(-1, keepdims=True))
-    return {"probabilities": exponentials / exponentials.sum(-1, keepdims=True)}
+    return {"probabilities": softmax(outputs["logits"]).astype(np.float32)}
   return dict(outputs)

@@ -54,7 +54,7 @@ def test_a_loss_beyond_the_limit_leaves_nothing(run, monkeypatch):
   from bert_tf.inference.exports import score_loss
 
   # A model whose rounding has gone wrong.
-  monkeypatch.setattr(score_loss, "_as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
+  monkeypatch.setattr(score_loss, "as_task_outputs", lambda head, outputs: {"logits": -outputs["logits"]})
   assert_refused(quantized, "--quantize=int8 costs more than --max_score_loss=0.01 allows, and nothing was written: ",
                  " of dev.csv: ", "of the export ")
   assert_refused(lambda: quantized(max_score_loss=0.0), "--max_score_loss=0 allows")
