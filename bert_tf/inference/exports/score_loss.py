@@ -34,6 +34,7 @@ _RUNS = {
     "classification": ("bert_tf.tasks.classification", "Classification", "dev_file", "do_eval"),
     "multiple_choice": ("bert_tf.tasks.multiple_choice", "MultipleChoice", "dev_file", "do_eval"),
     "question_answering": ("bert_tf.tasks.question_answering", "Squad", "predict_file", "do_predict"),
+    "sentence_embedding": ("bert_tf.tasks.sentence_embedding", "SentenceEmbedding", "dev_file", "do_eval"),
     "token_classification": ("bert_tf.tasks.token_classification", "TokenClassification", "dev_file", "do_eval")}
 # What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
 _UNREAD = {"train_file", "test_file", "eval_files", "ensemble", "question", "context", "context_file", "feature_based",
@@ -141,4 +142,6 @@ def _as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dic
   if head == "token_classification":
     exponentials = np.exp(outputs["logits"] - outputs["logits"].max(-1, keepdims=True))
     return {"probabilities": exponentials / exponentials.sum(-1, keepdims=True)}
+  if head is None:
+    return {"vector": outputs["sentence_embedding"]}
   return dict(outputs)
