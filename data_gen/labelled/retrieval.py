@@ -71,8 +71,8 @@ def _read_relevant(path: str, queries: dict[str, int], documents: dict[str, int]
 
   def columns_of(header: list[str]) -> tuple[list[int], bool]:
     if header[0] in queries and header[1:2] and header[1] in documents:
-      raise UserError(f"--relevance_file: {path}:1 has no header but the ids {shown(header[0])} and {shown(header[1])}: put "
-                      "a line with the names of the columns above it, e.g. query-id, corpus-id, score")
+      raise UserError(f"--relevance_file: {path}:1 has no header but the ids {shown(header[0])} and "
+                      f"{shown(header[1])}: put a line with names above it, e.g. query-id, corpus-id, score")
     return list(range(min(len(header), 3))), True
 
   table = read_table(path, "relevance_file", file_format, columns_of)

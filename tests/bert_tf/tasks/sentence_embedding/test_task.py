@@ -15,7 +15,7 @@ from bert_tf.tasks.sentence_embedding import results
 from bert_tf.tasks.sentence_embedding.data import SentenceSplit, _ranking_of
 from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.tasks.sentence_embedding.task import run
+from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.classification import BertForClassification
@@ -185,6 +185,15 @@ def test_other_kinds_of_training_lower_their_loss(folder, tmp_path, task):
               **({"train_file": str(tmp_path / "lines"), "learning_rate": 0.001} if task == "text" else {})))
   losses = [line["loss"] for line in read_metrics(str(tmp_path / "run")) if line["split"] == "train"]
   assert losses[-1] < losses[0]
+
+
+def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
+  (tmp_path / "lines").write_text("the cat\nvery old\n")
+  for rate in (0.0, 0.1):
+    task = SentenceEmbeddingTask(options(
+        folder, tmp_path / "run", task_name="text", train_file=str(tmp_path / "lines"), do_train=True,
+        hidden_dropout_prob=rate, attention_probs_dropout_prob=0.0))
+    assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
 
 
 def test_vectors_that_are_all_alike_are_said():
