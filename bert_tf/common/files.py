@@ -333,6 +333,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
 
   Raises:
     UserError: the disk is full or the directory can't be written.
+    BrokenPipeError: the program that reads a pipe has ended.
   """
   temporary = None
   text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
@@ -357,7 +358,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     if temporary is not None:
       with contextlib.suppress(OSError):
         remove(temporary)
-    if isinstance(error, OSError):
+    # Whoever reads a pipe may have seen enough (`… | head`).
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
       raise UserError(f"can't write {path}: {error.strerror}") from None
     raise
 

@@ -237,6 +237,12 @@ def test_pipes_and_devices_are_written_and_stay_what_they_are(tmp_path, capfd):
   closed = "/dev/fd/999"
   with pytest.raises(UserError, match=f"can't write {closed}: Bad file descriptor"), files.atomic_write(closed):
     pass
+  # Of a reader that has seen enough a script says nothing.
+  reading, writing = os.pipe()
+  os.close(reading)
+  with pytest.raises(BrokenPipeError), files.atomic_write(f"/dev/fd/{writing}") as file:
+    file.write("not read")
+  os.close(writing)
 
 
 def test_an_output_that_is_an_input_is_refused(tmp_path):
