@@ -235,10 +235,12 @@ def no_such_file(path: str) -> str:
 def _similar(path: str) -> str:
   """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
   parent, name = os.path.split(path.rstrip("/"))
-  if is_remote(path) or not name:
+  if is_remote(path):
     return ""
-  if parent and not os.path.isdir(parent):
-    return _similar(parent)
+  while parent and not os.path.isdir(parent):
+    parent, name = os.path.split(parent.rstrip("/"))
+  if not name:
+    return ""
   try:
     with os.scandir(parent or os.curdir) as entries:
       names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]

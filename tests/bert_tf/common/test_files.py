@@ -273,3 +273,10 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
     pass
   assert json_files.read(path) == 1
   assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])
+
+
+def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
+  (tmp_path / "corpus").mkdir()
+  assert files.no_such_file(f"{tmp_path}/korpus/a.txt").endswith("a.txt does not exist: did you mean corpus?")
+  # More directories than Python's stack.
+  assert files.no_such_file(f"{tmp_path}/{'x/' * 1500}y").endswith("y does not exist")
