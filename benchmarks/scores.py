@@ -65,7 +65,7 @@ class ScoresOptions(SquadSettings):
     """The task as its run script makes it, with its data: what is set here, and the script's own defaults."""
     from bert_tf.inference.exports.score_loss import RUNS, run_classes
 
-    name, _, read = RUNS.get(self.task, ("SentenceEmbedding", "dev_file", "do_eval"))
+    name, _, read = RUNS[self.task]
     options, task = run_classes(self.task, name)
     names = {one.name for one in declared_options(options)} & {one.name for one in declared_options(ScoresOptions)}
     chosen = {one: value for one in names - {"seed"} if (value := getattr(self, one)) is not None}

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import os
 import warnings
 from typing import Any, Self
 
@@ -46,7 +47,7 @@ class Checkpointed(Configured):
   do_lower_case: bool | None = None
 
   @classmethod
-  def from_checkpoint(cls, path: str, *, bert_config_file: str | None = None, **kwargs) -> Self:
+  def from_checkpoint(cls, path: str | os.PathLike[str], *, bert_config_file: str | None = None, **kwargs) -> Self:
     """A model with the weights of a checkpoint of any format, its head included where the checkpoint has it.
 
     A head that is not in the checkpoint, or has another number of classes than asked for, is newly initialised, and a

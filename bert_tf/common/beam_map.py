@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from bert_tf import __version__
 from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_tf.common.errors import UserError, did_you_mean
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -111,12 +111,29 @@ def _pipeline_options(flags: Sequence[str]) -> Any:
     # argparse, which has printed how it is used, and what is wrong in the end.
     reason = said.getvalue().rstrip().rpartition(": error: ")[2] or f"{flags[-1]} is no option of a pipeline"
     raise UserError(f"{_FLAG}: {reason}") from None
+  _check_known(options, given)
   if "job_server_timeout" not in given:
     # Beam's own, 300 s, also ends the stream of states that it follows a pipeline by, and with it the pipeline.
     options.view_as(PortableOptions).job_server_timeout = _SECONDS_OF_A_PIPELINE
   harness = options.view_as(WorkerOptions)
   harness.default_sdk_harness_log_level = harness.default_sdk_harness_log_level or "WARNING"
   return options
+
+
+def _check_known(options: Any, given: Iterable[str]) -> None:
+  """Raises `UserError` for an option that nobody reads: a runner of another program might."""
+  from apache_beam.options.pipeline_options import StandardOptions
+
+  runner = options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER
+  logger = logging.getLogger("apache_beam.options.pipeline_options")
+  # It warns of those that it leaves out.
+  level = logger.level
+  logger.setLevel(logging.ERROR)
+  known = options.get_all_options()
+  logger.setLevel(level)
+  unknown = sorted(set(given) - known.keys())
+  if unknown and runner in ("DirectRunner", "FnApiRunner"):
+    raise UserError(f"{_FLAG}: {runner} has no option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 
 def _runner(options: Any) -> Any:
@@ -129,7 +146,8 @@ def _runner(options: Any) -> Any:
     return create_runner(_FN_API_RUNNER if name == "FnApiRunner" else name)
   except (ImportError, AttributeError) as error:
     raise UserError(f"{_FLAG}: runner={name} is not installed: {_in_one_line(error)}") from None
-  except ValueError:
+  except (TypeError, ValueError):
+    # The former: a name of Python's that is no class.
     raise UserError(f"{_FLAG}: runner={name} is unknown: FnApiRunner on this machine, or DataflowRunner, FlinkRunner, "
                     "SparkRunner, PortableRunner, apache_beam.runners.dask.dask_runner.DaskRunner") from None
 

@@ -235,10 +235,12 @@ def no_such_file(path: str) -> str:
 def _similar(path: str) -> str:
   """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
   parent, name = os.path.split(path.rstrip("/"))
-  if is_remote(path) or not name:
+  if is_remote(path):
     return ""
-  if parent and not os.path.isdir(parent):
-    return _similar(parent)
+  while parent and not os.path.isdir(parent):
+    parent, name = os.path.split(parent.rstrip("/"))
+  if not name:
+    return ""
   try:
     with os.scandir(parent or os.curdir) as entries:
       names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]
@@ -333,6 +335,7 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
 
   Raises:
     UserError: the disk is full or the directory can't be written.
+    BrokenPipeError: the program that reads a pipe has ended.
   """
   temporary = None
   text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
@@ -357,7 +360,8 @@ def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
     if temporary is not None:
       with contextlib.suppress(OSError):
         remove(temporary)
-    if isinstance(error, OSError):
+    # Whoever reads a pipe may have seen enough (`… | head`).
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
       raise UserError(f"can't write {path}: {error.strerror}") from None
     raise
 

@@ -19,6 +19,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import numbers
 import operator
 import types
 import typing
@@ -43,6 +44,8 @@ _MOST_DIGITS = 18
 FILE, FILES, DIRECTORY = "file", "files", "directory"
 # Type of a value → what messages call one.
 _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "value"}
+# Type of a value → the types that Python code may give it as, numpy's included.
+_TYPES: dict[type, typing.Any] = {bool: bool, int: numbers.Integral, float: numbers.Real, str: str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,11 +113,16 @@ class DeclaredOption:
     return values
 
   def check(self, value: typing.Any) -> None:
-    """Raises `UserError` for a value out of range; None passes."""
+    """Raises `UserError` for a value of another type or out of range; None passes."""
+    if self.is_list and isinstance(value, str):
+      raise UserError(f"--{self.name} is {_brief(value)}, of type str: a tuple is expected")
     for one in value if self.is_list and value is not None else (value,):
-      if one is None or isinstance(one, bool):
+      if one is None:
         continue
-      if isinstance(one, (int, float)) and (problem := self._range_problem(one)):
+      if not isinstance(one, _TYPES[self.kind]) or self.kind is not bool and isinstance(one, bool):
+        raise UserError(f"--{self.name} is {_brief(one)}, of type {type(one).__name__}: {self.kind.__name__} is "
+                        "expected")
+      if self.kind in (int, float) and (problem := self._range_problem(one)):
         raise UserError(f"--{self.name} is {_brief(one)}, {problem}")
       if self.declaration.choices and one not in (*self.declaration.choices, *self.declaration.former_choices):
         raise unknown_choice(self.name, one, self.declaration.choices)

@@ -11,8 +11,8 @@ import numpy as np
 # Documents of a ranking that count.
 DEPTH, MAP_DEPTH = 10, 100
 RANKING_METRICS = ("ndcg_at_10", "mrr_at_10", "map_at_100")
-# Documents, or pairs, whose scores are in memory together.
-_ROWS_AT_ONCE = 1 << 14
+# Documents whose scores are in memory together.
+_ROWS_AT_ONCE = 1 << 12
 _MOST_SPREAD = 2000
 
 
@@ -20,25 +20,32 @@ def search(queries: np.ndarray, chunks: Iterable[np.ndarray], k: int) -> tuple[n
   """The k documents with the highest products for each query, the best first; of equal ones the first.
 
   Args:
-    queries: float [Q, D].
+    queries: float [Q, D], some hundreds: the products with 4,096 documents are in memory.
     chunks: of the documents, float [n, D] each, N in all.
     k: documents, as far as there are so many.
 
   Returns:
     scores float32 [Q, min(k, N)] and numbers of documents int64 of the same shape.
   """
-  queries = np.asarray(queries, np.float32)
-  scores, numbers, first = np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64), 0
+  queries, first = np.asarray(queries, np.float32), 0
+  best = [(np.empty(0, np.float32), np.empty(0, np.int64))] * len(queries)
   for chunk in chunks:
     for start in range(0, len(chunk), _ROWS_AT_ONCE):
-      part = np.asarray(chunk[start:start + _ROWS_AT_ONCE], np.float32)
-      scores = np.concatenate([scores, queries @ part.T], axis=1)
-      numbers = np.concatenate([numbers, np.broadcast_to(first + np.arange(len(part)), (len(queries), len(part)))], 1)
-      first += len(part)
-      # The documents before stand before those of the same score that come later.
-      order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-      scores, numbers = np.take_along_axis(scores, order, 1), np.take_along_axis(numbers, order, 1)
-  return scores, numbers
+      products = queries @ np.asarray(chunk[start:start + _ROWS_AT_ONCE], np.float32).T
+      best = [_merged(*one, row, first, k) for one, row in zip(best, products, strict=True)]
+      first += products.shape[1]
+  scores, numbers = zip(*best, strict=True)
+  return np.stack(scores), np.stack(numbers)
+
+
+def _merged(scores: np.ndarray, numbers: np.ndarray, row: np.ndarray, first: int, k: int
+            ) -> tuple[np.ndarray, np.ndarray]:
+  """The best of a query so far, with those of further documents, of which `first` is the number of the first."""
+  # Of equal ones those before stand first. What is not a number has a place, so that it is seen.
+  candidates = np.flatnonzero(~(row <= scores[-1])) if len(scores) == k else np.arange(len(row))
+  scores, numbers = np.concatenate([scores, row[candidates]]), np.concatenate([numbers, first + candidates])
+  order = np.argsort(-scores, kind="stable")[:k]
+  return scores[order], numbers[order]
 
 
 def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[int, float]], recall_at: Sequence[int]
@@ -54,8 +61,10 @@ def score_rankings(ranked: Sequence[Sequence[int]], relevant: Sequence[Mapping[i
     "ndcg_at_10" (grades are gains, discounted by log2(rank + 1)), "mrr_at_10", "map_at_100", "recall_at_<k>".
 
   Raises:
-    ValueError: there is no query with a relevant document.
+    ValueError: there is no query with a relevant document, or a document is ranked twice.
   """
+  if any(len(set(documents)) < len(documents) for documents in ranked):
+    raise ValueError("a document is there twice in a ranking")
   rows = [_score(list(documents), {document: grade for document, grade in grades.items() if grade > 0}, recall_at)
           for documents, grades in zip(ranked, relevant, strict=True) if any(grade > 0 for grade in grades.values())]
   if not rows:
@@ -95,4 +104,4 @@ def uniformity(vectors: np.ndarray) -> float:
 
 def alignment(cosines: np.ndarray) -> float:
   """The mean squared distance of unit vectors that belong together, of their cosines [E]: 0 where they are the same."""
-  return float(np.mean(2.0 - 2.0 * np.asarray(cosines, np.float64)))
+  return max(0.0, float(np.mean(2.0 - 2.0 * np.asarray(cosines, np.float64))))

@@ -40,7 +40,7 @@ class FeatureInference(TaskInference):
 
   def __init__(self, loaded: Checkpoint, settings: InferenceSettings):
     super().__init__(loaded, settings)
-    check_layers((settings.layer,), loaded.config)
+    check_layers((settings.layer,), loaded.config, "layer")
     self.load(loaded, BertEncoder(loaded.config))
     self._vectors_of = loaded.vectors
     self._layer, self._pooling = settings.layer, settings.pooling
@@ -86,12 +86,12 @@ class Extracted:
   truncated: int
 
 
-def check_layers(layers: tuple[int, ...], config: BertConfig) -> None:
-  """Refuses layers that the model does not have."""
+def check_layers(layers: tuple[int, ...], config: BertConfig, flag: str) -> None:
+  """Refuses layers that the model does not have; `flag` names them."""
   count = config.num_hidden_layers
   for layer in layers:
     if not -count <= layer < count:
-      raise UserError(f"--layers: there is no layer {layer}: the model has {count}, 0 to {count - 1}, or {-count} to "
+      raise UserError(f"--{flag}: there is no layer {layer}: the model has {count}, 0 to {count - 1}, or {-count} to "
                       "-1 from the end")
 
 
@@ -123,7 +123,7 @@ def extract(options: ExtractOptions, devices: Devices, log: Callable[[str], None
     files.prepare_output_file(options.output_file, "output_file", {})
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   config, tokenizer = loaded.config, loaded.tokenizer
-  check_layers(options.layers, config)
+  check_layers(options.layers, config, "layers")
   config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   with devices.strategy.scope():
     encoder = BertEncoder(config, dtype=devices.dtype)

@@ -10,6 +10,7 @@ their order. What is read of a checkpoint and how an input is answered is in the
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,9 +49,9 @@ class Predictor:
     self.inference.prepare()
 
   @classmethod
-  def from_checkpoint(cls, checkpoint: str, task: str | None = None, *, bert_config_file: str | None = None,
-                      vocab_file: str | None = None, do_lower_case: bool | None = None,
-                      **settings: object) -> "Predictor":
+  def from_checkpoint(cls, checkpoint: str | os.PathLike[str], task: str | None = None, *,
+                      bert_config_file: str | None = None, vocab_file: str | None = None,
+                      do_lower_case: bool | None = None, **settings: object) -> "Predictor":
     """Opens a checkpoint and loads it.
 
     Args:
@@ -62,7 +63,7 @@ class Predictor:
     """
     chosen = InferenceSettings(**settings, given=frozenset(settings))
     chosen.check()
-    loaded = open_checkpoint(checkpoint, bert_config_file=bert_config_file, vocab_file=vocab_file,
+    loaded = open_checkpoint(os.fspath(checkpoint), bert_config_file=bert_config_file, vocab_file=vocab_file,
                              do_lower_case=do_lower_case)
     return cls(loaded, task, chosen)
 
@@ -76,8 +77,8 @@ class Predictor:
     Raises:
       UserError: names the first input that can't be used, counted from 0.
     """
-    if isinstance(inputs, str):
-      raise UserError("a list of inputs is expected, not one text")
+    if isinstance(inputs, str | bytes | Mapping):
+      raise UserError("a list of inputs is expected, not one input")
     checked = []
     for number, value in enumerate(inputs):
       try:
@@ -107,11 +108,7 @@ class Predictor:
     """{"id": ...} or {}, and the rest of the input as the task takes it."""
     if not isinstance(value, Mapping) or _ID not in value:
       return {}, self.inference.check(value)
-    id = value[_ID]
-    if not isinstance(id, str | int):
-      raise UserError(f"{_ID} is a {type(id).__name__}, a text or a whole number is expected")
-    json_files.check_text(str(id))
-    return {_ID: id}, self.inference.check({key: part for key, part in value.items() if key != _ID})
+    return {_ID: checked_id(value[_ID])}, self.inference.check({key: part for key, part in value.items() if key != _ID})
 
   def _predict(self, checked: list[tuple[dict, object]]) -> list[dict]:
     results = []
@@ -120,6 +117,14 @@ class Predictor:
       predicted = self.inference.predict([value for _, value in part])
       results += [id | result for (id, _), result in zip(part, predicted, strict=True)]
     return results
+
+
+def checked_id(value: object) -> str | int:
+  """Returns the id of an input. Raises `UserError` unless it is a text or a whole number."""
+  if not isinstance(value, str | int):
+    raise UserError(f"{_ID} is a {type(value).__name__}, a text or a whole number is expected")
+  json_files.check_text(str(value))
+  return value
 
 
 def parse_line(line: bytes | None, pairs: bool) -> object:

@@ -17,7 +17,7 @@ from bert_tf.common.errors import UserError
 from bert_tf.common.progress import Progress
 from bert_tf.evaluation.retrieval import search
 from bert_tf.inference.options import InferenceSettings
-from bert_tf.inference.predictor import parse_line
+from bert_tf.inference.predictor import checked_id, parse_line
 from bert_tf.inference.search_options import INDEX_FILE, SearchOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.classification.inference import ClassificationInference
@@ -47,7 +47,14 @@ def run(options: SearchOptions) -> None:
   if options.documents_file:
     count = make_index(model, digest, options.documents_file, options.index_dir)
     _log(f"wrote {options.index_dir}: {count:,} documents")
-    return
+  else:
+    _answer(options, model, digest)
+  if model.truncated:
+    _log(f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the model takes and were "
+         "truncated")
+
+
+def _answer(options: SearchOptions, model: SentenceEmbeddingInference, digest: str) -> None:
   index = Index(options.index_dir, digest)
   reranker = Reranker(options.rerank_checkpoint, options.batch_size) if options.rerank_checkpoint else None
   source = "/dev/stdin" if options.input_file == "-" else options.input_file
@@ -110,7 +117,8 @@ class Index:
       raise UserError(f"--index_dir: {directory} was made with another model than --init_checkpoint: make it again "
                       "with --documents_file")
     paths = [os.path.join(directory, name) for name in (_VECTORS, _OFFSETS, _DOCUMENTS)]
-    if [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths[:2]] != [4 * count * size, 8 * count]:
+    sizes = [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths]
+    if sizes[:2] != [4 * count * size, 8 * count] or not sizes[2]:
       raise self._damaged(directory)
     self._directory = directory
     self._vectors = np.memmap(paths[0], np.float32, "r", shape=(count, size))
@@ -187,7 +195,7 @@ def _document_of(line: str, where: str, number: int) -> dict:
     if not isinstance(value, dict):
       return {"id": number, "text": line}
     (text,) = texts_of({key: part for key, part in value.items() if key != "id"}, (("text",),))
-    return {"id": value.get("id", number), "text": text}
+    return {"id": checked_id(value.get("id", number)), "text": text}
   except UserError as error:
     raise UserError(f"{where}: {error}") from None
 

@@ -76,7 +76,7 @@ def reliability_diagrams(options: PlotOptions) -> list[Picture]:
   found = []
   for path, name, ending in named(options.sources):
     for file in files.glob_files(os.path.join(files.escape_pattern(path), EVAL_PREDICTIONS)):
-      with files.open_file(file, "rb") as lines:
+      with files.user_error(f"can't read {file}"), files.open_file(file, "rb") as lines:
         if b'"probabilities"' not in lines.readline():
           # A regression's.
           continue

@@ -77,7 +77,7 @@ class Run:
       # All that can be wrong with what is there, before anything of it is replaced.
       run_directory.check_places(options.output_dir)
       run_directory.read_metrics(options.output_dir)
-      run_directory.check_same_model(options.output_dir, task.config)
+      run_directory.check_same_model(options.output_dir, task.config, task.description)
     with devices.strategy.scope():
       self.model = task.make_model(devices.dtype)
       self.model.build_weights()

@@ -32,7 +32,14 @@ from bert_tf.common.errors import UserError, in_one_line
 from bert_tf.common.options import plain
 from bert_tf.training import console_log
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, CONFIG_FILE, FLAGS_FILE, TASK_FILE, VOCAB_FILE
+from modeling.checkpoints.companion_files import (
+  BEST_DIRECTORY,
+  CONFIG_FILE,
+  FLAGS_FILE,
+  TASK_FILE,
+  VOCAB_FILE,
+  read_task_file,
+)
 from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
@@ -131,17 +138,29 @@ def check_places(directory: str) -> None:
         raise UserError(f"--output_dir={directory}: {path} is a pipe or a device: move it away")
 
 
-def check_same_model(directory: str, config: BertConfig) -> None:
-  """Raises `UserError` where a directory holds checkpoints of another model; names the keys that differ."""
+def check_same_model(directory: str, config: BertConfig, task: Mapping[str, object] | None) -> None:
+  """Raises `UserError` where a directory holds checkpoints of another model or task; names what differs.
+
+  `task` is what is kept in `task.json`, None for pre-training.
+  """
   path = os.path.join(directory, CONFIG_FILE)
   if latest_checkpoint(directory) is None or not files.exists(path):
     return
+  _check_same_task(directory, read_task_file(os.path.join(directory, TASK_FILE)), task or {})
   there, here = BertConfig.from_file(path).to_dict(), config.to_dict()
   different = [f"{key} is {there.get(key)} there and {here.get(key)} here"
                for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
   if different:
     raise UserError(f"--output_dir={directory} holds checkpoints of another configuration ({'; '.join(different)}): "
                     "choose another directory, or the configuration that is there")
+
+
+def _check_same_task(directory: str, there: Mapping[str, object], here: Mapping[str, object]) -> None:
+  for name, without in (("kind", "pre-training"), ("pooling", "none")):
+    values = [task.get(name, without) for task in (there, here)]
+    if values[0] != values[1]:
+      raise UserError(f"--output_dir={directory} holds a run of another task ({name} is {values[0]} there and "
+                      f"{values[1]} here): choose another directory, or resume it as it was begun")
 
 
 # Flags that decide which variables a run trains, those first without which the others are irrelevant.

@@ -68,7 +68,14 @@ def _read_texts(path: str, flag: str, id_column: str, text_column: str) -> tuple
 
 def _read_relevant(path: str, queries: dict[str, int], documents: dict[str, int]) -> list[dict[int, float]]:
   file_format = "csv" if path.removesuffix(".gz").endswith(".csv") else "tsv"
-  table = read_table(path, "relevance_file", file_format, lambda header: (list(range(min(len(header), 3))), True))
+
+  def columns_of(header: list[str]) -> tuple[list[int], bool]:
+    if header[0] in queries and header[1:2] and header[1] in documents:
+      raise UserError(f"--relevance_file: {path}:1 has no header but the ids {shown(header[0])} and "
+                      f"{shown(header[1])}: put a line with names above it, e.g. query-id, corpus-id, score")
+    return list(range(min(len(header), 3))), True
+
+  table = read_table(path, "relevance_file", file_format, columns_of)
   if len(table.columns) < 2:
     raise UserError(f"--relevance_file: {path} has one column; the id of a query, that of a document and a grade are "
                     "expected, with tabs between them")

@@ -101,7 +101,7 @@ class Checkpoint:
     return self.source.heads if self.source else []
 
 
-def read_checkpoint(path: str) -> StoredWeights:
+def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
   """Looks into a checkpoint.
 
   Args:
@@ -118,7 +118,7 @@ def read_checkpoint(path: str) -> StoredWeights:
       is unknown, or the configuration beside it contradicts the tensors.
   """
   with files.user_error(f"can't read {path}"):
-    return _read_checkpoint(path)
+    return _read_checkpoint(os.fspath(path))
 
 
 def _read_checkpoint(path: str) -> StoredWeights:

@@ -24,10 +24,11 @@ _CONTINUATION = "##"
 
 
 def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_length: int | None = None,
-                    fixed_length: bool = False) -> dict[str, object]:
+                    fixed_length: bool = False, special_tokens: bool = True) -> dict[str, object]:
   """Writes a `tokenizer.json`.
 
   Args:
+    special_tokens: "[MASK]" and the like in a text are those tokens, as they are wherever transformers reads it.
     max_length: most tokens of a row, which the tokenizer then truncates to, and pads batches to their longest row;
       None for neither.
     fixed_length: pad all rows to that length.
@@ -39,7 +40,7 @@ def write_tokenizer(directory: str, vocab_file: str, do_lower_case: bool, max_le
     UserError: the vocabulary can't be read, or the file can't be written.
   """
   vocabulary = Vocabulary.from_file(vocab_file)
-  values = tokenizer_values(vocabulary, do_lower_case)
+  values = tokenizer_values(vocabulary, do_lower_case) | ({} if special_tokens else {"added_tokens": []})
   if max_length is None:
     json_files.write(os.path.join(directory, TOKENIZER_FILE), values)
     return _CONFIG

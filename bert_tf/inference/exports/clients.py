@@ -79,7 +79,7 @@ def write_files(task: TaskInference, directory: str, fixed_length: bool = False)
   shapes = {name: tuple(value.shape) for name, value in original_names(task.model).items() if name not in others}
   json_files.write(os.path.join(directory, CONFIG_FILE), config_values(config, shapes))
   settings = write_tokenizer(directory, tokenizer.vocabulary.path, tokenizer.do_lower_case, task.max_seq_length,
-                             fixed_length)
+                             fixed_length, task.special_tokens)
   write_companion_files(directory, config, tokenizer.vocabulary.path, tokenizer.do_lower_case, **settings)
 
 

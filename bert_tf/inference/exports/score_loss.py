@@ -35,6 +35,7 @@ RUNS = {
     "classification": ("Classification", "dev_file", "do_eval"),
     "multiple_choice": ("MultipleChoice", "dev_file", "do_eval"),
     "question_answering": ("Squad", "predict_file", "do_predict"),
+    "sentence_embedding": ("SentenceEmbedding", "dev_file", "do_eval"),
     "token_classification": ("TokenClassification", "dev_file", "do_eval")}
 # What else a run reads or writes; how contexts are read and answers chosen is in `task.json`, as it was tuned.
 _UNREAD = {"train_file", "test_file", "eval_files", "ensemble", "question", "context", "context_file", "feature_based",
@@ -148,4 +149,6 @@ def as_task_outputs(head: str | None, outputs: Mapping[str, np.ndarray]) -> dict
     return {"scores": outputs["logits"][:, 0]}
   if head == "token_classification":
     return {"probabilities": softmax(outputs["logits"]).astype(np.float32)}
+  if head is None:
+    return {"vector": outputs["sentence_embedding"]}
   return dict(outputs)

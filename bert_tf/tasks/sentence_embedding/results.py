@@ -15,6 +15,8 @@ from bert_tf.tasks.sentence_embedding.data import SentenceSplit
 from bert_tf.tasks.sentence_embedding.options import LABELLED, OF_LABELS, OF_SCORES
 from data_gen.labelled.sentence_pairs import SentencePairs
 
+# Queries that are searched for together.
+_QUERIES_AT_ONCE = 256
 # Above it, a mean distance² of a hundredth, vectors are called alike.
 _ALIKE = -0.02
 # The least score of pairs that belong together.
@@ -28,8 +30,15 @@ def cosines(vectors: np.ndarray, split: SentenceSplit) -> np.ndarray:
 
 
 def rank(vectors: np.ndarray, split: SentenceSplit, depth: int) -> np.ndarray:
-  """int64 [Q, depth], the best documents of each query."""
-  return search(vectors[split.queries], [vectors[split.documents]], depth)[1]
+  """int64 [Q, depth], the best documents of each query; among pairs its own text comes last, unless it is relevant."""
+  documents = [vectors[split.documents]]
+  found = np.concatenate([search(vectors[split.queries[start:start + _QUERIES_AT_ONCE]], documents, depth + 1)[1]
+                          for start in range(0, len(split.queries), _QUERIES_AT_ONCE)])
+  if split.task is not None:
+    own = [[split.documents[document] == query and document not in relevant for document in row]
+           for row, query, relevant in zip(found, split.queries, split.relevant, strict=True)]
+    found = np.take_along_axis(found, np.argsort(own, axis=1, kind="stable"), 1)
+  return found[:, :depth]
 
 
 def score(vectors: np.ndarray, split: SentenceSplit, recall_at: tuple[int, ...]) -> dict[str, float]:

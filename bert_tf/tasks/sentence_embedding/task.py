@@ -15,7 +15,7 @@ from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.sentence_embedding import results
 from bert_tf.tasks.sentence_embedding.data import SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.examples import COMPARED
-from bert_tf.tasks.sentence_embedding.options import LABELLED, SCORED, STS_B, SentenceEmbeddingOptions
+from bert_tf.tasks.sentence_embedding.options import LABELLED, SCORED, STS_B, TEXT, SentenceEmbeddingOptions
 from bert_tf.tasks.task import RunningModel
 from bert_tf.training.devices import Devices
 from bert_tf.training.step import Objective
@@ -46,6 +46,10 @@ class SentenceEmbeddingTask(DevelopmentSetsTask):
     self.read(read_data)
     if self.checkpoint.heads and self.checkpoint.task:
       self.notes.append("the checkpoint's head is not used: vectors are made by the encoder")
+    if options.do_train and options.task_name == TEXT and not (
+        self.config.hidden_dropout_prob or self.config.attention_probs_dropout_prob):
+      self.notes.append("warning: the checkpoint has no dropout, so that a text is seen twice in the same way: give "
+                        "--hidden_dropout_prob=0.1 --attention_probs_dropout_prob=0.1")
     self.main_metric = (options.best_metric or options.metrics()[0]) if self.data.dev else None
     self.shown_metric = "mean_absolute_error" if options.task_name in (SCORED, STS_B) else "accuracy"
     self._trims = True

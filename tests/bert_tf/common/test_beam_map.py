@@ -105,7 +105,8 @@ def test_a_pipeline_that_fails_is_one_line(beam, tmp_path):
 
 
 @pytest.mark.parametrize("runner, message", [
-    ("Foo", "runner=Foo is unknown"), ("x.y.Z", "runner=x.y.Z is not installed")])
+    ("Foo", "runner=Foo is unknown"), ("os.path", "runner=os.path is unknown"),
+    ("x.y.Z", "runner=x.y.Z is not installed")])
 def test_an_unknown_runner_is_named(beam, runner, message):
   with pytest.raises(UserError, match=message):
     beam_map.check_runner(f"runner={runner}")
@@ -122,7 +123,8 @@ def test_a_job_server_that_is_not_there_is_named(beam, endpoint, message):
 @pytest.mark.parametrize("options, message", [
     ("direct_num_workers=x", "argument --direct_num_workers: invalid int value: 'x'$"),
     ("direct_running_mode=x", r"argument --direct_running_mode: invalid choice: 'x' \(choose from"),
-    ("help", "--help is no option of a pipeline")])
+    ("help", "--help is no option of a pipeline"),
+    ("direct_num_worker=8", "FnApiRunner has no option direct_num_worker: did you mean direct_num_workers?")])
 def test_values_that_beam_refuses_are_one_line(beam, options, message, capsys):
   with pytest.raises(UserError, match=f"^--beam_pipeline_options: {message}"):
     beam_map.check_runner(f"runner=FnApiRunner,{options}")

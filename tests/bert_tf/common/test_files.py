@@ -237,6 +237,12 @@ def test_pipes_and_devices_are_written_and_stay_what_they_are(tmp_path, capfd):
   closed = "/dev/fd/999"
   with pytest.raises(UserError, match=f"can't write {closed}: Bad file descriptor"), files.atomic_write(closed):
     pass
+  # Of a reader that has seen enough a script says nothing.
+  reading, writing = os.pipe()
+  os.close(reading)
+  with pytest.raises(BrokenPipeError), files.atomic_write(f"/dev/fd/{writing}") as file:
+    file.write("not read")
+  os.close(writing)
 
 
 def test_an_output_that_is_an_input_is_refused(tmp_path):
@@ -267,3 +273,10 @@ def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
     pass
   assert json_files.read(path) == 1
   assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])
+
+
+def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
+  (tmp_path / "corpus").mkdir()
+  assert files.no_such_file(f"{tmp_path}/korpus/a.txt").endswith("a.txt does not exist: did you mean corpus?")
+  # More directories than Python's stack.
+  assert files.no_such_file(f"{tmp_path}/{'x/' * 1500}y").endswith("y does not exist")

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import pathlib
 
+import numpy as np
 import pytest
 
 from bert_tf.common.errors import UserError
@@ -86,6 +88,12 @@ def test_other_types_are_a_mistake_of_the_programmer(annotation):
     ({"keep": 2**31}, "--keep is 2147483648, it must be at most 2147483647"),
     ({"rows": (10**400,)}, "--rows is a number of 1329 bits, it does not fit into 64 bits"),
     ({"rows": (-10**5000,)}, "--rows is a number of 16610 bits, it does not fit into 64 bits"),
+    ({"keep": "5"}, "--keep is 5, of type str: int is expected"),
+    ({"keep": 2.0}, "--keep is 2.0, of type float: int is expected"),
+    ({"keep": True}, "--keep is True, of type bool: int is expected"),
+    ({"lower": "no"}, "--lower is no, of type str: bool is expected"),
+    ({"files": "abc"}, "--files is abc, of type str: a tuple is expected"),
+    ({"output_dir": pathlib.PurePath("out")}, "--output_dir is out, of type PurePosixPath: str is expected"),
     ({"precision": "float8"}, "--precision=float8 is unknown: did you mean float32? Use one of auto, float32"),
     ({"rate": 0.1, "sweep": {"rate": (0.1, 2.0)}}, "--rate is 2.0, it must be at most 1")])
 def test_values_out_of_range(changes, message):
@@ -96,6 +104,7 @@ def test_values_out_of_range(changes, message):
 
 def test_values_in_range():
   make().check()
+  make(layers=[], rate=1, keep=np.int64(3), epochs=np.float32(2)).check()
   make(layers=(), rows=None, lower=False, seed=0, epochs=0.0, rate=1.0, precision="float32").check()
 
 

@@ -1,5 +1,7 @@
 """Exact search and scores of rankings, against calculations by hand and scikit-learn."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
@@ -21,6 +23,27 @@ def test_search_in_chunks_is_that_in_one_and_prefers_the_first_of_equal_ones():
   np.testing.assert_array_equal(chunked[1], numbers)
   np.testing.assert_allclose(chunked[0], scores, rtol=1e-6)
   assert search(queries, [documents], 100)[1].shape == (2, 37)
+
+
+def test_what_is_no_number_is_found():
+  """By it a damaged index is known, though the best documents are others."""
+  documents = np.ones((10, 2), np.float32)
+  documents[7] = np.nan
+  assert np.isnan(search(documents[:1], [documents[:4], documents[4:8]], 100)[0]).sum() == 1
+
+
+def test_many_documents_take_little_memory():
+  """Of them the products are made a part at a time, and sorted only as far as they can have a place."""
+  rng = np.random.default_rng(1)
+  documents = rng.normal(size=(20_000, 4)).astype(np.float32)
+  tracemalloc.start()
+  scores, numbers = search(documents[:256], [documents], 10)
+  peak = tracemalloc.get_traced_memory()[1]
+  tracemalloc.stop()
+  assert peak < 16e6
+  products = documents[:256] @ documents.T
+  np.testing.assert_allclose(scores, -np.sort(-products, axis=1)[:, :10], rtol=1e-6)
+  np.testing.assert_allclose(np.take_along_axis(products, numbers, 1), scores, rtol=1e-6)
 
 
 def test_scores_by_hand():
@@ -47,9 +70,17 @@ def test_a_query_without_a_relevant_document_does_not_count():
     score_rankings([[1]], [{}], (1,))
 
 
+def test_a_document_that_is_ranked_twice_is_refused():
+  """It would count twice: a recall of 3."""
+  with pytest.raises(ValueError, match="twice"):
+    score_rankings([[1, 1, 1]], [{1: 1.0}], (1,))
+
+
 def test_uniformity_and_alignment():
   same = np.tile([1.0, 0.0], (5, 1))
   assert uniformity(same) == pytest.approx(0)
   opposite = np.array([[1.0, 0], [-1, 0]])
   assert uniformity(opposite) == pytest.approx(-8)
   assert alignment(np.array([1.0, 0.0])) == pytest.approx(1.0)
+  # Rounding.
+  assert alignment(np.array([1.0000001])) == 0

@@ -3,6 +3,7 @@ import gzip
 import io
 import itertools
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -182,7 +183,8 @@ def test_bad_lines_say_what_is_wrong(classifier, line, message):
 
 
 @pytest.mark.parametrize("inputs, message", [
-    ("one text", "a list of inputs is expected"), (["a", 3], "input 1: a int is no text"),
+    ("one text", "a list of inputs is expected"), ({"text": "a"}, "a list of inputs is expected"),
+    (["a", 3], "input 1: a int is no text"),
     ([("a", "b", "c")], "input 0: 3 texts given"), ([("a", 1)], "input 0: text_b is a int")])
 def test_bad_inputs_from_python(classifier, inputs, message):
   with pytest.raises(UserError, match=message):
@@ -191,7 +193,7 @@ def test_bad_inputs_from_python(classifier, inputs, message):
 
 
 def test_an_empty_question(write):
-  predictor = Predictor.from_checkpoint(write("question_answering"), max_seq_length=20)
+  predictor = Predictor.from_checkpoint(pathlib.Path(write("question_answering")), max_seq_length=20)
   with pytest.raises(UserError, match="input 0: the question is empty"):
     predictor([(" ", "the array")])
 
@@ -216,7 +218,9 @@ def test_pairs_where_pairs_are_expected(write, pair, value, message):
     (("classification",), None, {"max_seq_length": 2}, "must be at least 3"),
     (("question_answering",), None, {"max_seq_length": 4}, "leave no room for context"),
     (("classification",), None, {"batch_size": 0}, "--batch_size is 0"),
-    ((), None, {"layer": 3}, "there is no layer 3"), ((), None, {"pooling": "none"}, "--pooling=none is unknown")])
+    ((), None, {"layer": 3}, "^--layer: there is no layer 3"),
+    ((), None, {"max_seq_length": "8"}, "--max_seq_length is 8, of type str: int is expected"),
+    ((), None, {"pooling": "none"}, "--pooling=none is unknown")])
 def test_what_does_not_fit_is_refused(write, heads, task, kwargs, message):
   with pytest.raises(UserError, match=message):
     Predictor.from_checkpoint(write(*heads), task, **kwargs)

@@ -236,6 +236,10 @@ def test_reliability(tmp_path):
     (tmp_path / "eval_predictions.jsonl").write_text(f"{line}\n")
     with pytest.raises(UserError, match=f"eval_predictions.jsonl:1: there is no '{missing}'"):
       predictions.reliability_diagrams(options(tmp_path))
+  (tmp_path / "eval_predictions.jsonl").unlink()
+  (tmp_path / "eval_predictions.jsonl").symlink_to("/proc/self/mem")
+  with pytest.raises(UserError, match="can't read .*eval_predictions.jsonl: Input/output error"):
+    predictions.reliability_diagrams(options(tmp_path))
 
 
 def write_records(folder) -> str:

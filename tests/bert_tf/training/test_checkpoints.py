@@ -220,13 +220,31 @@ def test_what_a_kill_leaves_is_removed(tmp_path):
   assert Run(tmp_path).manager.restore_or_initialize() == f"{tmp_path}/ckpt-2"
 
 
+def test_another_task_is_refused(tmp_path):
+  """A task without a head would restore whatever encoder is there, and write over what the other one left."""
+  TINY.to_file(str(tmp_path / "bert_config.json"))
+  Run(tmp_path, TINY).save_at(1)
+  vectors = {"kind": "sentence_embedding", "pooling": "mean"}
+  with pytest.raises(UserError, match="another task .kind is pre-training there and sentence_embedding here"):
+    run_directory.check_same_model(str(tmp_path), TINY, vectors)
+  (tmp_path / "task.json").write_text('{"kind": "squad"}')
+  run_directory.check_same_model(str(tmp_path), TINY, {"kind": "question_answering"})
+  for other in (vectors, None):
+    with pytest.raises(UserError, match="another task .kind is question_answering there"):
+      run_directory.check_same_model(str(tmp_path), TINY, other)
+  (tmp_path / "task.json").write_text(json.dumps(vectors))
+  run_directory.check_same_model(str(tmp_path), TINY, vectors)
+  with pytest.raises(UserError, match="another task .pooling is mean there and cls here"):
+    run_directory.check_same_model(str(tmp_path), TINY, {**vectors, "pooling": "cls"})
+
+
 def test_another_size_is_refused(tmp_path):
   ONE_LAYER.to_file(str(tmp_path / "bert_config.json"))
-  run_directory.check_same_model(str(tmp_path), TINY)
+  run_directory.check_same_model(str(tmp_path), TINY, None)
   Run(tmp_path).save_at(1)
-  run_directory.check_same_model(str(tmp_path), ONE_LAYER)
+  run_directory.check_same_model(str(tmp_path), ONE_LAYER, None)
   with pytest.raises(UserError, match="num_hidden_layers is 1 there and 2 here"):
-    run_directory.check_same_model(str(tmp_path), TINY)
+    run_directory.check_same_model(str(tmp_path), TINY, None)
   with pytest.raises(UserError, match="ckpt-1 can't be restored: .* is missing|has the shape"):
     Run(tmp_path, TINY).manager.restore_or_initialize()
 

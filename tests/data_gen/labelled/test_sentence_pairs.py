@@ -79,6 +79,9 @@ def test_retrieval(tmp_path):
   assert (found.queries, found.documents, found.relevant, left_out) == (["what"], ["one", "two"], [{1: 2.0}], 1)
   paths = write_retrieval(tmp_path, "1\tz\t1\n")
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:2: no document has the id 'z'")
+  # The first relevance would be taken for names of columns.
+  (tmp_path / "r.tsv").write_text("1\tx\t1\n2\ty\t1\n")
+  assert_refused(lambda: read_retrieval(*paths, "_id", "text"), f"{paths[2]}:1 has no header but the ids '1' and 'x'")
   write_retrieval(tmp_path, "1\tx\t0\n")
   assert_refused(lambda: read_retrieval(*paths, "_id", "text"), "has no relevant document for any query")
   (tmp_path / "d.tsv").write_text("_id\ttext\nx\tone\nx\ttwo\n")

@@ -109,6 +109,17 @@ def test_clients_find_tokens_and_labels(tmp_path):
     assert (one.ids[:length], one.attention_mask[:length]) == (ids.tolist(), mask.tolist())
 
 
+@pytest.mark.parametrize("head, is_token", [("classification", False), ("masked_lm", True)])
+def test_special_tokens_that_are_typed_are_what_they_are_for_the_task(tmp_path, head, is_token):
+  """Whoever writes "[SEP]" into a text must not end it."""
+  path = tiny(tmp_path / "in", head, **({} if is_token else {"task": CLASSES}))
+  export_to(tmp_path / "out", path, "onnx")
+  client, ours = ClientTokenizer.from_file(str(tmp_path / "out/tokenizer.json")), open_checkpoint(path).tokenizer
+  for text in ("the [MASK] list", "[SEP]", "the[CLS]"):
+    assert client.encode(text, add_special_tokens=False).ids == ours.encode(text, special_tokens=is_token).tolist()
+  assert (ours.vocabulary.sep_id in client.encode("[SEP]", add_special_tokens=False).ids) == is_token
+
+
 def test_a_classifier_of_several_labels_says_so(tmp_path):
   path = tiny(tmp_path / "in", "classification", task={**CLASSES, "kind": "multi_label_classification"})
   export_to(tmp_path / "out", path, "onnx")

@@ -104,10 +104,12 @@ TAGS = {"kind": "token_classification", "labels": ["O", "B-X", "I-X", "B-Y", "I-
     ("token_classification", TAGS, {}, ["the O", "array B-X", "is O", "", "who B-Y", "lists O", ""]),
     ("multiple_choice", {"kind": "multiple_choice", "max_seq_length": 16},
      {"task_name": "custom", "question_column": "q", "choices_columns": ["a", "b"], "label_column": "right",
-      "file_format": "tsv"}, ["q\ta\tb\tright", "the list\tis\twho\t0", "a array\tb\tis returned\t1"])])
-def test_tags_and_choices(tmp_path, head, task, flags, lines):
+      "file_format": "tsv"}, ["q\ta\tb\tright", "the list\tis\twho\t0", "a array\tb\tis returned\t1"]),
+    (None, {"kind": "sentence_embedding", "pooling": "max", "max_seq_length": 16}, {"task_name": "pairs"},
+     ["sentence1\tsentence2", "the list\tis returned", "a array\twho ?", "b\tsorted list"])])
+def test_tags_choices_and_vectors(tmp_path, head, task, flags, lines):
   (tmp_path / "in").mkdir()
-  path = write_tiny(tmp_path / "in", head, task=task)
+  path = write_tiny(tmp_path / "in", *([head] if head else []), task=task)
   dev = tmp_path / ("dev.tsv" if flags else "dev.txt")
   dev.write_text("\n".join(lines) + "\n")
   json_files.write(os.path.join(path, "flags.json"), {"flags": {**flags, "dev_file": str(dev), "do_train": True}})

@@ -1,5 +1,6 @@
 """Runs on pairs in this process: what they learn, leave behind and refuse; search with the result."""
 
+import dataclasses
 import json
 import pathlib
 
@@ -11,8 +12,10 @@ from bert_tf.inference.predictor import Predictor
 from bert_tf.inference.search import run as search
 from bert_tf.inference.search_options import SearchOptions
 from bert_tf.tasks.sentence_embedding import results
+from bert_tf.tasks.sentence_embedding.data import SentenceSplit, _ranking_of
+from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
-from bert_tf.tasks.sentence_embedding.task import run
+from bert_tf.tasks.sentence_embedding.task import SentenceEmbeddingTask, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from modeling.classification import BertForClassification
@@ -76,13 +79,14 @@ def test_vectors_are_those_of_the_run(trained):
   np.testing.assert_allclose(graph, vectors[::2], atol=1e-5)
 
 
-def test_search(trained, folder, tmp_path):
+def test_search(trained, folder, tmp_path, capfd):
   documents = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
   (tmp_path / "documents").write_text("".join(
       json.dumps({"id": one["_id"], "text": one["text"]}) + "\n" for one in documents))
   (tmp_path / "queries").write_text("the cat\n\n" + json.dumps({"id": "q", "text": documents[3]["text"]}) + "\n")
   index = dict(init_checkpoint=str(trained), index_dir=str(tmp_path / "index"))
   search(SearchOptions(documents_file=str(tmp_path / "documents"), **index))
+  assert "truncated" not in capfd.readouterr().err
   search(SearchOptions(input_file=str(tmp_path / "queries"), output_file=str(tmp_path / "found"), top_k=3, **index))
   found = list(map(json.loads, (tmp_path / "found").read_text().splitlines()))
   assert [one["id"] for one in found] == [1, "q"]
@@ -97,8 +101,15 @@ def test_search(trained, folder, tmp_path):
   assert_refused(lambda: search(SearchOptions(**{**index, "index_dir": str(tmp_path / "other")},
                                               documents_file=str(tmp_path / "again"))), "two documents have the id '1'")
   assert not (tmp_path / "other").exists()
+  (tmp_path / "again").write_text(f'{{"text": "{"the " * 20}"}}\n{{"id": NaN, "text": "b"}}\n')
+  queries = SearchOptions(input_file=str(tmp_path / "again"), **index)
+  assert_refused(lambda: search(queries), f"{tmp_path}/again:2: id is a float, a text or a whole number is expected")
+  (tmp_path / "again").write_text("the " * 20)
+  search(queries)
+  assert "1 texts were longer than the 16 tokens that the model takes" in capfd.readouterr().err
   vectors = (tmp_path / "index/vectors.f32").read_bytes()
   for name, damaged in (("offsets.i64", b"\xff" * 8 * len(documents)), ("documents.jsonl", b"[]\n"),
+                        ("documents.jsonl", b""),
                         ("vectors.f32", np.full(len(vectors) // 4, np.nan, np.float32).tobytes())):
     whole = (tmp_path / "index" / name).read_bytes()
     (tmp_path / "index" / name).write_bytes(damaged)
@@ -176,10 +187,33 @@ def test_other_kinds_of_training_lower_their_loss(folder, tmp_path, task):
   assert losses[-1] < losses[0]
 
 
+def test_texts_that_are_seen_twice_in_the_same_way_are_said(folder, tmp_path):
+  (tmp_path / "lines").write_text("the cat\nvery old\n")
+  for rate in (0.0, 0.1):
+    task = SentenceEmbeddingTask(options(
+        folder, tmp_path / "run", task_name="text", train_file=str(tmp_path / "lines"), do_train=True,
+        hidden_dropout_prob=rate, attention_probs_dropout_prob=0.0))
+    assert any("seen twice in the same way: give --hidden_dropout_prob" in note for note in task.notes) == (rate == 0)
+
+
 def test_vectors_that_are_all_alike_are_said():
   vectors = np.tile([0.6, 0.8], (5, 1))
   assert "all vectors of dev are alike (uniformity" in results.warning(vectors, "dev")
   assert results.warning(np.eye(5), "dev") is None
+
+
+def test_a_query_does_not_find_itself(tmp_path):
+  """Pairs that are given both ways: each text is a query, and a document of the other."""
+  vectors = np.array([[1.0, 0], [0.8, 0.6], [0, 1], [0.6, 0.8]], np.float32)
+  texts = np.array([[0, 1], [1, 0], [2, 3], [3, 2]])
+  split = SentenceSplit(None, SentenceExamples({}, np.ones(4, np.int64), {}, texts=texts), "pairs", *_ranking_of(
+      list(texts.T)))
+  assert results.rank(vectors, split, 2).tolist() == [[1, 3], [3, 0], [3, 1], [1, 2]]
+  assert results.score(vectors, split, (1,))["recall_at_1"] == 0.5
+  assert results.rank(vectors, dataclasses.replace(split, task=None), 1)[:, 0].tolist() == [0, 1, 2, 3]
+  # Where it is what belongs to it, it is found.
+  same = dataclasses.replace(split, relevant=[{number: 1.0} for number in range(4)])
+  assert results.rank(vectors, same, 1)[:, 0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("changes, message", [

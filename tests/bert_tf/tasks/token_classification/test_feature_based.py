@@ -169,7 +169,7 @@ def test_a_best_directory_of_something_else_is_refused(folder, tmp_path):
     assert contents(directory) == before
   # Nor is a run of this kind fine-tuned further in its directory.
   assert run(options(folder, tmp_path / "features", num_train_epochs=1)) == 0
-  with pytest.raises(UserError, match="holds a run with --feature_based=True, --feature_based=False is given"):
+  with pytest.raises(UserError, match="another task .kind is token_classification_from_features there"):
     run(options(folder, tmp_path / "features", feature_based=False))
 
 
