@@ -180,10 +180,8 @@ class Recipes:
     if row.bilstm:
       flags["bilstm_units"] = self._size(row.model).hidden
     examples = min(source.examples, settings.most_examples or source.examples)
-    runs = math.prod(len(value) for name, value in flags.items()
-                     if name in ("learning_rate", "train_batch_size") and isinstance(value, tuple))
     return self._add(name, script, flags, EVAL_RESULTS, makes=("",),
-                     work=self._tuning_work(row.model, settings, runs * examples))
+                     work=self._tuning_work(row.model, settings, examples))
 
   def _start(self, model: Model, start: Made | Given) -> dict[str, object]:
     """The flags of a start from a checkpoint, or from random weights where a configuration is given."""
@@ -341,8 +339,9 @@ class Recipes:
     return self._size(model).config(self._scale.vocab_size)
 
   def _tuning_work(self, model: Model, settings: FineTuning, examples: int) -> Work:
-    """As if all sequences had the greatest length."""
-    seen = round(settings.epochs * examples)
+    """Of a run for each rate and batch size, as if all sequences had the greatest length."""
+    runs = math.prod(len(tried) for tried in (settings.grid, settings.batch_size) if isinstance(tried, tuple) and tried)
+    seen = round(settings.epochs * examples) * runs
     return Work(seen, seen * training_flops(self._bert_config(model), settings.length, 0))
 
   def _pretraining_seed(self, seed: int) -> int:

@@ -185,14 +185,18 @@ def test_given_checkpoints_are_not_pretrained():
   plan, experiments, options = planned("laptop", [distillation.EXPERIMENT], seeds=(1,), checkpoints=GIVEN)
   plan.check()
   assert {job.script for job in plan.jobs.values()} == {"run_classifier.py"}
-  tuned = plan.jobs["sst-2-L2-H128-A2-given-run1-short"]
+  tuned = plan.jobs["sst-2-L2-H128-A2-given-run1-student"]
   assert tuned.flags["init_checkpoint"] == Given("samples/tiny_books")
-  random = plan.jobs["sst-2-L2-H128-A2-given-random-run1-short"].flags
+  random = plan.jobs["sst-2-L2-H128-A2-given-random-run1-student"].flags
   assert random["bert_config_file"] == Given("samples/tiny_books/bert_config.json")
   assert random["vocab_file"] == Given("samples/tiny_books/vocab.txt")
   text = describe(plan, experiments, options, find_scale("laptop", options.given_models))
   assert "2 layers, 128 hidden units, 2 attention heads; trained: samples/tiny_books" in text
   assert "steps of" not in text and re.search(r"fine-tuning, distillation +1 epochs", text)
+  # Each stage of a student takes the better of two rates, and counts as two runs.
+  taught = plan.jobs["distil-sst-2-L2-H128-A2-given-run1-student"]
+  assert taught.flags["learning_rate"] == tuned.flags["learning_rate"] == (3e-4, 1e-4)
+  assert (tuned.work.examples, taught.work.examples) == (2 * 3 * 1_000, 2 * (67_349 + 1_000))
 
 
 @pytest.mark.parametrize("experiment, given, message", [

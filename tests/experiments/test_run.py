@@ -144,7 +144,9 @@ def test_a_point_of_a_curve_is_a_checkpoint_on_the_way(results):
 def test_students_are_taught_before_they_are_fine_tuned(results):
   """By a teacher that was fine-tuned on the task; one of them from random weights, the other from pre-trained ones."""
   random, pretrained = (results / "jobs" / f"distil-mrpc-L1-H8-A1-{start}-run1" for start in ("random", "seed1"))
-  flags = [json.loads((one / "flags.json").read_text())["flags"] for one in (random, pretrained)]
+  # The better of two learning rates is what is fine-tuned.
+  assert [len(list(one.glob("lr*"))) for one in (random, pretrained)] == [2, 2]
+  flags = [json.loads((one / "best" / "flags.json").read_text())["flags"] for one in (random, pretrained)]
   assert [one["init_checkpoint"] is None for one in flags] == [True, False]
   for one in flags:
     assert one["teacher_checkpoint"][0].endswith("mrpc-L1-H16-A2-seed1-run1-teacher")
