@@ -2,7 +2,7 @@
 
   python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
   python benchmarks/serving.py --init_checkpoint=hf_directory --text_file=sentences.txt
-  python benchmarks/serving.py --size=L12-H768 --tokens=16,64,128,384 --programs=export,onnx_int8,transformers
+  python benchmarks/serving.py --size=base --tokens=16,64,128,384 --programs=export,onnx_int8,transformers
 
 Every program is given the same texts and returns one vector for each, the mean over its tokens:
 
