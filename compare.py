@@ -8,7 +8,7 @@ Runs that differ in the seed only are one column: mean ± standard deviation, in
 docs/compare.md shows an example.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.plotting.options import CompareOptions
 
 if __name__ == "__main__":

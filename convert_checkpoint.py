@@ -8,7 +8,7 @@ The input is a directory, a prefix or a .safetensors file; its format is found b
 and compared bit for bit before it appears. Not carried: the optimizer's state and the step.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from modeling.checkpoints.convert import ConvertOptions
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import time
 
-from bert_tf.common import cli, files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common import cli, files, json_files
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 
 ROOT = os.path.dirname(os.path.abspath(__file__))

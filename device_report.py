@@ -5,7 +5,7 @@
 What is wrong is at the end, a line each, with what to do. Exit status 0 also where there is no GPU.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.device_report import DeviceReportOptions
 
 if __name__ == "__main__":

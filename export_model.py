@@ -11,7 +11,7 @@ docs/export.md shows which export is for whom, and how to call each. The export 
 model before it appears.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.inference.options import ExportOptions
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ A line is a text, or a pair of texts with " ||| " between them. Flags and defaul
 what is new is additional. docs/features.md describes both outputs.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.inference.options import ExtractOptions
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ The checkpoint is a run directory of run_pretraining.py, one of its ckpt-N prefi
 bert_config.json and vocab.txt beside it, a Hugging Face directory or a checkpoint of the Model Garden.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.inference.options import FillMaskOptions
 
 if __name__ == "__main__":

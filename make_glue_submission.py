@@ -8,7 +8,7 @@ would (header, number and order of the rows, labels), and prints what goes in. W
 majority class of its training set, as in the paper.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.evaluation.glue_submission import SubmissionOptions
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 docs/plots.md shows all of them.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.plotting.options import PlotOptions
 
 if __name__ == "__main__":

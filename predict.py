@@ -7,7 +7,7 @@ A line is a text, two texts with a tab between them, or a JSON object. Standard 
 docs/predict.md shows the inputs and outputs of each task.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.inference.options import PredictOptions
 
 if __name__ == "__main__":

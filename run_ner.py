@@ -15,7 +15,7 @@
 The same command again resumes. What is trained answers texts: predict.py --init_checkpoint=out.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
 
 if __name__ == "__main__":

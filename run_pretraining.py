@@ -11,7 +11,7 @@
 Flags and defaults are those of the original script; what is new is additional.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 
 if __name__ == "__main__":

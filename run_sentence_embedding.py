@@ -20,7 +20,7 @@ The same command again resumes. search.py finds the nearest documents with the r
 the formats of files, losses and metrics.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.tasks.sentence_embedding.options import SentenceEmbeddingOptions
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@
 The same command again resumes. Flags and defaults are those of the original script; what is new is additional.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.tasks.question_answering.options import SquadOptions
 
 if __name__ == "__main__":

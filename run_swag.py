@@ -18,7 +18,7 @@
 The same command again resumes. The original's code for SWAG was not released; the defaults are those of the paper.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 
 if __name__ == "__main__":

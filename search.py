@@ -10,7 +10,7 @@
 The search is exact and reads the vectors from the disk, a part at a time.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.inference.search_options import SearchOptions
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import tempfile
 import time
 
 from benchmarks import texts
-from bert_tf.common import cli, files, parallel
-from bert_tf.common.options import Options, option
+from bert_common import cli, files, parallel
+from bert_common.options import Options, option
 from bert_tf.vocabulary import word_counts, wordpiece_learner
 from data_gen.tokenization.vocabulary import Vocabulary
 

@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks import resources, texts
-from bert_tf.common import cli, files, parallel
-from bert_tf.common.options import option
-from bert_tf.common.tables import print_table
+from bert_common import cli, files, parallel
+from bert_common.options import option
+from bert_common.tables import print_table
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.workers import load_tokenizer

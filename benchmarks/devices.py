@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import MutableMapping
 
 from benchmarks import interleaved
-from bert_tf.common import gpus
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_common import gpus
+from bert_common.errors import UserError
+from bert_common.options import option
 
 # Precision → policy of Keras.
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}

@@ -24,9 +24,9 @@ import time
 import numpy as np
 
 from benchmarks import resources, texts
-from bert_tf.common import cli, files, parallel
-from bert_tf.common.options import option
-from bert_tf.common.tables import print_table
+from bert_common import cli, files, parallel
+from bert_common.options import option
+from bert_common.tables import print_table
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.tokenizer import Tokenizer

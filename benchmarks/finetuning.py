@@ -28,9 +28,9 @@ from collections.abc import Callable, Mapping, Sequence
 from benchmarks import interleaved, texts
 from benchmarks.devices import DeviceOptions, set_up_device
 from benchmarks.sizes import find_config
-from bert_tf.common import cli, gpus
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_common import cli, gpus
+from bert_common.errors import UserError
+from bert_common.options import option
 
 # What a batch is padded to: the limit, its longest sequence, or that with sequences of similar length in a batch.
 _LIMIT, _LONGEST, _GROUPED = "limit", "longest", "grouped"

@@ -38,10 +38,10 @@ from benchmarks.featurization import write_pairs
 from benchmarks.gpu_visit import VOCAB_SIZE, Visit, absolute
 from benchmarks.sizes import find_config
 from benchmarks.texts import PROJECT, VOCABULARY
-from bert_tf.common import cli, files, gpus, json_files
-from bert_tf.common.charts import METRICS_FILE
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, FILES, Options, option
+from bert_common import cli, files, gpus, json_files
+from bert_common.charts import METRICS_FILE
+from bert_common.errors import UserError
+from bert_common.options import FILE, FILES, Options, option
 from modeling.memory import fitting_rows
 
 # Of the longest error that is kept.

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 from benchmarks.sizes import find_config
 from benchmarks.texts import PROJECT, VOCABULARY
-from bert_tf.common import json_files, parallel
-from bert_tf.common.errors import UserError
+from bert_common import json_files, parallel
+from bert_common.errors import UserError
 from data_gen.pretraining.record_files import find_records
 from data_gen.pretraining.records import inspect_first_record
 from data_gen.pretraining.schema import Schema

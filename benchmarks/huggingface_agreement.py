@@ -14,9 +14,9 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.common import cli, files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common import cli, files
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from tests.oracles.huggingface import ENCODER, HEADS, batches, models
 
 

@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
-from bert_tf.common.tables import print_table
+from bert_common import files, json_files
+from bert_common.errors import UserError
+from bert_common.options import Options, option
+from bert_common.tables import print_table
 
 _RESAMPLES = 2000
 _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

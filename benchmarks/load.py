@@ -18,10 +18,10 @@ from collections.abc import Callable
 
 from benchmarks import serving, texts
 from benchmarks.resources import held_mib
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
-from bert_tf.common.tables import print_table
+from bert_common import cli
+from bert_common.errors import UserError
+from bert_common.options import option
+from bert_common.tables import print_table
 from bert_tf.inference.exports.loaders import ONNX_FILE, SIGNATURE, SavedModel
 
 _MOST_WARM_UP = 60.0

@@ -78,7 +78,7 @@ def tagging(config: BertConfig, examples: Examples, batch_size: int, lengths: np
 def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, output_dir: str, batch_size: int
           ) -> Callable[[], int]:
   """A whole prediction, as `run_squad.py --do_predict` makes it; returns the number of windows."""
-  from bert_tf.common.progress import Progress
+  from bert_common.progress import Progress
   from bert_tf.tasks.question_answering.data import read_predicted
   from bert_tf.tasks.question_answering.results import answer_questions, write
   from bert_tf.tasks.question_answering.settings import SquadSettings

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from benchmarks import interleaved
 from benchmarks.pretraining_step import PROGRAMS
 from benchmarks.sizes import find_config
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_common import cli
+from bert_common.errors import UserError
+from bert_common.options import option
 
 # Program → whether its records are packed.
 _KINDS = {"packed": True, "unpacked": False, "model_garden": False, "keras_hub": False, "pytorch_gathered": False}

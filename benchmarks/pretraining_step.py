@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 from benchmarks import interleaved, resources
 from benchmarks.devices import DeviceOptions, set_up_device
 from benchmarks.sizes import find_config
-from bert_tf.common import cli, gpus, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_common import cli, gpus, json_files
+from bert_common.errors import UserError
+from bert_common.options import option
 
 if TYPE_CHECKING:
   from modeling.config import BertConfig

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 from tests.oracles.squad_prediction import plain_squad
 

@@ -19,9 +19,9 @@ import tempfile
 import time
 
 from benchmarks.resources import Stopwatch
-from bert_tf.common import cli
-from bert_tf.common.options import FILES, Options, option
-from bert_tf.common.tables import print_table
+from bert_common import cli
+from bert_common.options import FILES, Options, option
+from bert_common.tables import print_table
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slow_reads.c")
 

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_tf.common import cli
-from bert_tf.common.options import declared_options, option
-from bert_tf.common.tables import show_mean
+from bert_common import cli
+from bert_common.options import declared_options, option
+from bert_common.tables import show_mean
 from bert_tf.tasks.question_answering.settings import SquadSettings
 
 if TYPE_CHECKING:

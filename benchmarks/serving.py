@@ -29,9 +29,9 @@ from collections.abc import Callable
 
 from benchmarks import interleaved, texts
 from benchmarks.sizes import find_config
-from bert_tf.common import cli
-from bert_tf.common.options import option
-from bert_tf.common.tables import print_table
+from bert_common import cli
+from bert_common.options import option
+from bert_common.tables import print_table
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _WARM_UP = 10

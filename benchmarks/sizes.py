@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 
 def find_config(size: str, vocab_size: int):

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from benchmarks import interleaved, texts
 from benchmarks.devices import DeviceOptions, set_up_device
 from benchmarks.sizes import find_config
-from bert_tf.common import cli, gpus, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import option
+from bert_common import cli, gpus, json_files
+from bert_common.errors import UserError
+from bert_common.options import option
 from data_gen.labelled.squad import read_squad
 from data_gen.tokenization.vocabulary import Vocabulary
 

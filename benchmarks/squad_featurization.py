@@ -18,8 +18,8 @@ import string
 import numpy as np
 
 from benchmarks import resources, texts
-from bert_tf.common import cli
-from bert_tf.common.options import option
+from bert_common import cli
+from bert_common.options import option
 from data_gen.labelled.squad import Answer, Question, SquadData, read_squad
 from data_gen.labelled.squad_features import make_windows
 from data_gen.tokenization.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ import tf_keras
 from benchmarks.devices import POLICIES
 from benchmarks.examples import CLASSES
 from benchmarks.loops import known_labels
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 from tests.oracles.squad_prediction import SQUAD_LENGTHS, plain_squad
 

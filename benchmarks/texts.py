@@ -10,9 +10,9 @@ import sys
 import time
 import zlib
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent

@@ -30,9 +30,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 import numpy as np
 
 from benchmarks import resources, texts
-from bert_tf.common import cli
-from bert_tf.common.options import option
-from bert_tf.common.tables import print_table
+from bert_common import cli
+from bert_common.options import option
+from bert_common.tables import print_table
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary
 from tests.oracles.tokenizer import ReferenceTokenizer

@@ -1,13 +1,14 @@
-"""Everything that the scripts are made of, see docs/architecture.md. The library is `modeling` and `data_gen`.
+"""Everything that the scripts are made of, see docs/architecture.md. The library is `modeling` and `data_gen`,
+on `bert_common`.
 
     commands.py       the scripts as commands of an installation
     device_report.py  one screen about GPUs, driver, libraries, speed
-    common/           options, command lines, files, errors, processes
     training/         input pipelines, step, loop, devices, run directory
     evaluation/       scores and the files of official graders
     tasks/            the driver of all runs, and a package for each task
     inference/        predictions, exports, features, filled masks
     vocabulary/       learning WordPiece vocabularies
+    extras/           what no run needs, behind a wall
     plotting/         plots of runs, records and models
 """
 

@@ -4,8 +4,8 @@ import dataclasses
 import os
 import sysconfig
 
-from bert_tf.common import gpus
-from bert_tf.common.options import Options, option
+from bert_common import gpus
+from bert_common.options import Options, option
 
 _SIZES = {"CPU": 1024, "GPU": 8192}
 

@@ -1,4 +1,4 @@
-"""The options of the scripts of `data_gen/`, each declared once (`bert_tf/common/options.py`); nothing slow is imported
+"""The options of the scripts of `data_gen/`, each declared once (`bert_common/options.py`); nothing slow is imported
 here.
 
     CorpusOptions           prepare_corpus.py
@@ -17,9 +17,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from bert_tf.common import beam_map, files, parallel
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
+from bert_common import beam_map, files, parallel
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema

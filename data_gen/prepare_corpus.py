@@ -15,7 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from bert_tf.common import cli
+from bert_common import cli
 from data_gen.options import CorpusOptions
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 Writes glue_split/MNLI/train.tsv and glue_split/MNLI/dev_matched.tsv. Scores are not those of the official split.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from data_gen.labelled.dev_split import SplitOptions
 
 if __name__ == "__main__":

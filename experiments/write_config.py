@@ -6,7 +6,7 @@
 vocab/build_vocab.py writes those of the published sizes.
 """
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.vocabulary.model_config import ConfigOptions
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ import os
 
 import lazy_loader
 
-import bert_tf.common  # noqa: F401  (sets TensorFlow's log level)
+import bert_common  # noqa: F401  (sets TensorFlow's log level)
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 

@@ -9,7 +9,7 @@ Face's `BertLMHeadModel`. Packed rows stay what they are: no position sees, or p
 
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.losses import TokenLoss, example_weights

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.attention import SelfAttention, attention_bias
 from modeling.config import BertConfig
 from modeling.dropout import Dropout, DropoutStream

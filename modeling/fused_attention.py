@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 # What the kernels can do (cuDNN 9), and the first GPUs that have them.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.saving import register
 

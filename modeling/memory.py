@@ -9,7 +9,7 @@ import dataclasses
 import math
 import os
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.weight_shapes import encoder_shapes
 from modeling.checkpoints.weights import BILSTM
 from modeling.config import BertConfig

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import DECAYS
 from modeling.saving import register
 

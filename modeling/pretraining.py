@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import keras
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.dropout import DropoutStream
 from modeling.layers import (

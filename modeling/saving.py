@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import keras
 
-from bert_tf.common import directories, files
-from bert_tf.common.errors import UserError
+from bert_common import directories, files
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 register = keras.saving.register_keras_serializable(package="bert")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import keras
 from keras import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.bilstm import BiLstm
 from modeling.config import HEAD_DROPOUT, BertConfig
 from modeling.dropout import Dropout, DropoutStream

@@ -8,7 +8,7 @@ import signal
 import hypothesis
 import pytest
 
-from bert_tf.common import beam_map
+from bert_common import beam_map
 from tests.beam import IN_PROCESS, NEEDS_BEAM, WithoutBeam
 from tests.golden.values import unpack
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 from absl import flags
 
-from bert_tf.common import cli
+from bert_common import cli
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import cli
-from bert_tf.common.options import Options
+from bert_common import cli
+from bert_common.options import Options
 from bert_tf.training.run_directory import read_metrics
 
 SECONDS_TO_WAIT = 400

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 
 def assert_refused(call: Callable[[], object], *parts: str) -> None:

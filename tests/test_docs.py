@@ -11,7 +11,7 @@ _PACKAGES = sorted({path.parent.name for path in _PROJECT.glob("*/__init__.py")}
 _PAGES = sorted(path for folder in (".", "docs", *_PACKAGES) for path in (_PROJECT / folder).glob("*.md"))
 _MODULES = sorted(path for folder in (".", *(f"{package}/**" for package in _PACKAGES))
                   for path in _PROJECT.glob(f"{folder}/*.py"))
-# data_gen/text/lines.py wherever it is written; in backticks also `bert_tf/common/`, or a module as
+# data_gen/text/lines.py wherever it is written; in backticks also `bert_common/`, or a module as
 # `bert_tf/tasks/run`.
 _NAMED = re.compile(rf"(?<![\w/.-])((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]+\.(?:py|md))\b"
                     rf"|`((?:{'|'.join(_PACKAGES)}|docs)/[\w/.-]*)`")
@@ -51,7 +51,7 @@ def test_docstrings_and_comments_name_files_that_exist():
   assert not {_name(path): missing for path in _MODULES if (missing := _missing(path))}
 
 
-@pytest.mark.parametrize("package", sorted(path for root in ("modeling", "data_gen", "bert_tf")
+@pytest.mark.parametrize("package", sorted(path for root in ("bert_common", "modeling", "data_gen", "bert_tf")
                                            for path in (_PROJECT / root).rglob("__init__.py")), ids=_name)
 def test_docstrings_of_packages_list_their_modules(package):
   """One row per module: its name, then a phrase."""

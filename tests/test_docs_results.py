@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from bert_tf.common.tables import show_mean
+from bert_common.tables import show_mean
 from bert_tf.evaluation.significance import holm, paired_p
 from tests.conftest import PROJECT
 

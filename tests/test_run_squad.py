@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.task import run
 from tests.bert_tf.tasks.question_answering.toy_squad import LENGTHS, write_files

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
-_PACKAGES = ("bert_tf", "data_gen", "modeling", "vocab", "benchmarks", "experiments")
+_PACKAGES = ("bert_common", "bert_tf", "data_gen", "modeling", "vocab", "benchmarks", "experiments")
 # Scripts with our options; bert_tf/evaluation/conlleval.py takes those of the program that it stands in for.
 SCRIPTS = sorted(
     str(path.relative_to(_PROJECT)) for folder in (".", *_PACKAGES) for path in (_PROJECT / folder).glob("*.py")
@@ -30,7 +30,7 @@ sys.meta_path.insert(0, Block())
 # Runs commands in processes forked from one that has imported what all of them import; prints how each has ended.
 _FORKS = '''
 import json, os, runpy, sys, tempfile
-import absl.app, numpy, bert_tf.common.cli
+import absl.app, numpy, bert_common.cli
 
 ended = []
 for command in json.loads(sys.argv[1]):
@@ -119,12 +119,12 @@ def test_start_up(run, arguments, seconds):
 
 
 def test_modules_that_scripts_need_for_their_options(run):
-  """All of bert_tf/common/ and data_gen/, all modules of options, the shape of a model and its presets."""
+  """All of bert_common/ and data_gen/, all modules of options, the shape of a model and its presets."""
   modules = {"modeling.config", "modeling.presets"}
   for package in _PACKAGES:
     for path in (_PROJECT / package).rglob("*.py"):
       parts = path.relative_to(_PROJECT).with_suffix("").parts
-      if package == "data_gen" or parts[:2] == ("bert_tf", "common") or path.stem.endswith("options"):
+      if package == "data_gen" or package == "bert_common" or path.stem.endswith("options"):
         modules.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
   assert len(modules) > 30
   done = run("-c", """

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.weight_shapes import encoder_shapes, head_shapes
 from modeling.checkpoints.write import write_checkpoint

@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.vocabulary.building import VocabularyOptions
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common.tables import columns, named_table, pad
+from bert_common.tables import columns, named_table, pad
 from bert_tf.evaluation.classification import check_classes
 from bert_tf.evaluation.drawing import new_figure, shorten, shown_width, to_pixels
 

@@ -22,8 +22,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from bert_tf.common import streams
-from bert_tf.common.errors import UserError
+from bert_common import streams
+from bert_common.errors import UserError
 
 BOUNDARY = "-X-"
 # A B-PER → prefix and type; hyphens may be in the type.

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, gzipped
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, Options, option
+from bert_common import files, gzipped
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, Options, option
 
 _HEADER = "index\tprediction"
 _BINARY = ("0", "1")

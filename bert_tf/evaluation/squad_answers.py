@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from data_gen.labelled.squad import SquadData
 from data_gen.labelled.squad_features import ContextTokens, Windows
 

@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from bert_tf.common import files
+from bert_common import files
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
 from bert_tf.evaluation.squad_scores import collect_null_odds
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import QuestionAnswers
 from data_gen.labelled.squad import SquadData
 

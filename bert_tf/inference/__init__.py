@@ -14,4 +14,4 @@
     fill_mask.py      candidates for masks; `fill_mask.py`
 """
 
-import bert_tf.common  # noqa: F401  (tells TensorFlow to be quiet)
+import bert_common  # noqa: F401  (tells TensorFlow to be quiet)

@@ -8,9 +8,9 @@ import json
 import os
 from collections.abc import Mapping
 
-from bert_tf.common import charts, directories, files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.markdown import one_line
+from bert_common import charts, directories, files, json_files
+from bert_common.errors import UserError
+from bert_common.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.training.run_directory import read_flags

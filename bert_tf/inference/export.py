@@ -10,8 +10,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import directories, files, gzipped, json_files
-from bert_tf.common.errors import UserError
+from bert_common import directories, files, gzipped, json_files
+from bert_common.errors import UserError
 from bert_tf.inference.agreement import Agreement, compare
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.formats import ExportFormat, Request, format_class

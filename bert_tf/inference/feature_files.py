@@ -19,9 +19,9 @@ from typing import IO
 
 import numpy as np
 
-from bert_tf.common import files, gzipped
-from bert_tf.common.errors import UserError
-from bert_tf.common.parallel import portions
+from bert_common import files, gzipped
+from bert_common.errors import UserError
+from bert_common.parallel import portions
 from data_gen.text.lines import input_lines
 from data_gen.tokenization.vocabulary import Vocabulary
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.inference.feature_files import FeatureChunk, feature_writer, open_input, read_chunks
 from bert_tf.inference.options import ExtractOptions, InferenceSettings
 from bert_tf.tasks.inference import TaskInference, to_json

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import progress
-from bert_tf.common.errors import UserError
+from bert_common import progress
+from bert_common.errors import UserError
 from bert_tf.inference.options import MASK, FillMaskOptions, InferenceSettings, check_masks
 from bert_tf.tasks.inference import TaskInference, to_json
 from bert_tf.training.examples import Examples
@@ -196,7 +196,7 @@ def filled(text: str, tokens: Sequence[str], styles: Sequence[str] | None = None
 
   Args:
     tokens: for each mask.
-    styles: of each token, for `paint` (`bert_tf/common/progress.py`).
+    styles: of each token, for `paint` (`bert_common/progress.py`).
   """
   for number, token in enumerate(tokens):
     style = styles[number] if styles else progress.MARKED

@@ -8,9 +8,9 @@ import dataclasses
 import importlib.util
 from collections.abc import Mapping
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declared_options, option
 from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions

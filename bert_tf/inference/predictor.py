@@ -16,8 +16,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from bert_tf.common import files, gzipped, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, gzipped, json_files
+from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings, PredictOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from data_gen.text.lines import looks_like_json

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bert_tf.common import directories, files, json_files, run_results
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import directories, files, json_files, run_results
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.evaluation.retrieval import search
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line

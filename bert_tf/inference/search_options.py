@@ -3,9 +3,9 @@
 import dataclasses
 import os
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, option
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import FILE, option
 from bert_tf.inference.options import FileOptions, InputOptions
 
 INDEX_FILE = "index.json"

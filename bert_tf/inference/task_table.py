@@ -6,8 +6,8 @@ No TensorFlow here until a class is needed: options take the names of the tasks 
 import importlib
 from typing import TYPE_CHECKING
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import unknown_choice
+from bert_common.errors import UserError
+from bert_common.options import unknown_choice
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES
 
 if TYPE_CHECKING:

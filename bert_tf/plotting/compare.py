@@ -4,8 +4,8 @@ import functools
 import os
 from collections.abc import Sequence
 
-from bert_tf.common import charts, files, markdown
-from bert_tf.common.tables import named_table, show_mean
+from bert_common import charts, files, markdown
+from bert_common.tables import named_table, show_mean
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.significance import difference, holm
 from bert_tf.plotting.compared import Group, common_flags, differing, groups_of, metrics_of, read_runs

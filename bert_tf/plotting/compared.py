@@ -10,8 +10,8 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import charts, files, json_files, options, run_results
-from bert_tf.common.errors import UserError
+from bert_common import charts, files, json_files, options, run_results
+from bert_common.errors import UserError
 from bert_tf.plotting.picture import names_of
 from bert_tf.plotting.runs import with_runs_below
 from bert_tf.tasks.eval_results import EVAL_RESULTS

@@ -8,7 +8,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import files, json_files
+from bert_common import files, json_files
 from bert_tf.evaluation.significance import sign_test
 
 _PATTERNS = ("eval_predictions*.jsonl", "predictions*.jsonl", "predictions.json")

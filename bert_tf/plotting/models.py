@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import LONGEST_NAME, Picture, panels

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, Options, option
+from bert_common.errors import UserError
+from bert_common.options import FILE, Options, option
 
 # Of the files of a picture.
 _FORMATS = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))

@@ -4,7 +4,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 
-from bert_tf.common import files
+from bert_common import files
 from bert_tf.evaluation.drawing import new_figure, shorten
 
 # Colours for the eyes of everybody (Okabe and Ito), without the yellow, which is hard to see on white; line styles;

@@ -3,8 +3,8 @@
 import importlib
 import os
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import write
 

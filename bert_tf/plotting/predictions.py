@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from bert_tf.evaluation.calibration import draw_reliability, reliability
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS

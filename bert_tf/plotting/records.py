@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import BARS, LONGEST_NAME, Picture

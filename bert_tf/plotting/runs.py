@@ -7,10 +7,10 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import charts, files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import SELECTION_FILE
-from bert_tf.common.tables import mean_and_deviation
+from bert_common import charts, files, json_files
+from bert_common.errors import UserError
+from bert_common.run_results import SELECTION_FILE
+from bert_common.tables import mean_and_deviation
 from bert_tf.evaluation.drawing import shorten
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import BASELINE, LONGEST_NAME, Picture, line_style, marker_style, named, panels, shortened

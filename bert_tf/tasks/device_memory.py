@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import is_out_of_memory
+from bert_common.errors import UserError
+from bert_common.gpus import is_out_of_memory
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.tasks.task import Task
 from bert_tf.training.devices import Devices

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_common import files, json_files
 from bert_tf.tasks.evaluation import Evaluation
 
 EVAL_RESULTS = "eval_results.json"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.options import TENSORBOARD, FineTuningOptions
 from bert_tf.tasks.splits import TaskData

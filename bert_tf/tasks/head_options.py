@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import HEAD_DROPOUT, LARGEST_DROPOUT
 

@@ -23,8 +23,8 @@ from typing import Protocol
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.json_files import check_text
+from bert_common.errors import UserError
+from bert_common.json_files import check_text
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction
 from data_gen.labelled.pair_features import encode_pairs

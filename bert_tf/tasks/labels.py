@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from bert_tf.common.options import whole_number
+from bert_common.options import whole_number
 from modeling.config import BertConfig
 
 _KEYS = ("id2label", "label2id", "problem_type")

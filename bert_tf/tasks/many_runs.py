@@ -4,7 +4,7 @@ The paper (section 4.1, appendix A.3) fine-tunes with several learning rates, ba
 with several random restarts where the data is small, and takes what is best on the dev set.
 
 Input: a name for each run, and what it is made from. Output: a directory for each with its result
-(`bert_tf/common/run_results.py`), which is believed only where it is made from the same. Of a selection also
+(`bert_common/run_results.py`), which is believed only where it is made from the same. Of a selection also
 `selection.json`, a table, TensorBoard's HParams page, and the best weights in `best/`.
 """
 
@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import keras
 
-from bert_tf.common import files, json_files, run_results
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import SELECTION_FILE, Result
-from bert_tf.common.tables import mean_and_deviation, show_mean, table
+from bert_common import files, json_files, run_results
+from bert_common.errors import UserError
+from bert_common.run_results import SELECTION_FILE, Result
+from bert_common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks import model_card
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.fine_tuning import FineTuningTask

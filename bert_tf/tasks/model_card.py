@@ -10,11 +10,11 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-from bert_tf.common import files, json_files, run_results
-from bert_tf.common.errors import UserError, in_one_line
-from bert_tf.common.markdown import code, one_line, readable_table
-from bert_tf.common.options import declared_options
-from bert_tf.common.tables import with_deviation
+from bert_common import files, json_files, run_results
+from bert_common.errors import UserError, in_one_line
+from bert_common.markdown import code, one_line, readable_table
+from bert_common.options import declared_options
+from bert_common.tables import with_deviation
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training import run_directory

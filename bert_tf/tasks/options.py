@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Self
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import DEFAULT_CACHE
-from bert_tf.common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
+from bert_common.errors import UserError
+from bert_common.gpus import DEFAULT_CACHE
+from bert_common.options import FILE, LARGEST_INT64, Options, check_there, declared_options, option
 from modeling.checkpoints.named_weights import check_checkpoint_there
 from modeling.config import DECAYS, LARGEST_DROPOUT, BertConfig
 

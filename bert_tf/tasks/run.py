@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import cache_problem
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.gpus import cache_problem
 from bert_tf.tasks import many_runs, model_card, preview, suggestions
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions

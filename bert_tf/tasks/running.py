@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import flags_table
+from bert_common import json_files
+from bert_common.errors import UserError
+from bert_common.options import flags_table
 from bert_tf.tasks import device_memory, many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import TENSORBOARD

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import declared_options
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.training.devices import Devices

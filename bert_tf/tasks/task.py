@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.options import TrainingOptions
 from bert_tf.training.devices import Devices

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from bert_tf.common import run_results
-from bert_tf.common.errors import UserError
+from bert_common import run_results
+from bert_common.errors import UserError
 from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.labels import label_names
 from data_gen.tokenization.tokenizer_config import short

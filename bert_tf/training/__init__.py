@@ -25,7 +25,7 @@ backend.
 import keras
 
 import modeling  # noqa: F401  (chooses the Keras backend where the user has not)
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 if keras.backend.backend() != "tensorflow":
   raise UserError(f"training needs Keras' TensorFlow backend, found {keras.backend.backend()!r}: "

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
-from bert_tf.common import directories, files, json_files, locks, run_results
-from bert_tf.common.errors import UserError, in_one_line
+from bert_common import directories, files, json_files, locks, run_results
+from bert_common.errors import UserError, in_one_line
 from bert_tf.training import run_directory
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.run_directory import EVAL, read_metrics

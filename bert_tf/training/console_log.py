@@ -16,8 +16,8 @@ from typing import TextIO
 
 from absl import logging as absl_logging
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError, in_one_line
+from bert_common import files
+from bert_common.errors import UserError, in_one_line
 
 CONSOLE_LOG = "console.log"
 # A longer log loses its older half.

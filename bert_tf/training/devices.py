@@ -18,10 +18,10 @@ from tensorflow.compiler.xla.tsl.protobuf.coordination_config_pb2 import Coordin
 from tensorflow.python.data.ops import multi_device_iterator_ops
 from tensorflow.python.eager import context
 
-from bert_tf.common.cluster import Cluster, find_cluster, read_cluster
-from bert_tf.common.errors import UserError, in_one_line
-from bert_tf.common.gpus import Driver, missing_libraries, problems, read_driver
-from bert_tf.common.schedulers import share_of_gpus
+from bert_common.cluster import Cluster, find_cluster, read_cluster
+from bert_common.errors import UserError, in_one_line
+from bert_common.gpus import Driver, missing_libraries, problems, read_driver
+from bert_common.schedulers import share_of_gpus
 from bert_tf.training.meeting import Meeting, meet
 from bert_tf.training.signals import StopSignal, hold
 

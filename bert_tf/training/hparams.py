@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import charts, files
+from bert_common import charts, files
 from data_gen.pretraining.tfrecord import masked_crc, record_header
 
 # The name of its own lets a file that is written again replace the older one; those of earlier versions end like this.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training.checkpoints import CheckpointManager
 from bert_tf.training.devices import Devices
 from bert_tf.training.reports import Reports

@@ -1,6 +1,6 @@
 """Connections between the processes of a cluster beside TensorFlow's: who is missing at the start, who has gone later.
 
-Input: a `Cluster` (`bert_tf/common/cluster.py`). Output: a `Meeting`, which outlasts the start of TensorFlow: the
+Input: a `Cluster` (`bert_common/cluster.py`). Output: a `Meeting`, which outlasts the start of TensorFlow: the
 kernel closes the connections of a process that dies, whatever it dies of.
 
 All connect to the first process, at the address that TensorFlow is going to use. Lines of text go over a connection:
@@ -15,8 +15,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from bert_tf.common.cluster import Cluster
-from bert_tf.common.errors import UserError
+from bert_common.cluster import Cluster
+from bert_common.errors import UserError
 from bert_tf.training.signals import StopSignal
 
 # When a process that waits prints for which others, and how often again.

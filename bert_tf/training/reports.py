@@ -1,5 +1,5 @@
 """Reports of a run: lines for the user, the progress bar, `metrics.jsonl`, TensorBoard (charts:
-`bert_tf/common/charts.py`), and other trackers.
+`bert_common/charts.py`), and other trackers.
 
 One `Reports` for each run directory and process; in processes that are not the chief it writes nothing.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import charts, markdown
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import charts, markdown
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
 from bert_tf.training.trackers import Trackers
 

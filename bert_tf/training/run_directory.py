@@ -26,10 +26,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 import bert_tf
-from bert_tf.common import files, json_files, locks
-from bert_tf.common.charts import METRICS_FILE
-from bert_tf.common.errors import UserError, in_one_line
-from bert_tf.common.options import plain
+from bert_common import files, json_files, locks
+from bert_common.charts import METRICS_FILE
+from bert_common.errors import UserError, in_one_line
+from bert_common.options import plain
 from bert_tf.training import console_log
 from data_gen.tokenization.tokenizer_config import write_tokenizer_config
 from modeling.checkpoints.companion_files import (

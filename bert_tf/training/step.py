@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.joint_gradients import JointGradients, stack_parts
 from bert_tf.training.optimization import AdamWeightDecay

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import in_one_line
+from bert_common import files, json_files
+from bert_common.errors import in_one_line
 from bert_tf.training.signals import Interrupted
 
 TRACKERS_FILE = "trackers.json"

@@ -10,10 +10,10 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILES, option
-from bert_tf.common.progress import Progress
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import FILES, option
+from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
 from data_gen.options import TEXT_FILES, TextOptions

@@ -3,8 +3,8 @@
 import dataclasses
 import os
 
-from bert_tf.common import files
-from bert_tf.common.options import Options, option
+from bert_common import files
+from bert_common.options import Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.config import BertConfig
 

@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
-from bert_tf.common import files, gzipped
-from bert_tf.common.errors import UserError
+from bert_common import files, gzipped
+from bert_common.errors import UserError
 from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.

@@ -18,8 +18,8 @@ import os
 import types
 from collections.abc import Mapping, Sequence
 
-from bert_tf.common import parallel
-from bert_tf.common.errors import UserError
+from bert_common import parallel
+from bert_common.errors import UserError
 from data_gen.tokenization.basic import find_chunks
 from data_gen.tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
 

@@ -9,9 +9,9 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import LARGEST_INT64, Options, option
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import LARGEST_INT64, Options, option
 from data_gen.labelled import glue
 
 

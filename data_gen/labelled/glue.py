@@ -16,9 +16,9 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import unknown_choice
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import unknown_choice
 from data_gen.labelled.labelled_files import Columns, LabelledTexts, parse_labels
 from data_gen.labelled.tables import Table, read_table, shown
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import whole_number
+from bert_common.errors import UserError
+from bert_common.options import whole_number
 from data_gen.labelled.tables import (
   Table,
   check_strings,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_tf.common import parallel
+from bert_common import parallel
 from data_gen.tokenization.tokenizer import Tokenizer
 
 # Examples encoded at a time: what is computed on the way stays small beside the result.

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.labelled_files import parse_labels, read_named_columns
 from data_gen.labelled.tables import Table, check_strings, read_table, shown
 

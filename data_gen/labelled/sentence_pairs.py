@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled import glue
 from data_gen.labelled.labelled_files import parse_labels, read_named_columns
 from data_gen.labelled.squad import read_squad

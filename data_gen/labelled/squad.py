@@ -13,8 +13,8 @@ import dataclasses
 import re
 from typing import Any
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 
 # Characters between `answer_start` and the answer's text. Stripped blanks, counting bytes or UTF-16 units in place of
 # characters and edited paragraphs make small errors; far away the same text is probably about something else.

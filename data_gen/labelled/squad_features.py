@@ -27,9 +27,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
-from bert_tf.common.parallel import portions
+from bert_common.errors import UserError
+from bert_common.options import Options, option
+from bert_common.parallel import portions
 from data_gen.labelled.squad import SquadData
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from bert_tf.common import files, gzipped, json_files
-from bert_tf.common.errors import UserError, did_you_mean
+from bert_common import files, gzipped, json_files
+from bert_common.errors import UserError, did_you_mean
 
 _FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 FORMATS = ("auto", "tsv", "csv", "jsonl")

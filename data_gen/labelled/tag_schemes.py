@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 OUTSIDE = "O"
 IOB1, IOB2, IOBES, PLAIN = "iob1", "iob2", "iobes", "plain"

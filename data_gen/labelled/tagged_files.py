@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import unknown_choice, whole_number
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import unknown_choice, whole_number
 from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
 from data_gen.tokenization.basic import basic_tokenize_with_offsets

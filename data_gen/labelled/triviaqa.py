@@ -11,9 +11,9 @@ import os
 import re
 from typing import Any
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import files, json_files
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from data_gen.labelled.squad import kind_of, read_field
 from data_gen.options import TriviaQaOptions
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vectorized import ragged_range
 from data_gen.tokenization.vocabulary import Vocabulary

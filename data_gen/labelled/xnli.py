@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from data_gen.labelled.labelled_files import LabelledTexts, parse_labels
 from data_gen.labelled.tables import Table, no_column, read_table
 

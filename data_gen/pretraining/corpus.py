@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 import google_crc32c
 import numpy as np
 
-from bert_tf.common import files, gzipped
-from bert_tf.common.errors import UserError
+from bert_common import files, gzipped
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")

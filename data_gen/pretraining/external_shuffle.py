@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import google_crc32c
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 
 # Bytes of rows in a bucket. A small job has small buckets, so that all workers have something to do.
 _BUCKETS_AIMED_AT = 32

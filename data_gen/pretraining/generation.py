@@ -31,10 +31,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from bert_tf.common import beam_map, files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options
-from bert_tf.common.progress import Progress, painter
+from bert_common import beam_map, files, json_files
+from bert_common.errors import UserError
+from bert_common.options import declared_options
+from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
 from data_gen.pretraining.work_directory import WorkDirectory, join_parts, remove_finished

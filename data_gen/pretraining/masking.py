@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 # Of the paper, as percentages.
 DEFAULT_RATIOS = "80,10,10"

@@ -8,8 +8,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 
 # What generation writes beside the records, under the name that all shards begin with.
 STATISTICS_SUFFIX = ".stats.json"

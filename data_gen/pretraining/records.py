@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.pretraining import tfrecord
 from data_gen.pretraining.schema import FEATURES, MASK_FEATURES, PACKED_FEATURES, V2_NAMES, Schema, expected_features
 from data_gen.pretraining.tfrecord import count_records as count_records

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_tf.common import progress
+from bert_common import progress
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.records import split_row
 from data_gen.pretraining.schema import MASK_FEATURES
@@ -145,7 +145,7 @@ def format_example(example: dict[str, np.ndarray], tokens: Sequence[str], longes
     example: as `records.read_examples` yields it; of a packed row the first sequence is shown.
     tokens: the vocabulary.
     longest: of a longer sequence only that many tokens are shown.
-    paint: colours a text, see `bert_tf/common/progress.py`.
+    paint: colours a text, see `bert_common/progress.py`.
   """
   sequences = split_row(example)
   example = sequences[0]

@@ -15,8 +15,8 @@ from typing import IO
 import google_crc32c
 import numpy as np
 
-from bert_tf.common import files, gzipped
-from bert_tf.common.errors import UserError
+from bert_common import files, gzipped
+from bert_common.errors import UserError
 
 LENGTH = struct.Struct("<Q")
 CRC = struct.Struct("<I")

@@ -17,8 +17,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from bert_tf.common import beam_map, files, json_files, locks
-from bert_tf.common.errors import UserError
+from bert_common import beam_map, files, json_files, locks
+from bert_common.errors import UserError
 from data_gen.options import BeamOptions
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 

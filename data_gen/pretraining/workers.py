@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, instances, packing, statistics
 from data_gen.pretraining.masking import Draws, Masking, MaskingRatios, mask, predictions_of

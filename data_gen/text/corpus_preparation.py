@@ -18,9 +18,9 @@ import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from bert_tf.common import files, parallel
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import files, parallel
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
 from data_gen.pretraining.work_directory import WorkDirectory, beam_directory
 from data_gen.text.corpus_readers import read_documents

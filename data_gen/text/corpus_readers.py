@@ -17,8 +17,8 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 
-from bert_tf.common import gzipped, json_files
-from bert_tf.common.errors import UserError
+from bert_common import gzipped, json_files
+from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text.lines import Lines, ReadingNotes, looks_like_json
 

@@ -20,9 +20,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bert_tf.common import files, parallel
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import files, parallel
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from data_gen.options import DocstringOptions
 
 STANDARD_LIBRARY = "stdlib"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from io import BufferedReader
 from typing import IO
 
-from bert_tf.common import gzipped
-from bert_tf.common.errors import UserError
+from bert_common import gzipped
+from bert_common.errors import UserError
 
 # Longer lines of plain text are cut at a space, so that a file without line breaks needs no memory of its size.
 _MAX_TEXT_LINE_BYTES = 4 << 20

@@ -6,8 +6,8 @@ Input: a directory. Output: what is known of the vocabulary in it, so that anoth
 
 import os
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import Vocabulary
 
 TOKENIZER_CONFIG_FILE = "tokenizer_config.json"

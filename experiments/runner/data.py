@@ -8,7 +8,7 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 
-from bert_tf.common import files
+from bert_common import files
 from data_gen.labelled import glue
 from data_gen.labelled.tables import numbered_lines
 from experiments.runner import columns

@@ -11,8 +11,8 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from bert_tf.common import cli, run_results
-from bert_tf.common.options import Options
+from bert_common import cli, run_results
+from bert_common.options import Options
 
 JOBS = "jobs"
 

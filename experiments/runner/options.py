@@ -3,8 +3,8 @@
 import dataclasses
 import re
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import LARGEST_INT64, Options, option
+from bert_common.errors import UserError
+from bert_common.options import LARGEST_INT64, Options, option
 
 GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
 # Scales for which the text of the installed packages is too little, and how much is expected.

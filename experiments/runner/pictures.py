@@ -2,7 +2,7 @@
 
 import os
 
-from bert_tf.common.tables import mean_and_deviation
+from bert_common.tables import mean_and_deviation
 from bert_tf.plotting.picture import Picture, marker_style, write
 from experiments.runner.experiment import BY_FLOPS
 from experiments.runner.results import MEAN, Measured

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from experiments.runner.jobs import Given, Job, Plan
 from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
 from experiments.runner.results import Planned

@@ -9,8 +9,8 @@ import os
 import re
 from collections.abc import Mapping
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import SELECTION_FILE
+from bert_common.errors import UserError
+from bert_common.run_results import SELECTION_FILE
 from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.labelled import glue

@@ -5,8 +5,8 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.evaluation.significance import Order, compare_orders
 from bert_tf.tasks.token_classification.options import TABLE_7
 from experiments.runner.columns import Column

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bert_tf.common import cli, files, locks, parallel
-from bert_tf.common.errors import UserError
+from bert_common import cli, files, locks, parallel
+from bert_common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.experiment import Experiment
 from experiments.runner.jobs import Plan

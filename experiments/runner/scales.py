@@ -8,7 +8,7 @@ import dataclasses
 import os
 from collections.abc import Mapping
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from experiments.runner import columns
 from experiments.runner.columns import Column
 from experiments.runner.experiment import Row

@@ -13,8 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bert_tf.common import parallel
-from bert_tf.common.progress import Progress
+from bert_common import parallel
+from bert_common.progress import Progress
 from experiments.runner.jobs import Job, Plan
 from experiments.runner.state import State
 

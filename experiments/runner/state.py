@@ -1,6 +1,6 @@
 """What is known of jobs that were run: in the directory of each, from when it begins, with its log.
 
-A job is complete where the result kept there (`bert_tf/common/run_results.py`) is made from what it is made from today,
+A job is complete where the result kept there (`bert_common/run_results.py`) is made from what it is made from today,
 and its file is there. So nothing is lost with the process that ran it, however that ended, and a change of settings
 makes incomplete what depends on it.
 """
@@ -10,9 +10,9 @@ import functools
 import os
 import platform
 
-from bert_tf.common import files, json_files, parallel, run_results
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import Result
+from bert_common import files, json_files, parallel, run_results
+from bert_common.errors import UserError
+from bert_common.run_results import Result
 from experiments.runner.jobs import JOBS, Job, Plan
 
 _LOG = "log.txt"

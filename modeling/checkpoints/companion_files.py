@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer_config import (
   TOKENIZER_CONFIG_FILE,
   read_casing,

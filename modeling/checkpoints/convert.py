@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bert_tf.common import directories, files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, Options, option
+from bert_common import directories, files
+from bert_common.errors import UserError
+from bert_common.options import FILE, Options, option
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.named_weights import check_checkpoint_there

@@ -10,8 +10,8 @@ import re
 import h5py
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from modeling.checkpoints.tensor_file import TensorFile
 from modeling.checkpoints.weight_shapes import show_shape
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from modeling.checkpoints.weight_shapes import heads_of
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig

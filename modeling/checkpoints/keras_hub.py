@@ -17,8 +17,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import H5File
 from modeling.checkpoints.model_garden import stored_weights, to_garden

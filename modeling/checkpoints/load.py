@@ -10,8 +10,8 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,

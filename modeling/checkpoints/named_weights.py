@@ -17,8 +17,8 @@ import shutil
 import sys
 from collections.abc import Iterable
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError, in_one_line
+from bert_common import files, json_files
+from bert_common.errors import UserError, in_one_line
 
 HUB, GOOGLE = "hf:", "google:"
 # Environment variable: the address of a mirror of Google's directory of releases.
@@ -166,7 +166,7 @@ def _google_release(name: str, cache: str, url: str) -> str:
 
 
 def _download_release(name: str, url: str, directory: str) -> None:
-  from bert_tf.common import downloads
+  from bert_common import downloads
 
   work = os.path.join(os.path.dirname(directory), f".{os.path.basename(directory)}.download")
   archive, unpacked = os.path.join(work, "weights.zip"), os.path.join(work, "unpacked")
@@ -195,7 +195,7 @@ def _download_release(name: str, url: str, directory: str) -> None:
 
 def _checked_digest(name: str, archive: str, record: str) -> str:
   """The sum of what was downloaded, compared with that of the first download: none is published."""
-  from bert_tf.common import downloads
+  from bert_common import downloads
 
   digest = downloads.file_sha256(archive)
   for known in downloads.read_sums(record).values():
@@ -214,7 +214,7 @@ def _model_directory(name: str, unpacked: str) -> str:
 
 
 def _check_sums(name: str, directory: str) -> None:
-  from bert_tf.common import downloads
+  from bert_common import downloads
 
   for file, digest in downloads.read_sums(os.path.join(directory, downloads.SUMS_FILE)).items():
     path = os.path.join(directory, os.path.basename(file))

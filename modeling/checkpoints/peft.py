@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import FLAGS_FILE, StoredWeights
 from modeling.checkpoints.named_weights import ADAPTER_CONFIG
 from modeling.checkpoints.native import read_native

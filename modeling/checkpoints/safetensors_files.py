@@ -10,8 +10,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save, save_file
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from modeling.checkpoints.tensor_file import TensorFile
 
 INDEX_SUFFIX = ".safetensors.index.json"

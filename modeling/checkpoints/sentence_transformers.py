@@ -11,8 +11,8 @@ Input: a directory. Output: where its encoder is, which `huggingface.py` reads a
 import dataclasses
 import os
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE
 from modeling.config import POOLINGS
 

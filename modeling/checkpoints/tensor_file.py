@@ -5,7 +5,7 @@ Input: what a format's own reader finds. Output: arrays of float32 by key, or a 
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 # Tensors may take so many times the bytes that their file has: a few lines of a header can describe any amount.
 _LARGEST_EXPANSION = 10

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from modeling.checkpoints.tensor_file import TensorFile
 
 # Of our own checkpoints, `ckpt-<step>`.

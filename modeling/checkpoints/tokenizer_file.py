@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from data_gen.tokenization.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS, UNK, Vocabulary
 from data_gen.tokenization.wordpiece import MAX_WORD_CHARACTERS
 from modeling.preprocessing import unicode_tables as unicode

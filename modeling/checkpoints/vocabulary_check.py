@@ -5,8 +5,8 @@ meets a vocabulary that does not lie beside it, they are compared: by the vocabu
 fingerprint that a run notes in `tokenizer_config.json`.
 """
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE, check_fingerprint, short
 from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.companion_files import StoredWeights

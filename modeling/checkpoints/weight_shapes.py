@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.weights import BILSTM, ENCODER_PREFIX, HEADS, POOLER, SIZES, encoder_weights
 from modeling.config import BertConfig
 

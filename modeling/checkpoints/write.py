@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import write_companion_files
 from modeling.checkpoints.sentence_transformers import SentenceVectors, write_vectors
 from modeling.checkpoints.weight_shapes import heads_of, pooled_weights

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from benchmarks.finetuning import FinetuningOptions, main, turn_steps
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 SMALL = {"size": "L1-H32", "batch_size": 4, "max_seq_length": 24, "max_steps": 1, "turns": 2,
          "one_process": True}

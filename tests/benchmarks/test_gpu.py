@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks import gpu
 from benchmarks.gpu_visit import Visit
-from bert_tf.common import gpus, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import Driver, Gpu
+from bert_common import gpus, json_files
+from bert_common.errors import UserError
+from bert_common.gpus import Driver, Gpu
 
 
 def run(project, path, *flags: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed (requirements-peers.txt)")
 
 from benchmarks import huggingface_agreement
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from tests.tiny import write_tiny
 
 

@@ -9,8 +9,8 @@ import threading
 import time
 
 from benchmarks import interleaved
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 
 
 def build(log, name):

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import load
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from tests.tiny import WORDS, write_tiny

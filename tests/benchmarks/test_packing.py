@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from benchmarks import packing
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import BertConfig
 
 

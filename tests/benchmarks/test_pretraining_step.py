@@ -9,9 +9,9 @@ import pytest
 from benchmarks import pretraining_step
 from benchmarks.devices import set_up_device
 from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import Driver, Gpu
+from bert_common import json_files
+from bert_common.errors import UserError
+from bert_common.gpus import Driver, Gpu
 from modeling.config import BertConfig
 from modeling.presets import PRESETS
 

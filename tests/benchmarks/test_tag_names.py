@@ -5,7 +5,7 @@ import re
 import pytest
 
 from benchmarks.tag_names import TagNamesOptions, main, tag_names
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 STORY = ["Mr. Darcy saw Rose Hill.", "He and Darcy, and I, went on.", "Darcy stopped.", "The rose was red.",
          '"Rose is here," said Hill.', '"Hill! Where?"']

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from benchmarks import texts
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]

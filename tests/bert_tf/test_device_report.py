@@ -2,7 +2,7 @@ import os
 import subprocess
 import sys
 
-from bert_tf.common.gpus import Driver, Gpu
+from bert_common.gpus import Driver, Gpu
 from bert_tf.device_report import describe
 
 

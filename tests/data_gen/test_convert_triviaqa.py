@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled import triviaqa
 from data_gen.labelled.squad import Answer, check_training, read_squad
 from data_gen.labelled.triviaqa import convert, find_answer

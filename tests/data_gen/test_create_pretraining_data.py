@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import records, schema
 from data_gen.pretraining.generation import generate

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.text import docstrings
 from data_gen.text.docstrings import PackageCounts, SourceFile, docstring_paragraphs
 

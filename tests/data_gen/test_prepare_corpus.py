@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import corpus_preparation
 from data_gen.text.corpus_preparation import CorpusStatistics

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from data_gen.labelled.glue import find_task, has_split, read_split
 from data_gen.labelled.labelled_files import labels_of_file, read_labelled_file
 from data_gen.labelled.squad import read_squad

@@ -5,8 +5,8 @@ import dataclasses
 import pkgutil
 import traceback
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
+from bert_common import cli
+from bert_common.errors import UserError
 from tests.fuzz.workspace import Command
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
+from bert_common import cli
+from bert_common.errors import UserError
 from bert_tf.vocabulary.model_config import ConfigOptions, write_config
 from data_gen.labelled import tables
 from data_gen.labelled.dev_split import SplitOptions, split

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import differences
+from bert_common.errors import UserError
+from bert_common.run_results import differences
 from experiments.runner.jobs import Given, Job, Joined, Made, Plan
 
 

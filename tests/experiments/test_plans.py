@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
+from bert_common import cli
+from bert_common.errors import UserError
 from experiments import all as every
 from experiments import distillation, table2, table5, table8
 from experiments.runner.experiment import Experiment, Model, Row

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.run_results import SELECTION_FILE
+from bert_common import json_files
+from bert_common.errors import UserError
+from bert_common.run_results import SELECTION_FILE
 from experiments.runner.columns import COLUMNS
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.jobs import Job, Plan

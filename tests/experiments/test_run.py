@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from experiments.runner.experiment import Experiment, Model, Row
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.run import run

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.jobs import Given, Job, Made, Plan, Work
 from experiments.runner.state import State

@@ -27,9 +27,9 @@ from collections.abc import Iterator
 if __name__ == "__main__":
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import Options, option
+from bert_common import cli
+from bert_common.errors import UserError
+from bert_common.options import Options, option
 from tests.fuzz.mutations import Case, make_case
 from tests.fuzz.workspace import COMMANDS, PROJECT, Command, make_workspace
 

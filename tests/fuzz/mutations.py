@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from bert_tf.common.options import DeclaredOption, declared_options
+from bert_common.options import DeclaredOption, declared_options
 from data_gen.pretraining import tfrecord
 from tests.fuzz.workspace import Command
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from tests.fuzz.inputs import ACCEPTED, DAMAGE, GOOD, REFUSED, TRACEBACK, run_case
 from tests.fuzz.mutations import Case, make_case, not_finite
 from tests.fuzz.workspace import COMMANDS, make_workspace

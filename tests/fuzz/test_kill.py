@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bert_tf.common import cli
+from bert_common import cli
 from bert_tf.vocabulary.building import VocabularyOptions, run
 from tests.fuzz import kill
 from tests.page_commands import parse_command

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bert_tf.common import json_files
-from bert_tf.common.options import Options
+from bert_common import json_files
+from bert_common.options import Options
 from bert_tf.inference.search import run as search
 from bert_tf.inference.search_options import SearchOptions
 from bert_tf.tasks.question_answering.ensemble import open_ensemble

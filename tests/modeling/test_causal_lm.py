@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from modeling import causal_lm
 from modeling.causal_lm import NEXT_TOKEN, BertForCausalLm, next_tokens, restore_tokens

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import ACTIVATION_NAMES, BertConfig
 from modeling.layers import activation
 

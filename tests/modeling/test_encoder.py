@@ -7,7 +7,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling import dropout
 from modeling.encoder import BertEncoder
 from modeling.question_answering import BertForQuestionAnswering

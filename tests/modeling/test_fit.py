@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.step import Objective
 from modeling.causal_lm import BertForCausalLm

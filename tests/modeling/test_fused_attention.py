@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling import attention, fused_attention
 from modeling.config import BertConfig
 from modeling.dropout import dropout_stream

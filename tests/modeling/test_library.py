@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.attention import SelfAttention
 from modeling.classification import BertForClassification, ClassificationHead
 from modeling.dropout import Dropout

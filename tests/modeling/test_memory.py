@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling import BertEncoder, memory
 from modeling.config import BertConfig
 from modeling.memory import (

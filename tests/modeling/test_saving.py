@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.classification import BertForClassification
 from modeling.encoder import BertEncoder
 from modeling.multiple_choice import BertForMultipleChoice

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.config import POOLINGS
 from modeling.dropout import dropout_stream
 from modeling.sentence_embedding import (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import texts
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 
 ENCODER, MULTIPLE_CHOICE, TOKEN_CLASSIFICATION = "encoder", "multiple_choice", "token_classification"
 # Task → our name of its head.

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.exports.formats import ExportFormat, Request
 from bert_tf.inference.exports.loaders import SIGNATURE, Arrays
 from bert_tf.inference.exports.saved_model import as_arrays, checked_inputs

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from bert_tf.common.errors import UserError, in_one_line
+from bert_common.errors import UserError, in_one_line
 from bert_tf.inference.exports.loaders import LOADERS, Arrays, Signature
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -11,7 +11,7 @@ Every output has the batch as its first dimension, as TensorFlow Serving expects
 
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.exports.formats import ExportFormat, Request
 from bert_tf.inference.exports.loaders import Arrays
 from bert_tf.tasks.inference import TaskInference

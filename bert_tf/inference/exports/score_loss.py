@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bert_tf.common import cli, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options
+from bert_common import cli, json_files
+from bert_common.errors import UserError
+from bert_common.options import declared_options
 from bert_tf.evaluation.classification import softmax
 from bert_tf.inference.exports import loading_back
 from bert_tf.inference.exports.clients import TokenIdFormat

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.exports.formats import ExportFormat, Request
 from bert_tf.inference.exports.saved_model import CHECKED, as_arrays, concrete
 from bert_tf.inference.options import check_tfhub_task

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.classification import sigmoid, softmax
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.readers import CLASSES, SCORES, SEVERAL_CLASSES, read_files

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import markdown
+from bert_common import markdown
 from bert_tf.evaluation import calibration, confusion
 from bert_tf.training.reports import Reports
 

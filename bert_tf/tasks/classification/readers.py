@@ -6,8 +6,8 @@ Input: options and the checkpoint. Output: `TaskFiles`.
 import dataclasses
 from collections.abc import Sequence
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.evaluation import classification
 from bert_tf.tasks.classification.options import CUSTOM, ClassificationOptions
 from bert_tf.tasks.labels import label_names

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_common import files, json_files
 from bert_tf.evaluation import glue_submission
 from bert_tf.tasks.classification.data import ClassificationData, Split
 from bert_tf.tasks.eval_results import shortest, write_test_results

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import LONG_TEXTS
 from bert_tf.training.examples import Examples
 from data_gen.labelled.pair_features import END, MIDDLE, encode_pairs

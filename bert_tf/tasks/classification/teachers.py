@@ -16,9 +16,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bert_tf.common import files, run_results
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import files, run_results
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.tasks.classification.data import ClassificationData, Split
 from bert_tf.tasks.classification.inference import ClassificationInference, class_labels
 from bert_tf.tasks.classification.options import ClassificationOptions

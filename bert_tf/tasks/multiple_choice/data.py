@@ -6,8 +6,8 @@ Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: 
 
 import os
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
 from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, NUM_FOLDS, SWAG, MultipleChoiceOptions
 from bert_tf.tasks.splits import Split, TaskData

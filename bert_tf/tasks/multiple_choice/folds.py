@@ -6,10 +6,10 @@ Input: options without a fold. Output: a run directory for each fold, `folds.jso
 import os
 from collections.abc import Callable, Mapping
 
-from bert_tf.common import files, json_files
-from bert_tf.common.cluster import find_cluster
-from bert_tf.common.errors import UserError
-from bert_tf.common.tables import mean_and_deviation, show_mean, table
+from bert_common import files, json_files
+from bert_common.cluster import find_cluster
+from bert_common.errors import UserError
+from bert_common.tables import mean_and_deviation, show_mean, table
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from bert_tf.tasks.many_runs import carry_out, sources_of, sources_of_data
 from bert_tf.tasks.multiple_choice.data import check_folds

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
 from bert_tf.tasks.multiple_choice.data import KIND
 from bert_tf.training.examples import Examples

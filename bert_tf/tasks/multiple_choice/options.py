@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, FILE, option
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.tasks.head_options import HeadDropoutOptions
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.multiple_choice import LABEL_KINDS

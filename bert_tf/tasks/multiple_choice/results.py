@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files, json_files, markdown
+from bert_common import files, json_files, markdown
 from bert_tf.tasks.eval_results import shortest, write_test_results
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 

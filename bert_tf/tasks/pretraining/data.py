@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bert_tf.common import gzipped
-from bert_tf.common.errors import UserError
-from bert_tf.common.parallel import portions
+from bert_common import gzipped
+from bert_common.errors import UserError
+from bert_common.parallel import portions
 from bert_tf.training.inputs import RecordFiles
 from data_gen.pretraining import records, tfrecord
 from data_gen.pretraining.record_files import find_records, stated_counts

@@ -6,7 +6,7 @@ number of processes does not, as long as it divides that of the groups.
 
 from collections.abc import Sequence
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.training.devices import cluster_of
 from bert_tf.training.run_directory import read_flags

@@ -7,9 +7,9 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import declared_options
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.dynamic_masking import masker

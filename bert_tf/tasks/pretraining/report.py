@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import markdown
+from bert_common import markdown
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.phases import Phase
 from bert_tf.training.devices import Devices

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from data_gen.pretraining import records
 from data_gen.pretraining.record_files import statistics_of

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import keras
 import numpy as np
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import average_logits
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.settings import (

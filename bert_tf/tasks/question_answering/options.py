@@ -3,8 +3,8 @@
 import dataclasses
 import os
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import FILE, option
+from bert_common.errors import UserError
+from bert_common.options import FILE, option
 from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.options import FineTuningOptions
 from bert_tf.tasks.question_answering.settings import SquadSettings

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common.markdown import table
+from bert_common.markdown import table
 from bert_tf.evaluation import squad_files
 from bert_tf.evaluation.squad_answers import QuestionAnswers, find_answers
 from bert_tf.evaluation.squad_scores import collect_null_odds, f1_by_question, score, tune_threshold

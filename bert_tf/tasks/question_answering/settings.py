@@ -6,8 +6,8 @@
 import dataclasses
 from collections.abc import Mapping
 
-from bert_tf.common import json_files
-from bert_tf.common.options import declared_options
+from bert_common import json_files
+from bert_common.options import declared_options
 from bert_tf.evaluation.squad_answers import AnswerOptions
 from data_gen.labelled.squad_features import WindowOptions
 from modeling.config import BertConfig

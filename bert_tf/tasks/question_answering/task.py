@@ -9,8 +9,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files, gzipped, json_files
-from bert_tf.common.progress import Progress
+from bert_common import files, gzipped, json_files
+from bert_common.progress import Progress
 from bert_tf.evaluation.squad_files import describe_choices
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.sentence_embedding.options import (
   LABELLED,

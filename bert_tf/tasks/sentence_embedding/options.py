@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, FILE, option
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, option
 from bert_tf.evaluation.retrieval import RANKING_METRICS
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.tables import FORMATS

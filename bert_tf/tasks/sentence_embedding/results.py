@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files, json_files
+from bert_common import files, json_files
 from bert_tf.evaluation.classification import score as score_predictions
 from bert_tf.evaluation.retrieval import MAP_DEPTH, alignment, score_rankings, search, uniformity
 from bert_tf.tasks.eval_results import shortest

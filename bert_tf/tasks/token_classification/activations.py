@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bert_tf.common import directories, files, json_files
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common import directories, files, json_files
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from data_gen.labelled.word_windows import WordWindows
 
 _DIRECTORY = ".activation_cache"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
+from bert_common import files
+from bert_common.errors import UserError
 from bert_tf.tasks import splits
 from bert_tf.tasks.labels import label_names
 from bert_tf.tasks.token_classification.options import DOCUMENT, SENTENCE, VOTE, TokenClassificationOptions

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import files
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import whole_number
+from bert_common import files
+from bert_common.errors import UserError
+from bert_common.options import whole_number
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.running import Run
 from bert_tf.tasks.task import Stage

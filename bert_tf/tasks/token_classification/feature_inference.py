@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, checkpoint_labels
 from bert_tf.tasks.token_classification.inference import TokenClassificationInference, check_labels
 from bert_tf.tasks.token_classification.options import COMBINATIONS

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.inference import InferenceSettings, TaskInference, check_text, to_json
 from bert_tf.tasks.token_classification.data import KIND, checkpoint_labels, window_examples
 from bert_tf.tasks.token_classification.word_graph import EDGES, find_entities, find_words, pad_rows, token_kinds

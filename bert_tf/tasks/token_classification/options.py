@@ -3,8 +3,8 @@
 import dataclasses
 from typing import NamedTuple, Self
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import DIRECTORY, FILE, Options, option
+from bert_common.errors import UserError
+from bert_common.options import DIRECTORY, FILE, Options, option
 from bert_tf.tasks.head_options import DistillationOptions, HeadDropoutOptions
 from bert_tf.tasks.options import DevelopmentSetOptions, FineTuningOptions
 from data_gen.labelled.tag_schemes import CHUNK_SCHEMES, SCHEMES

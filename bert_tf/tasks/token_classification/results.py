@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from bert_tf.common import files
+from bert_common import files
 from bert_tf.evaluation import conlleval, entities
 from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.token_classification.data import Split, TokenData

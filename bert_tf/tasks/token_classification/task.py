@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.evaluation import confusion, conlleval, entities
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation import conlleval
 
 

@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.glue_submission import (
   SUBMISSION_FILES,
   describe_submission,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation import squad_answers
 from bert_tf.evaluation.squad_answers import AnswerOptions, average_logits, find_answers
 from data_gen.labelled.squad import Question, SquadData

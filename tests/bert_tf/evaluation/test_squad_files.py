@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
 from bert_tf.evaluation.squad_files import describe_choices, format_nbest, write_predictions
 from tests.bert_tf.evaluation import squad_golden

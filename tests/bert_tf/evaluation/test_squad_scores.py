@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
 from bert_tf.evaluation.squad_scores import collect_null_odds, score, tune_threshold
 from data_gen.labelled.squad import Answer, Question, SquadData

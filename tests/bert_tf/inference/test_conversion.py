@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.common import cli, json_files
+from bert_common import cli, json_files
 from bert_tf.inference.conversion import run
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.labels import with_label_names

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.export import AGREEMENT_FILE, export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
@@ -308,7 +308,7 @@ for task, (directory, inputs) in json.loads(sys.argv[1]).items():
   answers[task] = {name: [list(value.shape), value.dtype.name] for name, value in found.items()}
   if task == "question_answering":
     answers["answers"] = [answer.decode() for answer in found["answer"].numpy()]
-ours = {"common", "data_gen", "modeling", "inference", "tasks", "training"} & set(sys.modules)
+ours = {"bert_common", "bert_tf", "data_gen", "modeling", "inference", "tasks", "training"} & set(sys.modules)
 print(json.dumps([answers, sorted(ours)]))
 """
 

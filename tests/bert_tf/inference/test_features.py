@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference import feature_files, features
 from bert_tf.inference.features import extract, layer_outputs
 from bert_tf.inference.options import ExtractOptions

@@ -5,8 +5,8 @@ import sys
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import RIGHT, WRONG
+from bert_common.errors import UserError
+from bert_common.progress import RIGHT, WRONG
 from bert_tf.inference import fill_mask
 from bert_tf.inference.fill_mask import filled, load_mask_filler, take_hidden
 from bert_tf.inference.options import FillMaskOptions
@@ -119,7 +119,7 @@ def test_right_and_wrong_are_marked(run, capsys, monkeypatch):
   options = FillMaskOptions(init_checkpoint=str(run[0]), top_k=2)
   first, second = (candidate.token for candidate in load(run[0], top_k=2).fill("the [MASK]")[0])
   (other, *_) = [word for word in WORDS if word not in (first, second) and not word.startswith("##")]
-  monkeypatch.setattr("bert_tf.common.progress.painter", lambda stream: lambda text, style: f"<{style}>{text}<>")
+  monkeypatch.setattr("bert_common.progress.painter", lambda stream: lambda text, style: f"<{style}>{text}<>")
   fill_mask.run(options.replace(sentences=tuple(f"the [MASK]{{{word}}}" for word in (first, second, other, "arrays"))))
   right, second_best, wrong, several = capsys.readouterr().out.split("\n\n")
   assert right.splitlines()[0] == "the [MASK]"

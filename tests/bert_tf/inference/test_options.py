@@ -1,8 +1,8 @@
 import pytest
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
-from bert_tf.common.options import declared_options
+from bert_common import cli
+from bert_common.errors import UserError
+from bert_common.options import declared_options
 from bert_tf.inference.options import ExportOptions, ExtractOptions, InferenceSettings, PredictOptions
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference import predictor
 from bert_tf.inference.fill_mask import load_mask_filler
 from bert_tf.inference.options import FillMaskOptions, PredictOptions

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.plotting import compare
 from bert_tf.plotting.compared import Group, common_flags, differing, groups_of, read_runs
 from bert_tf.plotting.disagreement import disagreements

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import image
 from matplotlib.text import Text
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.drawing import new_figure
 from bert_tf.plotting import models, predictions, records, runs
 from bert_tf.plotting.options import PlotOptions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.eval_results import write_eval_results

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.tasks.inference import TaskInference, texts_of, to_json
 from data_gen.tokenization.tokenizer import Tokenizer

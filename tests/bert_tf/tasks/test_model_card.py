@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.tasks import model_card
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.pretraining.options import PretrainingOptions

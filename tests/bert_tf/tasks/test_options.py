@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.classification.options import ClassificationOptions
 from tests.tiny import CONFIG
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import cli, files, json_files, locks
-from bert_tf.common.errors import UserError
+from bert_common import cli, files, json_files, locks
+from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import task as classification

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
+from bert_common import cli
+from bert_common.errors import UserError
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.question_answering import task as question_answering

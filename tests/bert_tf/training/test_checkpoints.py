@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training import checkpoints, run_directory
 from bert_tf.training.loop import TrainingState
 from bert_tf.training.optimization import AdamWeightDecay

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.progress import Progress
+from bert_common.errors import UserError
+from bert_common.progress import Progress
 from bert_tf.training import console_log
 from tests.full_disk import full_disk
 

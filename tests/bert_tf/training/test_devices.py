@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.data.ops.multi_device_iterator_ops import OwnedMultiDeviceIterator
 
-from bert_tf.common.errors import UserError
-from bert_tf.common.gpus import Driver, Gpu
+from bert_common.errors import UserError
+from bert_common.gpus import Driver, Gpu
 from bert_tf.training.devices import TpuOptions, set_up, unused_gpus
 
 

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training.loop import Agreement, LoopLength, LoopOptions
 from bert_tf.training.signals import Interrupted, StopSignal
 from tests.bert_tf.training.common import default_devices

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from bert_tf.common.cluster import Cluster
-from bert_tf.common.errors import UserError
+from bert_common.cluster import Cluster
+from bert_common.errors import UserError
 from bert_tf.training import meeting
 from bert_tf.training.meeting import meet
 from bert_tf.training.signals import Interrupted, StopSignal

@@ -2,7 +2,7 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training.reports import EVAL, TRAIN, Reports
 from bert_tf.training.run_directory import read_metrics
 from tests.full_disk import full_disk

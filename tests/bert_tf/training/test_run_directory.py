@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training import run_directory
 from tests.bert_tf.training.common import TINY
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.task import make_objective
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.prediction import EvaluationPass

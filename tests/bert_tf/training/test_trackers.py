@@ -12,8 +12,8 @@ import keras
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.tasks.classification import task as classification
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.training.signals import Interrupted

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.vocabulary import building, word_counts
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import Vocabulary

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.vocabulary import word_counts
 from data_gen.tokenization.basic import basic_tokenize
 

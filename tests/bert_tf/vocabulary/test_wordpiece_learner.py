@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.wordpiece_learner import learn_vocabulary, most_common, special_tokens
 from data_gen.tokenization.vocabulary import Vocabulary

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled import glue
 from data_gen.labelled.glue import GLUE_TASKS, find_task, read_split
 

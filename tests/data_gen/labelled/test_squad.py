@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.squad import REPAIR_REACH, Answer, Question, SquadData, check_training, read_squad
 
 CONTEXT = "The boats left the bay before noon."

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled import squad_features
 from data_gen.labelled.squad import Answer, Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import WindowOptions, _find_word_starts, _words_at, make_windows

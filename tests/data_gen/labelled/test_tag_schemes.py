@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.evaluation.conlleval import count_chunks
 from data_gen.labelled import tag_schemes
 from data_gen.labelled.tag_schemes import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.tagged_files import TaggedSentences, read_tagged_file
 
 

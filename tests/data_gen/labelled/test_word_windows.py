@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.word_windows import encode_words, make_windows
 from tests.data_gen.tokenization.common import TOKENIZERS, VOCABULARY
 

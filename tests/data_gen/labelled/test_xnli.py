@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.xnli import LABELS, read_evaluation, read_training
 
 HEADER = ("language\tgold_label\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\tsentence2_parse\t"

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import workers
 from data_gen.pretraining.corpus import load, scan

@@ -8,7 +8,7 @@ import statistics as means
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, record_files, records
 from data_gen.pretraining.generation import generate

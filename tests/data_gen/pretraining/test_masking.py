@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.pretraining.masking import Draws, KeyedDraws, Masking, MaskingRatios, mask
 
 CLS, SEP, MASK, VOCAB = 2, 3, 4, 40

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.pretraining.record_files import earlier_sets, find_records, set_name, shard_names, stated_counts
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.pretraining import records, schema
 from data_gen.pretraining.masking import Masked
 from data_gen.pretraining.record_writer import RecordWriter, sequence_features

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bert_tf.common import progress
+from bert_common import progress
 from data_gen.pretraining import statistics
 
 COUNTS = {"documents": 10, "sentences": 200, "tokens": 4000, "unknown_tokens": 10, "one_sentence_documents": 1,

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.pretraining import external_shuffle, work_directory
 from data_gen.pretraining.external_shuffle import ShardPart
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished

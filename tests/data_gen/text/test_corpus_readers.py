@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.options import CorpusOptions
 from data_gen.text import lines as text_lines
 from data_gen.text.corpus_readers import TextLayout, detect_layout, read_documents

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.text import lines
 from data_gen.text.lines import input_lines
 

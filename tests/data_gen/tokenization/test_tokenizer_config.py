@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.tokenization.tokenizer_config import (
   casing_of_release,
   check_beside,

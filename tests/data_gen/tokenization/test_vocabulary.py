@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 TOKENS = [*SPECIAL_TOKENS, "the", "##s", "é"]

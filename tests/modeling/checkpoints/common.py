@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints import weights as table
 from modeling.checkpoints.huggingface_config import config_values
 from modeling.checkpoints.load import load_weights, read_checkpoint

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.load import read_checkpoint
 from modeling.classification import ClassificationHead
 from tests.modeling.checkpoints.common import (

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.lora import LoraWeights, lora_matrices
 from modeling.checkpoints.native import checkpoint_of, weight_variables

@@ -11,8 +11,8 @@ import zipfile
 
 import pytest
 
-from bert_tf.common import downloads
-from bert_tf.common.errors import UserError
+from bert_common import downloads
+from bert_common.errors import UserError
 from modeling.checkpoints import named_weights
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.named_weights import MIRROR_VARIABLE, check_checkpoint_there, local_path
@@ -211,7 +211,7 @@ def test_there_are_24_small_models_and_all_of_2018_and_2019():
 
 _PRINT_PATH = """
 import sys
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.named_weights import check_checkpoint_there, local_path
 try:
   check_checkpoint_there(sys.argv[1])

@@ -11,8 +11,8 @@ peft = pytest.importorskip("peft")
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 
-from bert_tf.common import cli
-from bert_tf.common.errors import UserError
+from bert_common import cli
+from bert_common.errors import UserError
 from bert_tf.inference.conversion import run
 from modeling.checkpoints.convert import ConvertOptions, convert
 from modeling.checkpoints.load import read_checkpoint

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions, InferenceSettings
 from bert_tf.inference.task_table import load_task

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.keras_hub import _SIZES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.training.checkpoints import remove_leftovers
 from modeling.checkpoints.load import read_checkpoint
 from modeling.checkpoints.native import checkpoint_of

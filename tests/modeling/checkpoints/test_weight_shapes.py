@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from modeling.checkpoints.weight_shapes import (
   SIZES,
   check_fits,

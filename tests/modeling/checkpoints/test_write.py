@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bert_tf.common import files, json_files
-from bert_tf.common.errors import UserError
+from bert_common import files, json_files
+from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import BEST_RECORD
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.huggingface_config import ARCHITECTURES

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from data_gen.labelled.pair_features import encode_pairs
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS
 from modeling.classification import BertForClassification

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
 from modeling.checkpoints.load import open_checkpoint

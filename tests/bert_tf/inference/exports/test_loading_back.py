@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.exports import loading_back
 
 

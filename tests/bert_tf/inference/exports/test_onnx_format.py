@@ -14,8 +14,8 @@ import openvino
 import pytest
 from tokenizers import Tokenizer as ClientTokenizer
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.exports import onnx_format
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.predictor import Predictor

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.inference.export import export
 from bert_tf.inference.options import ExportOptions
 from tests.refusals import assert_refused

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.inference.export import AGREEMENT_FILE, export, read_sample
 from bert_tf.inference.options import ExportOptions
 from data_gen.tokenization.tokenizer import Tokenizer

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.classification.data import ClassificationData, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from modeling.checkpoints.load import open_checkpoint

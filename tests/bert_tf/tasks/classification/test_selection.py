@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.task import ClassificationTask, run

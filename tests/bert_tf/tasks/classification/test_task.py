@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.classification.task import run
 from bert_tf.training.run_directory import read_metrics

@@ -9,8 +9,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.classification import teachers
 from bert_tf.tasks.classification.task import ClassificationTask, run

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.multiple_choice.folds import run_folds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.data import PretrainingRecords, check_all_records, parser
 from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.training.inputs import RecordFiles, evaluation_dataset

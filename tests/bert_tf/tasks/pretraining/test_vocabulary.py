@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import PretrainingTask
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary, guess_mask_id, read_notes, sample_figures

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.tasks.question_answering.ensemble import open_ensemble
 from bert_tf.tasks.question_answering.options import SquadOptions
 from bert_tf.tasks.question_answering.task import SquadTask, run

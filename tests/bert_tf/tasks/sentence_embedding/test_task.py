@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
+from bert_common import json_files
 from bert_tf.inference.predictor import Predictor
 from bert_tf.inference.search import run as search
 from bert_tf.inference.search_options import SearchOptions

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.tasks.token_classification import activations
 from bert_tf.tasks.token_classification.activations import ActivationCache, words_of
 from data_gen.labelled.word_windows import WordPieces, WordWindows, make_windows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common.errors import UserError
+from bert_common.errors import UserError
 from bert_tf.inference.exports.saved_model import Format
 from bert_tf.inference.options import ExportOptions, InferenceSettings
 from bert_tf.tasks.token_classification.inference import TokenClassificationInference

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.common import json_files
-from bert_tf.common.errors import UserError
+from bert_common import json_files
+from bert_common.errors import UserError
 from bert_tf.evaluation import conlleval
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions

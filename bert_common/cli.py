@@ -1,0 +1,323 @@
+"""Start and end of every script of the project.
+
+    if __name__ == "__main__":
+      cli.run(MyOptions, "bert_tf.tasks.my_task.task:run")
+
+makes flags of the options (`bert_common/options.py`), answers `--help` and wrong flags before anything slow is
+imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work that is in the script itself is given as
+a function: `cli.run(MyOptions, main)`.
+
+Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
+save, 1 a bug (with its traceback).
+"""
+
+import contextlib
+import copy
+import gc
+import importlib
+import io
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from absl import app, flags, logging
+
+from bert_common import LOG_LEVEL, config_files, gpus, streams
+from bert_common.errors import UserError
+from bert_common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
+
+_WIDTH = 100
+# Options from which on `--help` shows the common ones only.
+_MANY_OPTIONS = 30
+_ALL_HELP = "--help=all"
+_HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
+# The flag that names configuration files.
+_CONFIG = "config"
+# What bytes that are not UTF-8 become in names of files.
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+# Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
+# TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
+_OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
+
+
+def run(options: type[Options], target: str | Callable, positional: str | None = None) -> None:
+  """Makes the flags, parses them, and calls the target with the checked options.
+
+  Args:
+    target: "module:function", whose module is imported when the options are checked; or a function of the script. It
+      takes the options and returns an exit status or None.
+    positional: name of the field that takes the words that are no flags, a tuple; None where there may be none.
+  """
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    # Texts and names that the terminal's encoding has no characters for.
+    sys.stdout.reconfigure(errors="backslashreplace")
+  streams.guard()
+  _define_all(options, flags.FLAGS)
+  if any(word in _HELP for word in sys.argv[1:]):
+    raise SystemExit(_status(lambda: print(help_text(options, _given_flags(), _ALL_HELP in sys.argv))))
+  app.run(lambda words: _status(lambda: _call(options, target, positional, words[1:])), flags_parser=_parse_flags)
+
+
+def parse(options: type[Options], arguments: Sequence[str], positional: str | None = None) -> Options:
+  """The checked options of a command line, as `run` makes them, for calls of a script's work from Python.
+
+  The first word of `arguments` is the script's name. Raises `UserError` for a wrong flag or value.
+  """
+  values = flags.FlagValues()
+  _define_all(options, values)
+  return _checked(options, values, _parsed_words(list(arguments), values)[1:], positional, arguments[0])
+
+
+def _given_flags() -> dict[str, object]:
+  """Values of the flags beside `--help`; none where one of them is wrong."""
+  try:
+    flags.FLAGS(sys.argv, known_only=True)
+  except flags.Error:
+    return {}
+  return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
+
+
+def help_text(options: type[Options], given: Mapping[str, object], all_options: bool = True) -> str:
+  """The script's docstring, then its options with defaults and ranges, class by class, as `--help` prints them.
+
+  Args:
+    given: values of the other flags.
+    all_options: of a script with many options also those that few people need.
+  """
+  script = sys.modules["__main__"]
+  # Where the script runs as a command of another name.
+  translate = getattr(script, "translate_help", str)
+  lines = [translate((script.__doc__ or "").strip())]
+  group, listed = None, options.options_in_help(given)
+  shown = listed if all_options or len(listed) < _MANY_OPTIONS else [
+      one for one in listed if one.declaration.common or one.declaration.required]
+  for one in shown:
+    if one.group != group:
+      group = one.group
+      lines += ["", group]
+    facts = [*([f"default: {one.default_text()}"] if one.default_text() else []),
+             *([one.range_text()] if one.range_text() else []),
+             *(["required"] if one.declaration.required else []),
+             *(f"also --{alias}" for alias in one.declaration.aliases)]
+    name = f"  --{'[no]' if one.kind is bool else ''}{one.name}"
+    choices = "|".join(one.declaration.choices)
+    if choices and len(choices) <= _WIDTH - len(name) - len("=<>"):
+      name += f"=<{choices}>"
+    elif choices:
+      facts.insert(0, f"one of {', '.join(one.declaration.choices)}")
+    text = one.declaration.help + (f" ({'; '.join(facts)})" if facts else "")
+    lines += [name, *textwrap.wrap(text, _WIDTH, initial_indent="      ", subsequent_indent="      ",
+                                   break_long_words=False, break_on_hyphens=False)]
+  more = len(listed) - len(shown)
+  return "\n".join([
+      *lines, "", *([f"{more} more flags: {_ALL_HELP} lists them."] if more else []),
+      "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;",
+      "--helpfull lists the libraries' flags."])
+
+
+def fail(error: UserError) -> int:
+  """Prints the error as the user sees it and returns the exit status."""
+  print(f"error: {error}", file=sys.stderr, flush=True)
+  return 2
+
+
+class _IntegerParser(flags.IntegerParser):
+  """Says what is expected in words of ours."""
+
+  def convert(self, argument: str | int) -> int:
+    try:
+      return super().convert(argument)
+    except ValueError:
+      raise ValueError("a whole number is expected") from None
+
+
+class _ChoiceParser(flags.ArgumentParser):
+  """Reads a choice, also under its former name; whether it is one is checked with the options."""
+
+  def __init__(self, declaration: Declaration):
+    super().__init__()
+    self._former = declaration.former_choices
+
+  def parse(self, argument: str) -> str:
+    return self._former.get(argument, argument)
+
+
+def _define_all(options: type[Options], values: flags.FlagValues) -> None:
+  """The flags of a script, and --config, which names files and is no option of a run itself."""
+  for one in declared_options(options):
+    _define(one, values)
+  flags.DEFINE_multi_string(_CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values)
+
+
+def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
+  """The flag of an option, as one of the running script's own."""
+  is_text = one.is_list or one.declaration.sweep
+  default = None if one.is_list or one.default is None else str(one.default) if is_text else one.default
+  help = one.declaration.help
+  if one.kind is bool:
+    flag = flags.BooleanFlag(one.name, default, help)
+  elif one.declaration.choices and not is_text:
+    flag = flags.Flag(_ChoiceParser(one.declaration), flags.ArgumentSerializer(), one.name, default, help)
+  else:
+    parser = flags.ArgumentParser() if is_text or one.kind is str else (
+        _IntegerParser() if one.kind is int else flags.FloatParser())
+    flag = flags.Flag(parser, flags.ArgumentSerializer(), one.name, default, help)
+  flags.DEFINE_flag(flag, values, module_name=sys.argv[0])
+  for alias in one.declaration.aliases:
+    flags.DEFINE_alias(alias, one.name, values)
+
+
+def _checked(options: type[Options], values: flags.FlagValues, words: list[str], positional: str | None,
+             script: str, reads_inputs: bool = False) -> Options:
+  """The options of flags that are parsed; `reads_inputs` checks their files, too."""
+  if words and positional is None:
+    raise UserError(f"unexpected argument {words[0]!r}: values are given as --flag=value; quote patterns with *")
+  names = [one.name for one in declared_options(options)]
+  places = _set_from_files(options, values)
+  fields = {} if positional is None else {positional: tuple(words)}
+  with _place_named(places):
+    parsed = from_texts(
+        options, {name: values[name].value for name in names}, [name for name in names if values[name].present],
+        script=os.path.basename(script), **fields)
+    parsed.check()
+    if reads_inputs:
+      parsed.check_inputs()
+  return parsed
+
+
+def _set_from_files(options: type[Options], values: flags.FlagValues) -> dict[str, str]:
+  """Sets what the files of --config set, later files winning, and the command line does not.
+
+  Returns:
+    flag → file and line that its value is from.
+  """
+  on_command_line = {one.name for one in declared_options(options) if values[one.name].present}
+  places = {}
+  for path in values[_CONFIG].value or ():
+    for setting in config_files.read_settings(path, options):
+      is_overridden = setting.name in on_command_line
+      flag = copy.deepcopy(values[setting.name]) if is_overridden else values[setting.name]
+      try:
+        _check_characters(setting.text)
+        flag.parse(setting.text)
+      except (flags.Error, UserError) as error:
+        raise UserError(f"{setting.where}: {error}") from None
+      if not is_overridden:
+        places[setting.name] = setting.where
+  return places
+
+
+@contextlib.contextmanager
+def _place_named(places: Mapping[str, str]) -> Iterator[None]:
+  """Adds the file and line to the error for a flag that a file has set; flag → file and line."""
+  try:
+    yield
+  except UserError as error:
+    named = re.match(r"--(\w+)", str(error))
+    if named is None or named[1] not in places:
+      raise
+    raise UserError(f"{places[named[1]]}: {error}") from None
+
+
+def _call(options: type[Options], target: str | Callable, positional: str | None, words: list[str]) -> int:
+  parsed = _checked(options, flags.FLAGS, words, positional, sys.argv[0], reads_inputs=True)
+  if not isinstance(target, str):
+    return target(parsed)
+  warning = gpus.prepare(gpus.read_driver(), os.environ, *_compilation(parsed))
+  if warning:
+    print(warning, file=sys.stderr, flush=True)
+  # Who has set another level wants to see what libraries write.
+  if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == LOG_LEVEL:
+    streams.drop_information()
+  module, _, function = target.partition(":")
+  return getattr(_imported(module), function)(parsed)
+
+
+def _compilation(options: Options) -> tuple[str, bool]:
+  """Where compiled programs are kept, and whether they must be deterministic, of scripts that compile some."""
+  directory = getattr(options, "compilation_cache_dir", "")
+  return (gpus.default_cache_directory(os.environ) if directory is None else directory,
+          getattr(options, "deterministic", False))
+
+
+def _status(work: Callable[[], int | None]) -> int:
+  """The exit status of some work, whose output has been written when it is over."""
+  try:
+    with checked_names():
+      status = work() or 0
+      sys.stdout.flush()
+    return status
+  except UserError as error:
+    return fail(error)
+  except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
+    return 130
+  except BrokenPipeError:
+    return 0
+
+
+@contextlib.contextmanager
+def checked_names() -> Iterator[None]:
+  """A `UserError` for the name of a file that is not UTF-8, which libraries refuse in many places.
+
+  A pattern matches it, or it is in the working directory; Python reads such bytes as lone surrogates.
+  """
+  try:
+    yield
+  except UnicodeEncodeError as error:
+    name = str(error.object)
+    if not _NO_UTF8.search(name):
+      raise
+    raise UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory") from None
+
+
+def _imported(name: str):
+  """The module, imported without what Keras can do without, and without collecting garbage."""
+  absent = [package for package in _OPTIONAL_IN_KERAS if package not in sys.modules]
+  # Python's own way to say that there is no such package.
+  modules: dict[str, Any] = sys.modules
+  modules.update(dict.fromkeys(absent))
+  # TensorFlow's half a million objects stay until the end: garbage is not to be looked for among them.
+  gc.disable()
+  try:
+    return importlib.import_module(name)
+  finally:
+    gc.freeze()
+    gc.enable()
+    for package in absent:
+      del sys.modules[package]
+
+
+def _parse_flags(argv: list[str]) -> list[str]:
+  """absl's own parser, with a wrong flag as one line and status 2."""
+  try:
+    rest = _parsed_words(argv, flags.FLAGS)
+  except UserError as error:
+    raise SystemExit(fail(error)) from None
+  if not flags.FLAGS["verbosity"].present:
+    # TensorFlow and Keras log through absl.
+    logging.set_verbosity(logging.WARNING)
+  return rest
+
+
+def _parsed_words(argv: list[str], values: flags.FlagValues) -> list[str]:
+  """Sets the flags; returns the words that are none. Raises `UserError` for a wrong flag or value."""
+  for word in argv:
+    _check_characters(word)
+  try:
+    return values(argv)
+  except (flags.Error, UnicodeDecodeError) as error:
+    # The latter: a --flagfile that is not UTF-8.
+    raise UserError(f"{' '.join(str(error).split())} (--help=all lists the flags)") from None
+
+
+def _check_characters(word: str) -> None:
+  """Raises `UserError` for a word that is no text that TensorFlow and files take."""
+  # Python lets bytes that are not UTF-8 through as lone surrogates.
+  if any(0xD800 <= ord(character) <= 0xDFFF for character in word):
+    raise UserError(f"{ascii(word)[1:-1]} is not UTF-8: rename the file, or set the terminal to UTF-8")
+  if "\0" in word:
+    raise UserError(f"{word} holds a NUL character, which no name of a file may")

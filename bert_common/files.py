@@ -1,0 +1,400 @@
+"""Files on any file system: found by pattern, read, and written whole.
+
+A path with "://" in it (`gs://`, `hdfs://`, `s3://`, `ram://`) goes through `tf.io.gfile`, so TensorFlow is imported
+for such a path only; any other path goes through Python's own functions. All functions raise `OSError` alike, for both.
+"""
+
+import contextlib
+import errno
+import glob
+import io
+import itertools
+import os
+import re
+import shutil
+import socket
+import stat
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, Any
+
+from bert_common import locks
+from bert_common.errors import UserError, did_you_mean
+from bert_common.remote_files import RemoteFile, gfile_of
+
+_COPY_BYTES = 1 << 20
+# How many names of a directory are looked at for one that is like a name that is not there, and how like it must be.
+_MOST_NAMES, _SIMILAR = 5000, 0.8
+# Names of the files that this process has open already.
+_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d{1,9})")
+
+
+def is_remote(path: str) -> bool:
+  """Whether only TensorFlow knows the file system of `path`."""
+  return "://" in path
+
+
+@contextlib.contextmanager
+def user_error(what: str) -> Iterator[None]:
+  """An `OSError` becomes a `UserError` that begins with `what`: a file system that is unknown or can't be reached."""
+  try:
+    yield
+  except OSError as error:
+    raise UserError(f"{what}: {error.strerror}") from None
+
+
+def open_file(path: str, mode: str = "r", *, encoding: str | None = "utf-8", newline: str | None = None) -> Any:
+  """`open` for any file system; modes are "r", "w", "a" for text, or "rb", "wb", "ab"."""
+  if not is_remote(path):
+    return open(path, mode) if "b" in mode else open(path, mode, encoding=encoding, newline=newline)
+  raw = RemoteFile(path, mode.replace("b", "") + "b")
+  binary = io.BufferedReader(raw, _COPY_BYTES) if raw.readable() else io.BufferedWriter(raw, _COPY_BYTES)
+  return binary if "b" in mode else io.TextIOWrapper(binary, encoding=encoding, newline=newline)
+
+
+def _on_its_file_system(path: str, local: Callable[[str], Any], remote: Callable[[Any], Any]) -> Any:
+  """`local(path)`, or `remote` of TensorFlow's `tf.io.gfile`."""
+  if not is_remote(path):
+    return local(path)
+  with gfile_of(path) as gfile:
+    return remote(gfile)
+
+
+def exists(path: str) -> bool:
+  """`os.path.exists`."""
+  return _on_its_file_system(path, os.path.exists, lambda gfile: gfile.exists(path))
+
+
+def is_directory(path: str) -> bool:
+  """`os.path.isdir`."""
+  return _on_its_file_system(path, os.path.isdir, lambda gfile: gfile.isdir(path))
+
+
+def is_file(path: str) -> bool:
+  """`os.path.isfile`."""
+  return _on_its_file_system(path, os.path.isfile, lambda gfile: gfile.exists(path) and not gfile.isdir(path))
+
+
+def list_directory(path: str) -> list[str]:
+  """`os.listdir`, sorted."""
+  return sorted({name.rstrip("/") for name in _on_its_file_system(path, os.listdir, lambda gfile: gfile.listdir(path))})
+
+
+def glob_files(pattern: str) -> list[str]:
+  """`glob.glob`, sorted; `**` on local file systems only."""
+  if not is_remote(pattern):
+    return sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
+  try:
+    with gfile_of(pattern) as gfile:
+      return sorted(gfile.glob(pattern))
+  except FileNotFoundError:
+    return []
+
+
+def escape_pattern(path: str) -> str:
+  """`path` as a pattern that matches nothing else."""
+  return glob.escape(path)
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> str:
+  """Where this project keeps what can be made or downloaded again (the XDG base directory specification)."""
+  shared = environment.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+  return os.path.abspath(os.path.join(shared, "bert-tf"))
+
+
+def parent_directory(path: str) -> str:
+  """The directory that holds `path`, e.g. "gs://bucket/run" of "gs://bucket/run/vocab.txt"; absolute where local."""
+  if not is_remote(path):
+    return os.path.dirname(os.path.abspath(path))
+  parent = path.rstrip("/").rpartition("/")[0]
+  return parent if is_remote(parent) else f"{parent}/"
+
+
+def absolute(path: str) -> str:
+  """`os.path.abspath` of a local path, for processes that are elsewhere."""
+  return path if is_remote(path) else os.path.abspath(path)
+
+
+def make_directories(path: str) -> None:
+  """`os.makedirs`; nothing happens where it exists."""
+  try:
+    _on_its_file_system(path, lambda path: os.makedirs(path, exist_ok=True), lambda gfile: gfile.makedirs(path))
+  except RecursionError:
+    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
+
+
+def remove(path: str) -> None:
+  """`os.remove`."""
+  _on_its_file_system(path, os.remove, lambda gfile: gfile.remove(path))
+
+
+def remove_tree(path: str) -> None:
+  """`shutil.rmtree`; nothing happens where nothing is."""
+  with contextlib.suppress(FileNotFoundError):
+    _on_its_file_system(path, lambda path: shutil.rmtree(path, ignore_errors=True), lambda gfile: gfile.rmtree(path))
+
+
+def rename(source: str, target: str) -> None:
+  """`os.replace`: a file at `target` is replaced."""
+  if not is_remote(source) and not is_remote(target):
+    os.replace(source, target)
+    return
+  with gfile_of(source) as gfile:
+    gfile.rename(source, target, overwrite=True)
+
+
+def file_size(path: str) -> int:
+  """`os.path.getsize`, bytes."""
+  return _on_its_file_system(path, os.path.getsize, lambda gfile: gfile.stat(path).length)
+
+
+def check_size(path: str, size: int) -> None:
+  """Raises `UserError` with the host unless a file has so many bytes: it has changed, or is another one there."""
+  host = socket.gethostname()
+  with user_error(f"can't read {path} on {host}"):
+    found = file_size(path)
+  if found != size:
+    raise UserError(f"{path} has {found:,} bytes on {host}, it had {size:,} when the work began: it must be the same "
+                    "on all machines, and stay so")
+
+
+def copy(source: str, target: str) -> None:
+  """Copies a file's content, between any two file systems; the target appears when it is complete."""
+  with open_file(check_regular(source), "rb") as file, atomic_write(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+
+
+def check_regular(path: str) -> str:
+  """Returns `path` unless something else than a file is there, such as a pipe or a device, which may have no end.
+
+  For what belongs to a checkpoint, which may come from a stranger. Raises `OSError`.
+  """
+  if is_special(path) or is_directory(path):
+    raise OSError(errno.EINVAL, "it is a directory, a pipe or a device, a regular file is expected", path)
+  return path
+
+
+def local_copy(path: str, owner: object) -> str:
+  """The path of a local file; of a remote one that of a copy, which is removed with its owner.
+
+  Raises `OSError` as `check_regular`, or where it can't be copied.
+  """
+  if not is_remote(path):
+    return check_regular(path)
+  folder = tempfile.mkdtemp(prefix="copy.")
+  weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+  target = os.path.join(folder, os.path.basename(path))
+  with open_file(path, "rb") as file, open(target, "wb") as result:
+    shutil.copyfileobj(file, result, _COPY_BYTES)
+  return target
+
+
+def same_file(a: str, b: str) -> bool:
+  """Whether two paths name one file; either may be missing."""
+  if is_remote(a) or is_remote(b):
+    return a == b
+  return os.path.realpath(a) == os.path.realpath(b)
+
+
+def expand_patterns(patterns: str, flag: str) -> list[str]:
+  """Files named by a comma-separated list of paths and globs, in the order given, each glob sorted, each file once.
+
+  A name that exists is that file, also where it could be read as a glob (`a[1].txt`). Raises `UserError` with the name
+  of the flag where there is no pattern, one matches nothing, a directory, a pipe or a device, or its file system can't
+  be read.
+  """
+  found: dict[str, None] = {}
+  for pattern in filter(None, (part.strip() for part in (patterns or "").split(","))):
+    with user_error(f"--{flag}: can't read {pattern}"):
+      matches = [pattern] if exists(pattern) else glob_files(pattern)
+    if not matches:
+      raise UserError(f"--{flag}: no file matches {pattern!r}{_similar(pattern)}")
+    paths = [match for match in matches if not is_directory(match)]
+    if not paths:
+      raise UserError(f"--{flag}: {pattern!r} is a directory: name the files in it, e.g. {pattern.rstrip('/')}/*")
+    for path in paths:
+      check_read_again(path, flag)
+    found.update(dict.fromkeys(paths))
+  if not found:
+    raise UserError(f"--{flag} names no file")
+  return list(found)
+
+
+def check_read_again(path: str, flag: str) -> None:
+  """Raises `UserError` for what can be read once only, such as a pipe, where it is read several times."""
+  if is_special(path):
+    raise UserError(f"--{flag}: {path} is a pipe or a device: it is read several times, a file is expected")
+
+
+def no_such_file(path: str) -> str:
+  """The message for a path that nothing is at: with one that may be meant, if there is one."""
+  return f"{path} does not exist{_similar(path)}"
+
+
+def _similar(path: str) -> str:
+  """": did you mean X?" where a name like that of the file, or of the first directory that is missing, is there."""
+  parent, name = os.path.split(path.rstrip("/"))
+  if is_remote(path):
+    return ""
+  while parent and not os.path.isdir(parent):
+    parent, name = os.path.split(parent.rstrip("/"))
+  if not name:
+    return ""
+  try:
+    with os.scandir(parent or os.curdir) as entries:
+      names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]
+  except (OSError, ValueError):
+    return ""
+  return did_you_mean(name, names, _SIMILAR)
+
+
+def check_readable(path: str, flag: str) -> str:
+  """Returns `path` if it is a readable file; raises `UserError` if it is missing, a directory or not readable."""
+  with user_error(f"--{flag}: can't read {path}"):
+    is_there = exists(path)
+  if not is_there:
+    raise UserError(f"--{flag}: {no_such_file(path)}")
+  if is_directory(path):
+    raise UserError(f"--{flag}: {path} is a directory, a file is expected")
+  if not is_remote(path) and not os.access(path, os.R_OK):
+    raise UserError(f"--{flag}: {path} can't be read: check its permissions")
+  return path
+
+
+def make_output_directory(path: str, flag: str) -> str:
+  """Creates the directory where missing; raises `UserError` unless a file can be written in it."""
+  with user_error(f"--{flag}: can't write in {path}"):
+    make_directories(path)
+    if is_remote(path):
+      probe = os.path.join(path, f".probe.{os.getpid()}")
+      with open_file(probe, "wb") as file:
+        file.write(b"\n")
+      remove(probe)
+    else:
+      with tempfile.TemporaryFile(dir=path):
+        pass
+  return path
+
+
+def check_output_directory(path: str, flag: str) -> None:
+  """Raises `UserError` where `make_output_directory` would, as far as that shows without writing."""
+  there = path
+  while not is_remote(there) and not os.path.lexists(there):
+    there = os.path.dirname(os.path.abspath(there))
+  with user_error(f"--{flag}: can't write in {path}"):
+    if not is_directory(there) and not is_remote(there):
+      raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not is_remote(there) and not os.access(there, os.W_OK | os.X_OK):
+      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def is_special(path: str) -> bool:
+  """Whether `path` is there and neither a file nor a directory: a device, a pipe, or the standard output."""
+  if is_remote(path):
+    return False
+  return _DESCRIPTOR.fullmatch(path) is not None or (
+      os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def check_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> str:
+  """Returns `path` if a result may take its place.
+
+  Raises `UserError` for a directory, or for one of the inputs, flag → what is read, which must stay as it is.
+  """
+  with user_error(f"--{flag}: can't write {path}"):
+    if path.endswith("/") or is_directory(path):
+      raise UserError(f"--{flag}: {path} is a directory, a file name is expected")
+    for name, paths in inputs.items():
+      if not is_special(path) and any(same_file(path, one) for one in paths):
+        raise UserError(f"--{flag}: {path} is also --{name}, which would be lost: give it another name")
+  return path
+
+
+def prepare_output_file(path: str, flag: str, inputs: Mapping[str, Iterable[str]]) -> None:
+  """`check_output_file`, and `make_output_directory` of its directory; raises `UserError` as they do."""
+  if not is_special(check_output_file(path, flag, inputs)):
+    make_output_directory(parent_directory(path), flag)
+
+
+def unshared_name(path: str) -> str:
+  """A name beside `path` to write under until the file is complete, which no other process that makes it has too."""
+  return f"{path}.{os.urandom(4).hex()}.tmp"
+
+
+@contextlib.contextmanager
+def atomic_write(path: str, mode: str = "w") -> Iterator[IO]:
+  """A file that appears under its name, whatever was there, only when it is complete.
+
+  Written beside its final place as `.<name>.<random>.tmp`, synced, then renamed; removed if the block raises. What a
+  process that was killed has left of the same file is removed. An existing file hands down its permissions; of a
+  symbolic link the link is replaced. A device, a pipe or `/dev/stdout` is written at once.
+
+  Args:
+    mode: "w" (UTF-8 text, newlines as given) or "wb".
+
+  Raises:
+    UserError: the disk is full or the directory can't be written.
+    BrokenPipeError: the program that reads a pipe has ended.
+  """
+  temporary = None
+  text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+  try:
+    if is_remote(path):
+      temporary = os.path.join(parent_directory(path), f".{os.path.basename(path)}.{os.urandom(4).hex()}.tmp")
+      with open_file(temporary, mode, newline="") as file:
+        yield file
+      rename(temporary, path)
+    elif is_special(path):
+      with os.fdopen(_open_special(path), mode, **text) as file:
+        yield file
+    else:
+      descriptor, temporary = locks.temporary_beside(path)
+      with os.fdopen(descriptor, mode, **text) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        # Before it is closed, which ends its lock.
+        take_the_place_of(temporary, path)
+  except BaseException as error:
+    if temporary is not None:
+      with contextlib.suppress(OSError):
+        remove(temporary)
+    # Whoever reads a pipe may have seen enough (`… | head`).
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+      raise UserError(f"can't write {path}: {error.strerror}") from None
+    raise
+
+
+def take_the_place_of(source: str, target: str) -> None:
+  """Moves a local file to `target`; a file that was there hands down its permissions and its owner."""
+  mode = 0o666 & ~current_umask()
+  with contextlib.suppress(FileNotFoundError):
+    status = os.stat(target)
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    with contextlib.suppress(OSError):
+      os.chown(source, status.st_uid, status.st_gid)
+  os.chmod(source, mode)
+  os.replace(source, target)
+
+
+def _open_special(path: str) -> int:
+  match = _DESCRIPTOR.fullmatch(path)
+  if match is None:
+    return os.open(path, os.O_WRONLY)
+  return os.dup(int(match[2]) if match[2] else ("stdout", "stderr").index(match[1]) + 1)
+
+
+def refuse_existing(path: str, flag: str) -> None:
+  """Raises `UserError` if something is at the place of an output, or the place can't be reached."""
+  with user_error(f"--{flag}: can't write {path}"):
+    is_there = exists(path) if is_remote(path) else os.path.lexists(path)
+  if is_there:
+    raise UserError(f"--{flag}: {path} exists: choose another name, or remove it first")
+
+
+def current_umask() -> int:
+  """The permissions that new files of this process do not get."""
+  mask = os.umask(0)
+  os.umask(mask)
+  return mask

@@ -1,0 +1,187 @@
+"""JSON files, and whether the objects in them hold what our own programs write into them.
+
+Input: paths on any file system, gzipped or not. Output: values of Python; what is wrong is named with file and line.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from bert_common import files, gzipped
+from bert_common.errors import UserError
+
+_TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object",
+               list: "a list"}
+
+
+def write(path: str, value: object) -> None:
+  """Writes `value` as indented JSON with a final newline, whole or not at all."""
+  with files.atomic_write(path) as file:
+    file.write(_text_of(value, indent=2) + "\n")
+
+
+def append(path: str, record: dict) -> None:
+  """Adds a line with an object to a file, which is made where it is missing; raises `UserError` if it can't."""
+  with files.user_error(f"can't write {path}"), files.open_file(path, "a") as file:
+    file.write(line_of(record))
+
+
+def read(path: str, is_data: bool = False) -> Any:
+  """Reads a JSON file, gzipped or not.
+
+  Args:
+    is_data: a file that the user has named as input, which may be a pipe; others may not.
+
+  Raises:
+    UserError: it is missing, empty or no regular file, not UTF-8, or not JSON.
+  """
+  if not is_data:
+    with files.user_error(f"can't read {path}"):
+      files.check_regular(path)
+  # Editors of Windows begin a file with a byte order mark.
+  text = gzipped.read_text(path).removeprefix("\ufeff")
+  if not text.strip():
+    raise UserError(f"{path} is empty")
+  return parse(text, path)
+
+
+def parse(text: str, path: str = "", line: int | None = None) -> Any:
+  """The value of a JSON text.
+
+  Args:
+    path, line: where it is from, for errors; no line where the text is a whole file.
+
+  Raises:
+    UserError: it is not JSON, is nested too deeply, or holds a number of thousands of digits.
+  """
+  try:
+    return json.loads(text)
+  except json.JSONDecodeError as error:
+    where, what = f"{path}:{line or error.lineno}", f"not JSON: {error.msg} at column {error.colno}"
+  except (ValueError, RecursionError):
+    where = path if line is None else f"{path}:{line}"
+    what = "no JSON that can be read: it is nested too deeply, or a number has thousands of digits"
+  raise UserError(f"{where}: {what}" if path else what)
+
+
+def check_text(value: object, where: str = "") -> None:
+  """Raises `UserError`, with `where` in front, for half a surrogate pair in a text or in any text of a JSON value.
+
+  JSON can write it, as an escape, and UTF-8 can't.
+  """
+  text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+  try:
+    text.encode()
+  except UnicodeEncodeError as error:
+    place = f" at character {error.start}" if text is value else ""
+    raise UserError(f"{where}half a surrogate pair ({ascii(text[error.start])[1:-1]}){place}, which is no text"
+                    ) from None
+
+
+def read_object(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> dict:
+  """Reads a JSON file that must hold an object, see `check_object`; an empty one where there is no file."""
+  with files.user_error(f"can't read {path}"):
+    if not files.exists(path):
+      return {}
+  value = read(path)
+  check_object(value, fields, path)
+  return value
+
+
+def read_objects(path: str, fields: Mapping[str, object] = types.MappingProxyType({})) -> list[dict]:
+  """Reads a file with one JSON object per line, each as for `read_object`; none where there is no file.
+
+  An incomplete last line, as a kill leaves it, is left out. Raises `UserError` that names the first wrong line.
+  """
+  with files.user_error(f"can't read {path}"):
+    if not files.exists(path):
+      return []
+    with files.open_file(files.check_regular(path), "rb") as file:
+      lines = file.read().split(b"\n")[:-1]
+  found = []
+  for number, line in enumerate(lines, 1):
+    try:
+      value = json.loads(line)
+    except (ValueError, RecursionError):
+      raise UserError(f"{path}:{number}: not JSON: remove the line, or move the file away") from None
+    check_object(value, fields, f"{path}:{number}")
+    found.append(value)
+  return found
+
+
+def check_object(value: object, fields: Mapping[str, object], where: str) -> None:
+  """Raises `UserError` if what was read is no object, or a value in it is missing or of another type.
+
+  Args:
+    fields: key → type of its value: `int`, `float`, `str`, `bool`, `dict`, `list`, `dict[str, T]`, `list[T]`,
+      `T | None` where the key may be missing, further fields of an object, or `[fields]` of a list of objects. Other
+      keys are ignored.
+  """
+  if not isinstance(value, dict):
+    raise UserError(f"{where}: a JSON object is expected")
+  _check_fields(value, fields, where)
+
+
+def _check_fields(value: dict, fields: Mapping[str, object], where: str, parent: str = "") -> None:
+  for key, kind in fields.items():
+    name = parent + key
+    inner: Any = value.get(key)
+    if isinstance(kind, Mapping):
+      _check_type(name, value, key, dict, where)
+      _check_fields(inner, kind, where, f"{name}.")
+    elif isinstance(kind, list):
+      _check_type(name, value, key, list[dict], where)
+      for number, one in enumerate(inner):
+        _check_fields(one, kind[0], where, f"{name}[{number}].")
+    else:
+      _check_type(name, value, key, kind, where)
+
+
+def _check_type(name: str, parent: dict, key: str, kind: object, where: str) -> None:
+  if not _is_of_type(parent.get(key), kind):
+    there = f"{name!r} is {json.dumps(parent[key])[:60]}" if key in parent else f"there is no {name!r}"
+    if isinstance(parent.get(key), int) and not _fits(parent[key]):
+      there += ", more than 64 bits"
+    raise UserError(f"{where}: {there}, {_name(kind)} is expected: fix the file, or move it away")
+
+
+def line_of(record: dict) -> str:
+  """An object as one line of a file, in readable characters."""
+  return _text_of(record) + "\n"
+
+
+def _text_of(value: object, indent: int | None = None) -> str:
+  text = json.dumps(value, indent=indent, ensure_ascii=False)
+  try:
+    text.encode()
+  except UnicodeEncodeError:
+    # Half of a surrogate pair, from an escape in JSON or of a file's name that is not UTF-8, is only possible as one.
+    return json.dumps(value, indent=indent)
+  return text
+
+
+def _is_of_type(value: Any, kind: Any) -> bool:
+  if isinstance(kind, types.UnionType):
+    return any(_is_of_type(value, one) for one in typing.get_args(kind))
+  origin, parts = typing.get_origin(kind), typing.get_args(kind)
+  if origin is not None:
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, origin) and all(_is_of_type(one, parts[-1]) for one in inner)
+  if kind in (int, float):
+    return isinstance(value, (int, kind)) and not isinstance(value, bool) and _fits(value)
+  return isinstance(value, kind)
+
+
+def _fits(value: float) -> bool:
+  """Whether arrays and other numbers can be computed with it: integers of Python may be of any size."""
+  return isinstance(value, float) or -2**63 <= value < 2**63
+
+
+def _name(kind: Any) -> str:
+  if isinstance(kind, types.UnionType):
+    return " or ".join(_name(one) for one in typing.get_args(kind) if one is not types.NoneType)
+  parts = typing.get_args(kind)
+  inner = f", each of them {_name(parts[-1])}," if parts else ""
+  return _TYPE_NAMES[typing.get_origin(kind) or kind] + inner

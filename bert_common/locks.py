@@ -1,0 +1,118 @@
+"""Locks on local directories and files, so that no two processes write in one place at once, nor leave temporary files.
+
+They are the kernel's (`flock`): a lock ends with the process that holds it, however that ends, so that one that was
+killed never blocks another. No file is made for them. On file systems without such locks (some network file systems,
+whatever has "://" in its path) nothing is locked and nothing is refused.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+
+from bert_common.errors import UserError
+
+# A process that was killed, and its workers, need a moment until they are gone.
+_SECONDS_UNTIL_GONE = 2.0
+_SECONDS_BETWEEN_TRIALS = 0.1
+
+
+def take(path: str) -> int | None:
+  """Locks a file or a directory; a symbolic link is not followed.
+
+  Returns a descriptor, whose closing ends the lock; None where the file system has no locks. Raises `BlockingIOError`
+  where another process holds it.
+  """
+  while True:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+      fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      os.close(descriptor)
+      raise
+    except OSError:
+      os.close(descriptor)
+      return None
+    if is_at(descriptor, path):
+      return descriptor
+    # Its last holder has removed it, and somebody has made another one.
+    os.close(descriptor)
+
+
+def is_at(descriptor: int, path: str) -> bool:
+  """Whether an open file still is what is found at `path`."""
+  with contextlib.suppress(FileNotFoundError):
+    return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+  return False
+
+
+@contextlib.contextmanager
+def directory_lock(path: str, busy: str) -> Iterator[None]:
+  """Holds the lock of a local directory that exists; raises `UserError(busy)` where another process holds it."""
+  if "://" in path:
+    yield
+    return
+  descriptor, deadline = None, time.monotonic() + _SECONDS_UNTIL_GONE
+  while True:
+    try:
+      descriptor = take(os.path.realpath(path))
+      break
+    except BlockingIOError:
+      if time.monotonic() > deadline:
+        raise UserError(busy) from None
+      time.sleep(_SECONDS_BETWEEN_TRIALS)
+    except PermissionError:
+      # A directory that can be written but not read can't be locked.
+      break
+  try:
+    yield
+  finally:
+    if descriptor is not None:
+      os.close(descriptor)
+
+
+def temporary_names(name: str | None = None) -> str:
+  """Regular expression of the names of what is to become `name`, or anything: `.<name>.<random>.tmp`."""
+  return rf"\.{'.+' if name is None else re.escape(name)}\.[a-z0-9_]{{8}}\.tmp"
+
+
+def temporary_beside(path: str) -> tuple[int, str]:
+  """A new file of its own beside `path`, locked, so that others know that it is in use."""
+  folder, name = os.path.split(os.path.abspath(path))
+  remove_abandoned(folder, temporary_names(name))
+  while True:
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    with contextlib.suppress(OSError):
+      fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if is_at(descriptor, temporary):
+      return descriptor, temporary
+    # Another process has taken it for abandoned before it was locked.
+    os.close(descriptor)
+
+
+def remove_abandoned(directory: str, pattern: str) -> None:
+  """Removes what processes that were killed have left in a local directory, not below it.
+
+  `pattern` is a regular expression of the whole name. What a living process holds locked stays, and so does everything
+  where there are no locks.
+  """
+  names = []
+  with contextlib.suppress(OSError):
+    names = [name for name in os.listdir(directory) if re.fullmatch(pattern, name)]
+  for name in names:
+    path = os.path.join(directory, name)
+    with contextlib.suppress(OSError):
+      descriptor = take(path)
+      if descriptor is None:
+        continue
+      try:
+        if os.path.isdir(path):
+          shutil.rmtree(path, ignore_errors=True)
+        else:
+          os.unlink(path)
+      finally:
+        os.close(descriptor)

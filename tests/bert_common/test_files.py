@@ -1,0 +1,282 @@
+import concurrent.futures
+import errno
+import itertools
+import os
+
+import pytest
+
+from bert_common import directories, files, gzipped, json_files
+from bert_common.errors import UserError
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["local", "ram"])
+def place(request, tmp_path) -> str:
+  """An empty directory on the disk, and one on a file system that only TensorFlow knows."""
+  if request.param == "local":
+    return str(tmp_path)
+  # A name that no other begins with: the listing of "1" would have what is in "10".
+  path = f"ram://files/{next(_NUMBERS)}."
+  files.make_directories(path)
+  return path
+
+
+def write(path: str, mode: str, data: str | bytes, **text: str) -> None:
+  with files.open_file(path, mode, **text) as file:
+    file.write(data)
+
+
+def read(path: str, mode: str = "r", **text: str) -> str | bytes:
+  with files.open_file(path, mode, **text) as file:
+    return file.read()
+
+
+def test_files_are_written_read_and_appended_to(place):
+  path = os.path.join(place, "é.txt")
+  write(path, "w", "ü\nb\n")
+  assert read(path) == "ü\nb\n" and read(path, "rb") == "ü\nb\n".encode()
+  write(path, "a", "c\r\n", newline="")
+  write(path, "ab", b"\xe9")
+  assert read(path, encoding="latin-1", newline="") == "ü\nb\n".encode().decode("latin-1") + "c\r\né"
+  assert files.file_size(path) == 9
+  # ram:// appends to a file that is written again.
+  files.remove(path)
+  write(path, "wb", b"new")
+  assert read(path, "rb") == b"new"
+  write(os.path.join(place, "started"), "a", "x")
+  assert read(os.path.join(place, "started")) == "x"
+  with files.open_file(path, "rb") as file:
+    assert (file.read(1), file.seek(1, os.SEEK_CUR), file.read(), file.seek(-3, os.SEEK_END)) == (b"n", 2, b"w", 0)
+    assert file.tell() == 0 and list(file) == [b"new"]
+
+
+def test_an_empty_file_exists(place):
+  for mode in ("w", "ab"):
+    path = os.path.join(place, mode)
+    files.open_file(path, mode).close()
+    assert files.is_file(path) and files.file_size(path) == 0 and read(path) == ""
+
+
+def test_more_than_a_buffer(place):
+  data, path = os.urandom(3 << 20), os.path.join(place, "large")
+  write(path, "wb", data)
+  assert read(path, "rb") == data
+  files.copy(path, os.path.join(place, "other"))
+  assert read(os.path.join(place, "other"), "rb") == data
+
+
+def test_names_of_a_directory(place):
+  for name in ("b.txt", "a.txt", "c[1].txt", "below/d.txt"):
+    files.make_directories(os.path.dirname(os.path.join(place, name)))
+    write(os.path.join(place, name), "w", name)
+  assert files.list_directory(place) == ["a.txt", "b.txt", "below", "c[1].txt"]
+  assert files.glob_files(f"{place}/*.txt") == [f"{place}/{name}.txt" for name in ("a", "b", "c[1]")]
+  assert files.glob_files(f"{place}/*/?.txt") == [f"{place}/below/d.txt"]
+  assert files.glob_files(f"{place}/no*") == files.glob_files(f"{place}/nothing/*") == []
+  # A name that exists is that file, and not the pattern that it could be.
+  assert files.expand_patterns(f"{place}/c[1].txt,{place}/a*", "f") == [f"{place}/c[1].txt", f"{place}/a.txt"]
+  assert files.glob_files(f"{place}/c[1].txt") == []
+  assert files.glob_files(files.escape_pattern(f"{place}/c[1].txt")) == [f"{place}/c[1].txt"]
+  assert files.exists(f"{place}/below") and files.is_directory(f"{place}/below")
+  assert not files.is_file(f"{place}/below") and not files.is_directory(f"{place}/a.txt")
+  assert not files.exists(f"{place}/e") and not files.is_file(f"{place}/e") and not files.is_directory(f"{place}/e")
+
+
+def test_files_are_renamed_and_removed(place):
+  for name in ("x", "y", "tree/z"):
+    files.make_directories(os.path.dirname(os.path.join(place, name)))
+    write(os.path.join(place, name), "w", name)
+  files.rename(f"{place}/x", f"{place}/y")
+  assert files.list_directory(place) == ["tree", "y"] and read(f"{place}/y") == "x"
+  files.remove(f"{place}/y")
+  files.remove_tree(f"{place}/tree")
+  files.remove_tree(f"{place}/nothing")
+  files.make_directories(place)
+  assert files.list_directory(place) == []
+
+
+@pytest.mark.parametrize("call", [
+    files.open_file, files.file_size, files.list_directory, files.remove, gzipped.is_gzip,
+    lambda path: files.rename(path, f"{path}.new"), lambda path: directories.copy_tree(path, f"{path}.new")])
+def test_a_missing_file_is_the_same_error_everywhere(place, call):
+  with pytest.raises(FileNotFoundError) as error:
+    call(f"{place}/missing")
+  assert error.value.strerror == "No such file or directory" and "missing" in error.value.filename
+
+
+def test_the_directory_of_a_path(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  assert files.parent_directory("x") == str(tmp_path) and files.parent_directory("/a/b/") == "/a"
+  assert files.parent_directory("gs://bucket/run/x") == "gs://bucket/run"
+  assert files.parent_directory("gs://bucket/run/") == "gs://bucket"
+  assert files.parent_directory("ram://x") == "ram://"
+
+
+@pytest.mark.parametrize("call", [
+    lambda path: files.expand_patterns(path, "flag"), lambda path: files.check_readable(path, "flag"),
+    lambda path: files.refuse_existing(path, "flag"), lambda path: files.make_output_directory(path, "flag"),
+    lambda path: directories.new_directory(path, "flag").__enter__(), json_files.read, json_files.read_object,
+    lambda path: json_files.write(path, {})])
+def test_an_unknown_file_system_is_a_user_error(call):
+  with pytest.raises(UserError, match="can't (read|write).* nowhere://x/y.*'nowhere' not implemented") as error:
+    call("nowhere://x/y")
+  assert "\n" not in str(error.value)
+
+
+def test_output_directories_and_files_on_any_file_system(place):
+  path = files.make_output_directory(f"{place}/new/run", "output_dir")
+  assert files.list_directory(path) == []
+  json_files.write(f"{path}/a.json", {"a": "é"})
+  json_files.write(f"{path}/a.json", {"b": 1})
+  assert json_files.read(f"{path}/a.json") == json_files.read_object(f"{path}/a.json") == {"b": 1}
+  assert json_files.read_object(f"{path}/none.json") == {}
+  assert files.check_readable(f"{path}/a.json", "flag") == f"{path}/a.json"
+  assert not gzipped.is_gzip(f"{path}/a.json")
+  with pytest.raises(UserError, match="--flag: .*run is a directory"):
+    files.check_readable(path, "flag")
+  with pytest.raises(UserError, match="--flag: .*none.json does not exist"):
+    files.check_readable(f"{path}/none.json", "flag")
+  with pytest.raises(ValueError, match="half way"), files.atomic_write(f"{path}/a.json") as file:
+    file.write("torn")
+    raise ValueError("half way")
+  assert files.list_directory(path) == ["a.json"] and json_files.read(f"{path}/a.json") == {"b": 1}
+  with files.atomic_write(f"{path}/empty", "wb"):
+    pass
+  assert files.file_size(f"{path}/empty") == 0
+
+
+def test_new_directories_on_any_file_system(place):
+  # A name is a name with a slash behind it, too.
+  for path in (f"{place}/parent/new", f"{place}/other/"):
+    with directories.new_directory(path, "output") as directory:
+      os.makedirs(os.path.join(directory, "below"))
+      json_files.write(os.path.join(directory, "below/a.json"), 1)
+      assert not files.exists(path)
+    assert json_files.read(os.path.join(path, "below/a.json")) == 1
+    with pytest.raises(UserError, match="--output: .*exists"), directories.new_directory(path, "output"):
+      pass
+  with pytest.raises(UserError, match="--output: can't write .*full: No space left"), \
+      directories.new_directory(f"{place}/full", "output"):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  assert files.list_directory(place) == ["other", "parent"] and files.list_directory(f"{place}/parent") == ["new"]
+
+
+def test_patterns_keep_their_order_and_name_each_file_once(tmp_path):
+  for name in ("b.txt", "a.txt", "c.md"):
+    (tmp_path / name).write_text("x")
+  found = files.expand_patterns(f"{tmp_path}/c.md,{tmp_path}/*.txt,{tmp_path}/a.txt", "input_file")
+  assert [os.path.basename(path) for path in found] == ["c.md", "a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("pattern, message", [
+    ("{}/*.nothing", "--input_file: no file matches"), ("{}", "is a directory"), ("", "names no file"),
+    ("{}/*", "pipe is a pipe or a device"), ("/dev/fd/0", "fd/0 is a pipe or a device")])
+def test_patterns_that_name_no_file_are_refused(tmp_path, pattern, message):
+  os.mkfifo(tmp_path / "pipe")
+  with pytest.raises(UserError, match=message):
+    files.expand_patterns(pattern.format(tmp_path), "input_file")
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
+  path = tmp_path / "kept.txt"
+  path.write_text("old")
+  with pytest.raises(UserError, match="No space left"), files.atomic_write(str(path)) as file:
+    file.write("new")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+  assert path.read_text() == "old"
+  assert os.listdir(tmp_path) == ["kept.txt"]
+
+
+def test_a_complete_file_replaces_the_old_one_with_ordinary_permissions(tmp_path):
+  path = tmp_path / "new.json"
+  json_files.write(str(path), {"b": 1, "a": "é"})
+  assert json_files.read(str(path)) == {"b": 1, "a": "é"}
+  assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_an_output_directory_below_a_file_is_refused(tmp_path):
+  (tmp_path / "file").write_text("x")
+  with pytest.raises(UserError, match="--output_dir: can't write"):
+    files.make_output_directory(str(tmp_path / "file" / "below"), "output_dir")
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+  path = tmp_path / "secret.json"
+  path.touch()
+  path.chmod(0o600)
+  json_files.write(str(path), [1])
+  assert path.stat().st_mode & 0o777 == 0o600 and json_files.read(str(path)) == [1]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+  (tmp_path / "far.txt").write_text("kept")
+  (tmp_path / "link.txt").symlink_to("far.txt")
+  with files.atomic_write(str(tmp_path / "link.txt")) as file:
+    file.write("new")
+  assert ((tmp_path / "far.txt").read_text(), (tmp_path / "link.txt").read_text()) == ("kept", "new")
+  assert not (tmp_path / "link.txt").is_symlink()
+
+
+def test_pipes_and_devices_are_written_and_stay_what_they_are(tmp_path, capfd):
+  pipe, null = tmp_path / "pipe", tmp_path / "null"
+  os.mkfifo(pipe)
+  null.symlink_to("/dev/null")
+  with concurrent.futures.ThreadPoolExecutor(1) as reader:
+    read = reader.submit(pipe.read_bytes)
+    files.prepare_output_file(str(pipe), "output_file", {})
+    with files.atomic_write(str(pipe), "wb") as file:
+      file.write(b"one line\n")
+    assert read.result() == b"one line\n"
+  with files.atomic_write(str(null)) as file:
+    file.write("gone")
+  with files.atomic_write("/dev/stdout") as file:
+    file.write("shown")
+  assert capfd.readouterr().out == "shown"
+  assert pipe.is_fifo() and null.is_symlink() and sorted(os.listdir(tmp_path)) == ["null", "pipe"]
+  closed = "/dev/fd/999"
+  with pytest.raises(UserError, match=f"can't write {closed}: Bad file descriptor"), files.atomic_write(closed):
+    pass
+  # Of a reader that has seen enough a script says nothing.
+  reading, writing = os.pipe()
+  os.close(reading)
+  with pytest.raises(BrokenPipeError), files.atomic_write(f"/dev/fd/{writing}") as file:
+    file.write("not read")
+  os.close(writing)
+
+
+def test_an_output_that_is_an_input_is_refused(tmp_path):
+  path, other = str(tmp_path / "a.txt"), str(tmp_path / "b.txt")
+  (tmp_path / "a.txt").touch()
+  (tmp_path / "b.txt").symlink_to("a.txt")
+  for output in (path, other):
+    with pytest.raises(UserError, match=r"--output_file: .* is also --input_file, which would be lost"):
+      files.check_output_file(output, "output_file", {"vocab_file": [], "input_file": ["c", path]})
+  with pytest.raises(UserError, match="is a directory"):
+    files.check_output_file(str(tmp_path), "output_file", {})
+  assert files.check_output_file("/dev/null", "output_file", {"input_file": ["/dev/null"]}) == "/dev/null"
+
+
+def test_what_killed_writers_have_left_is_removed_and_nothing_else(tmp_path):
+  left = [".a.json.0a1b2c3d.tmp", ".new.0a1b2c3d.tmp"]
+  others = [".b.json.0a1b2c3d.tmp", ".a.json.tmp", "a.json.0a1b2c3d.tmp", ".a.json.0a1b2c3d4.tmp"]
+  for name in (left[0], *others):
+    (tmp_path / name).touch()
+  (tmp_path / left[1]).mkdir()
+  (tmp_path / left[1] / "half").touch()
+  path = str(tmp_path / "a.json")
+  with files.atomic_write(path) as first:
+    # Another process that writes the same file at the same time.
+    json_files.write(path, 2)
+    first.write("1")
+  with directories.new_directory(str(tmp_path / "new"), "output"):
+    pass
+  assert json_files.read(path) == 1
+  assert sorted(os.listdir(tmp_path)) == sorted([*others, "a.json", "new"])
+
+
+def test_a_name_like_that_of_a_missing_file_is_proposed(tmp_path):
+  (tmp_path / "corpus").mkdir()
+  assert files.no_such_file(f"{tmp_path}/korpus/a.txt").endswith("a.txt does not exist: did you mean corpus?")
+  # More directories than Python's stack.
+  assert files.no_such_file(f"{tmp_path}/{'x/' * 1500}y").endswith("y does not exist")

@@ -1,0 +1,57 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from bert_common import locks
+from bert_common.errors import UserError
+
+_HOLD = """
+import sys, time
+from bert_common import locks
+with locks.directory_lock(sys.argv[1], "busy"):
+  print("held", flush=True)
+  time.sleep(600)
+"""
+
+
+def test_one_process_at_a_time_and_a_killed_one_does_not_block(project, tmp_path):
+  directory = tmp_path / "run"
+  directory.mkdir()
+  (tmp_path / "link").symlink_to("run")
+  with subprocess.Popen([sys.executable, "-c", _HOLD, str(directory)], cwd=project, stdout=subprocess.PIPE) as holder:
+    assert holder.stdout.readline() == b"held\n"
+    for path in (directory, tmp_path / "link"):
+      with pytest.raises(UserError, match="^busy: x$"), locks.directory_lock(str(path), "busy: x"):
+        pass
+    holder.send_signal(signal.SIGKILL)
+  with locks.directory_lock(str(directory), "busy"):
+    pass
+  assert os.listdir(directory) == []
+
+
+def test_it_is_given_back_and_waits_for_a_moment(tmp_path, monkeypatch):
+  descriptor = locks.take(str(tmp_path))
+  with pytest.raises(BlockingIOError):
+    locks.take(str(tmp_path))
+  os.close(descriptor)
+  with locks.directory_lock(str(tmp_path), "busy"), pytest.raises(BlockingIOError):
+    locks.take(str(tmp_path))
+  monkeypatch.setattr(locks.time, "sleep", lambda seconds: pytest.fail("it waits for a lock that is free"))
+  with locks.directory_lock(str(tmp_path), "busy"):
+    pass
+
+
+def test_without_locks_nothing_is_refused_and_nothing_removed(tmp_path, monkeypatch):
+  def no_locks(descriptor, operation):
+    raise OSError(95, "Operation not supported")
+
+  monkeypatch.setattr(locks.fcntl, "flock", no_locks)
+  (tmp_path / ".a.0a1b2c3d.tmp").touch()
+  assert locks.take(str(tmp_path)) is None
+  with locks.directory_lock(str(tmp_path), "busy"), locks.directory_lock(str(tmp_path), "busy"), \
+      locks.directory_lock("gs://bucket/run", "busy"):
+    locks.remove_abandoned(str(tmp_path), locks.temporary_names("a"))
+  assert os.listdir(tmp_path) == [".a.0a1b2c3d.tmp"]

@@ -1,0 +1,166 @@
+"""What a declared option accepts, refuses, and shows."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from bert_common.errors import UserError
+from bert_common.options import Options, declared_options, flags_table, from_texts, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shared(Options):
+  """Shared options."""
+
+  output_dir: str = option(None, "Where it goes.", required=True)
+  keep: int = option(5, "How many.", minimum=0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Own(Shared):
+  """Options of the script.
+
+  This is for those who read the code.
+  """
+
+  files: tuple[str, ...] = option(None, "Files.", required=True)
+  rate: float = option(5e-5, "Peak.", above=0, maximum=1, sweep=True)
+  epochs: float | None = option(None, "Passes.", minimum=0, sweep=True, default_text="3 on large sets")
+  layers: tuple[int, ...] = option((-1, -2), "Layers.", minimum=-12, below=12)
+  rows: tuple[int, ...] | None = option(None, "Rows.")
+  precision: str = option("auto", "Of products.", choices=("auto", "float32"))
+  lower: bool | None = option(None, "Casing.")
+  keep: int = option(1, "How many, here.", minimum=0)
+  seed: int | None = option(None, "Of the random numbers.", minimum=0, maximum=2**32 - 1)
+
+
+def make(**changes) -> Own:
+  return Own(**{"output_dir": "out", "files": ("a",), **changes})
+
+
+def parse(**texts) -> Own:
+  """As the command line gives it: text for lists and sweeps."""
+  defaults = {one.name: None if one.is_list or one.default is None
+              else str(one.default) if one.declaration.sweep else one.default for one in declared_options(Own)}
+  return from_texts(Own, {**defaults, **texts}, list(texts), script="test.py")
+
+
+def test_own_options_come_first_then_the_shared_ones():
+  assert [one.name for one in declared_options(Own)] == [
+      "keep", "files", "rate", "epochs", "layers", "rows", "precision", "lower", "seed", "output_dir"]
+  groups = {one.name: one.group for one in declared_options(Own)}
+  assert groups["files"] == groups["keep"] == "Options of the script." and groups["output_dir"] == "Shared options."
+  assert [one.name for one in declared_options(Shared)] == ["output_dir", "keep"]
+
+
+def test_types_come_from_the_annotations():
+  kinds = {one.name: (one.kind, one.is_list) for one in declared_options(Own)}
+  assert kinds == {"output_dir": (str, False), "keep": (int, False), "files": (str, True), "rate": (float, False),
+                   "epochs": (float, False), "layers": (int, True), "rows": (int, True), "precision": (str, False),
+                   "lower": (bool, False), "seed": (int, False)}
+
+
+@pytest.mark.parametrize("annotation", [dict, list[int], tuple[bool, ...], dict[str, int] | None], ids=str)
+def test_other_types_are_a_mistake_of_the_programmer(annotation):
+  cls = dataclasses.make_dataclass("Wrong", [("x", annotation, option(None, "?"))], bases=(Options,), frozen=True,
+                                   kw_only=True)
+  with pytest.raises(TypeError, match="can't be the type of an option"):
+    declared_options(cls)
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"output_dir": ""}, "--output_dir must be given (--help explains)"),
+    ({"output_dir": None, "files": None}, "--files, --output_dir must be given (--help explains)"),
+    ({"files": ()}, "--files must be given (--help explains)"),
+    ({"keep": -1}, "--keep is -1, it must not be negative"),
+    ({"rate": 0.0}, "--rate is 0.0, it must be positive"),
+    ({"rate": 1.5}, "--rate is 1.5, it must be at most 1"),
+    ({"rate": float("nan")}, "--rate is nan, a finite number is expected"),
+    ({"epochs": float("inf")}, "--epochs is inf, a finite number is expected"),
+    ({"epochs": -1.0}, "--epochs is -1.0, it must not be negative"),
+    ({"layers": (-1, -13)}, "--layers is -13, it must be at least -12"),
+    ({"layers": (12,)}, "--layers is 12, it must be below 12"),
+    ({"seed": 2**32}, "--seed is 4294967296, it must be at most 4294967295"),
+    ({"keep": 2**63}, f"--keep is {2**63}, it does not fit into 64 bits"),
+    ({"keep": 2**31}, "--keep is 2147483648, it must be at most 2147483647"),
+    ({"rows": (10**400,)}, "--rows is a number of 1329 bits, it does not fit into 64 bits"),
+    ({"rows": (-10**5000,)}, "--rows is a number of 16610 bits, it does not fit into 64 bits"),
+    ({"keep": "5"}, "--keep is 5, of type str: int is expected"),
+    ({"keep": 2.0}, "--keep is 2.0, of type float: int is expected"),
+    ({"keep": True}, "--keep is True, of type bool: int is expected"),
+    ({"lower": "no"}, "--lower is no, of type str: bool is expected"),
+    ({"files": "abc"}, "--files is abc, of type str: a tuple is expected"),
+    ({"output_dir": pathlib.PurePath("out")}, "--output_dir is out, of type PurePosixPath: str is expected"),
+    ({"precision": "float8"}, "--precision=float8 is unknown: did you mean float32? Use one of auto, float32"),
+    ({"rate": 0.1, "sweep": {"rate": (0.1, 2.0)}}, "--rate is 2.0, it must be at most 1")])
+def test_values_out_of_range(changes, message):
+  with pytest.raises(UserError) as error:
+    make(**changes).check()
+  assert str(error.value) == message
+
+
+def test_values_in_range():
+  make().check()
+  make(layers=[], rate=1, keep=np.int64(3), epochs=np.float32(2)).check()
+  make(layers=(), rows=None, lower=False, seed=0, epochs=0.0, rate=1.0, precision="float32").check()
+
+
+def test_lists_and_sweeps_from_text():
+  parsed = parse(files=" a.txt, b c.txt,,é", output_dir="ü", layers="-1,2", rate="1e-5,2e-5")
+  assert parsed.files == ("a.txt", "b c.txt", "é") and parsed.layers == (-1, 2) and parsed.output_dir == "ü"
+  assert parsed.rate == 1e-5 and parsed.sweep == {"rate": (1e-5, 2e-5)}
+  assert parsed.given == {"files", "output_dir", "layers", "rate"} and parsed.script == "test.py"
+  # What is not given has its default, also where the default is no text.
+  assert parsed.rows is None and parsed.epochs is None and parsed.keep == 1 and parsed.seed is None
+  assert parse(layers="").layers == () and parse().layers == (-1, -2) and parse().sweep == {}
+  assert parse(rate="0.5").rate == 0.5
+  # The same file twice does no harm.
+  assert parse(files="a,a").files == ("a", "a")
+
+
+@pytest.mark.parametrize("texts, message", [
+    ({"layers": "1,x"}, "--layers=1,x: a whole number is expected, or several separated by commas"),
+    ({"layers": "1.5"}, "--layers=1.5: a whole number is expected, or several separated by commas"),
+    ({"files": ", ,"}, "--files=, ,: a value is expected, or several separated by commas"),
+    ({"rate": "fast"}, "--rate=fast: a number is expected, or several separated by commas"),
+    ({"rate": ""}, "--rate=: a number is expected, or several separated by commas"),
+    ({"rate": "1e-5,0.00001"}, "--rate=1e-5,0.00001: a value is there twice")])
+def test_text_that_is_no_value(texts, message):
+  with pytest.raises(UserError) as error:
+    parse(**texts)
+  assert str(error.value) == message
+
+
+def test_values_are_json_and_keep_sweeps():
+  values = parse(files="b,a", output_dir="o", rate="1e-5,2e-5").values()
+  assert list(values) == sorted(values)
+  assert json.loads(json.dumps(values)) == values
+  assert values["rate"] == [1e-5, 2e-5] and values["files"] == ["b", "a"] and values["seed"] is None
+  assert not {"given", "sweep", "script"} & set(values)
+
+
+def test_a_copy_with_other_values():
+  options = parse(files="a", output_dir="o")
+  other = options.replace(keep=3)
+  assert (options.keep, other.keep) == (1, 3) and other.given == options.given
+  assert other.replace(keep=1) == options
+
+
+def test_defaults_and_ranges_as_help_shows_them():
+  declared = {one.name: one for one in declared_options(Own)}
+  assert {name: one.default_text() for name, one in declared.items()} == {
+      "output_dir": "", "keep": "1", "files": "", "rate": "5e-05", "epochs": "3 on large sets", "layers": "-1,-2",
+      "rows": "", "precision": "auto", "lower": "", "seed": ""}
+  assert declared["rate"].range_text() == "above 0, at most 1"
+  assert declared["layers"].range_text() == "at least -12, below 12"
+  assert declared["seed"].range_text() == "at least 0, at most 4294967295"
+  assert declared["lower"].range_text() == ""
+
+
+def test_a_table_for_tensorboard():
+  table = flags_table({"files": ["a|b", "c\nd"], "keep": 1})
+  assert table.split("\n") == ["| flag | value |", "| --- | --- |", "| files | &#91;'a&#124;b', 'c&#92;nd'&#93; |",
+                               "| keep | 1 |"]

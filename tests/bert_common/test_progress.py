@@ -1,0 +1,63 @@
+"""Progress where there is no terminal: plain lines; and colours where there is one."""
+
+import io
+import re
+import time
+
+import pytest
+
+from bert_common.progress import RIGHT, Progress, painter
+
+
+def test_the_last_state_is_one_line(capsys):
+  with Progress("records", total=4, unit=" records") as progress:
+    progress.advance(1, loss="2.5", shard=1)
+    progress.write("a line of its own")
+    progress.advance(3, loss="1.5")
+    progress.close()
+  lines = capsys.readouterr().err.splitlines()
+  assert lines[0] == "a line of its own" and len(lines) == 2
+  assert lines[1].startswith("records: 100% 4/4 [") and "loss=1.5, shard=1" in lines[1]
+
+
+def test_what_was_done_while_compiling_is_not_in_the_rate(capsys):
+  with Progress("training", total=100, unit="step") as progress:
+    progress.restart_clock(1)
+    progress.advance(0, loss="2.5")
+    progress._print_line()
+    assert capsys.readouterr().err.strip() == "training:   1% 1/100 [00:00<?, ?step/s, loss=2.5]"
+    time.sleep(0.3)
+    progress.advance(10)
+    progress._print_line()
+  rate = float(re.search(r"11/100 .* ([\d.]+)step/s", capsys.readouterr().err)[1])
+  assert rate < 40
+
+
+def test_an_unknown_total(capsys):
+  with Progress("lines", total=None, unit="lines", initial=5) as progress:
+    progress.advance(2)
+  assert "7lines" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+
+  def isatty(self):
+    return True
+
+
+def test_a_terminal_gets_colours(monkeypatch):
+  monkeypatch.delenv("NO_COLOR", raising=False)
+  monkeypatch.setenv("TERM", "xterm")
+  assert painter(Terminal())("yes", RIGHT) == "\033[32myes\033[0m"
+
+
+@pytest.mark.parametrize("variable, value", [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_nobody_gets_colours_who_does_not_want_them(monkeypatch, variable, value):
+  monkeypatch.setenv(variable, value)
+  assert painter(Terminal())("yes", RIGHT) == "yes"
+
+
+def test_files_and_pipes_get_plain_text(monkeypatch):
+  monkeypatch.delenv("NO_COLOR", raising=False)
+  monkeypatch.setenv("TERM", "xterm")
+  assert painter(io.StringIO())("yes", RIGHT) == "yes"

@@ -1,0 +1,76 @@
+"""Files that programs keep their state in, edited by hand: one line that names file and field, or work done again."""
+
+import json
+
+import pytest
+
+from bert_common import run_results
+from bert_common.errors import UserError
+from bert_tf.plotting import records as record_plots
+from bert_tf.tasks.pretraining.vocabulary import read_notes
+from bert_tf.training import run_directory
+from data_gen.pretraining import external_shuffle, generation
+from data_gen.pretraining.statistics import COUNT_FIELDS
+from modeling.checkpoints.companion_files import read_best_record, read_task_file
+
+_STATS = {"counts": dict.fromkeys(COUNT_FIELDS, 1), "warnings": [], "shards": [{"file": "t"}], "run": {
+    "text_bytes": 1, "seconds": 0.5, "num_workers": 1, "peak_mib_per_worker": 9}}
+_SOURCES = {"a": 1}
+
+
+# Name → what stands in the file, and who reads it in a directory.
+_FILES = {
+    "task.json": ({"kind": "classification", "labels": ["a", "b"], "max_seq_length": 16, "pair": True},
+                  lambda folder: read_task_file(f"{folder}/task.json")),
+    "flags.json": ({"flags": {"seed": 1}}, lambda folder: run_directory.read_flags(folder)),
+    "best.json": ({"step": 1, "metric": "f1", "metrics": {"f1": 0.5}}, read_best_record),
+    "run_result.json": ({"version": run_results.VERSION, "digest": run_results.digest(_SOURCES), "sources": _SOURCES,
+                         "details": {}, "metrics": {"f1": 0.5}, "seconds": 1.5}, run_results.read_result),
+    "t.stats.json": (_STATS, lambda folder: (generation._read_finished([], f"{folder}/t.stats.json", {}),
+                                             record_plots._shards(f"{folder}/t.stats.json")))}
+_OTHERS = (None, True, [[]], 1.5, 10**30, "\ud800", {"a": None})
+# The others that are of the right type, or stand for a key that may be missing.
+_ACCEPTED = {
+    ("task.json", "kind"): (None, "\ud800"), ("task.json", "labels"): (None,), ("task.json", "max_seq_length"): (None,),
+    ("task.json", "pair"): (None, True), ("flags.json", "flags"): (None, {"a": None}),
+    ("run_result.json", "details"): ({"a": None},), ("run_result.json", "metrics"): (None,),
+    ("run_result.json", "seconds"): (None, 1.5)}
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name, (content, _) in _FILES.items() for key in content])
+@pytest.mark.parametrize("value", _OTHERS, ids=ascii)
+def test_a_field_of_another_type(tmp_path, name, key, value):
+  content, read = _FILES[name]
+  read_it = lambda changed: (tmp_path / name).write_text(json.dumps(changed)) and read(str(tmp_path))  # noqa: E731
+  assert read_it(content)
+  if value in _ACCEPTED.get((name, key), ()):
+    read_it({**content, key: value})
+    return
+  with pytest.raises(UserError) as error:
+    read_it({**content, key: value})
+  assert str(tmp_path / name) in str(error.value) and key in str(error.value)
+
+
+def test_a_wrong_line_of_the_metrics(tmp_path):
+  for line in ('{"step": "1", "split": "train"}', '{"step": 1}', "[]", "{", "\xff", '{"step": 1.5, "split": "eval"}'):
+    (tmp_path / "metrics.jsonl").write_text(f'{{"step": 1, "split": "train"}}\n{line}\n')
+    with pytest.raises(UserError, match="metrics.jsonl:2: "):
+      run_directory.read_metrics(str(tmp_path))
+
+
+def test_notes_beside_records_that_are_no_notes(tmp_path):
+  (tmp_path / "t").touch()
+  for wrong in (5, [], {"a": 1}, None):
+    (tmp_path / "t.stats.json").write_text(json.dumps(dict.fromkeys(
+        ("vocab_sha256", "vocab_file", "do_lower_case", "max_predictions_per_seq", "masked_lm_prob", "shards"), wrong)))
+    (note,) = read_notes("input_file", [str(tmp_path / "t")])
+    assert note.fingerprint is None and note.vocab_file is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"bytes": "5"}', '{"bytes": true}', "9" * 5000])
+def test_facts_of_finished_work_that_are_damaged_are_as_none(tmp_path, text):
+  path = str(tmp_path / "part")
+  external_shuffle.write_facts(path, {"bytes": 5})
+  assert external_shuffle.read_facts(path, {"bytes": int}) == {"bytes": 5}
+  (tmp_path / "part.json").write_text(text)
+  assert external_shuffle.read_facts(path, {"bytes": int}) is None
