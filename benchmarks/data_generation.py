@@ -12,17 +12,20 @@ or two; ours several times, half of them before and half after it, and the media
 seconds of CPU time say more than those of the clock: both are shown.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import io
+import multiprocessing
 import os
 import resource
 import statistics
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchmarks import resources, texts
+from benchmarks import machine, texts
 from bert_common import cli, files, parallel
 from bert_common.options import option
 from bert_common.tables import print_table
@@ -67,11 +70,11 @@ def time_reference(corpus: str, vocab_file: str, output: str) -> Timing:
   generator = ReferenceGenerator(
       ReferenceTokenizer(Vocabulary.from_file(vocab_file).tokens), dupe_factor=_DUPE_FACTOR,
       max_seq_length=_MAX_SEQ_LENGTH, max_predictions_per_seq=_MAX_PREDICTIONS_PER_SEQ)
-  watch = resources.Stopwatch()
+  before = _clocks()
   with open(corpus, encoding="utf-8") as file:
     instances = generator.instances(file)
   generator.write(instances, output)
-  return Timing(*watch.read(), len(instances), sum(len(instance.tokens) for instance in instances))
+  return _timing(before, len(instances), sum(len(instance.tokens) for instance in instances))
 
 
 def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Timing:
@@ -81,17 +84,17 @@ def time_ours(corpus: str, vocab_file: str, output: str, num_workers: int) -> Ti
   # A new one each time: the last run's has its words in a cache.
   load_tokenizer.cache_clear()
   load_tokenizer(vocab_file, options.do_lower_case)
-  watch = resources.Stopwatch()
+  before = _clocks()
   with contextlib.redirect_stderr(io.StringIO()):
     result = generate(options)
-  return Timing(*watch.read(), result["instances"], result["counts"]["real_tokens"])
+  return _timing(before, result["instances"], result["counts"]["real_tokens"])
 
 
 def command_peak_mib(corpus: str, vocab_file: str, output: str) -> float:
   """Largest resident memory of any process of the command with two workers, in MiB. For a process of its own."""
   texts.run_script("data_gen/create_pretraining_data.py", f"--input_file={corpus}", f"--output_file={output}",
                    f"--vocab_file={vocab_file}", f"--dupe_factor={_DUPE_FACTOR}", "--num_workers=2")
-  return resources.peak_mib(resource.RUSAGE_CHILDREN)
+  return machine.peak_mib(resource.RUSAGE_CHILDREN)
 
 
 def main(options: DataGenerationOptions) -> None:
@@ -100,7 +103,7 @@ def main(options: DataGenerationOptions) -> None:
   with tempfile.TemporaryDirectory() as folder:
     corpus, larger, output = (os.path.join(folder, name) for name in ("corpus.txt", "larger.txt", "records.tfrecord"))
     source = options.corpus_file and files.check_readable(options.corpus_file, "corpus_file")
-    size = texts.cut(source or texts.docstring_corpus(folder)[0], corpus, options.corpus_mb)
+    size = texts.cut(source or texts.docstring_corpus(folder), corpus, options.corpus_mb)
     print(f"{source or 'docstrings of the installed packages'}: {size / 1e6:.1f} MB of text, "
           f"{Vocabulary.from_file(vocab_file).size:,} word pieces, {_MAX_SEQ_LENGTH} tokens, "
           f"{_MAX_PREDICTIONS_PER_SEQ} predictions, {_DUPE_FACTOR} passes, {parallel.default_num_workers()} cores")
@@ -108,7 +111,7 @@ def main(options: DataGenerationOptions) -> None:
     for repetition in range(options.repetitions):
       if repetition == options.repetitions // 2:
         # Apart, as TensorFlow's memory would be copied into every worker of ours.
-        reference = resources.in_new_process(time_reference, corpus, vocab_file, output)
+        reference = _in_new_process(time_reference, corpus, vocab_file, output)
       for workers, timings in timed.items():
         timings.append(time_ours(corpus, vocab_file, output, workers))
     print_table([("", "seconds", "CPU s", "MB/s", "instances/s", "tokens/s", "ratio", "CPU ratio", ""),
@@ -119,8 +122,25 @@ def main(options: DataGenerationOptions) -> None:
       with open(corpus, "rb") as one, open(larger, "wb") as several:
         several.write((one.read() + b"\n\n") * options.memory_factor)
       for path in (corpus, larger):
-        peak = resources.in_new_process(command_peak_mib, path, vocab_file, output)
+        peak = _in_new_process(command_peak_mib, path, vocab_file, output)
         print(f"peak memory of a process, {os.path.getsize(path) / 1e6:6.1f} MB of text, 2 workers: {peak:.0f} MiB")
+
+
+def _clocks() -> tuple[float, float]:
+  """Seconds by the clock, and of the processor: all threads, and the processes that were started and have ended."""
+  children = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return time.perf_counter(), time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _timing(before: tuple[float, float], instances: int, tokens: int) -> Timing:
+  seconds, cpu_seconds = (now - then for now, then in zip(_clocks(), before, strict=True))
+  return Timing(seconds, cpu_seconds, instances, tokens)
+
+
+def _in_new_process(function: Callable, *arguments: object):
+  """Calls the function in a new process that is not forked from this one, so that nothing here counts there."""
+  with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    return pool.submit(function, *arguments).result()
 
 
 def _row(name: str, size: int, timings: Sequence[Timing], reference: Timing) -> tuple[str, ...]:

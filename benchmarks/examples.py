@@ -1,6 +1,10 @@
-"""What the programs of fine-tuning train on: a file's examples, or random tokens, as many as the data sets have."""
+"""Data of the fine-tuning programs: a file's examples or random tokens, and epochs of batches of them."""
 
 import dataclasses
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from bert_tf.tasks.multiple_choice.data import encode
 from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
 from bert_tf.tasks.sentence_embedding.examples import SentenceExamples
 from bert_tf.tasks.token_classification.data import window_examples
-from bert_tf.training.examples import Examples
+from bert_tf.training.examples import Examples, assemble, epoch_batches
 from data_gen.labelled.glue import find_task, read_split
 from data_gen.labelled.multiple_choice import read_swag
 from data_gen.labelled.pair_features import encode_pairs
@@ -21,6 +25,7 @@ VOCAB_SIZE = 30522
 # Task → classes of its head, for those that have a choice.
 CLASSES = {"classification": 2, "token_classification": 9}
 _CHOICES = 4
+_WARM_UP_STEPS, _BATCHES_AHEAD = 2, 2
 
 
 def synthetic_pairs(limit: int) -> Examples:
@@ -115,3 +120,62 @@ def _tokens(random: np.random.Generator, lengths: np.ndarray) -> dict[str, np.nd
   """Ids and segments of rows of these lengths: the second half of each is the second segment."""
   return {"input_ids": random.integers(1000, VOCAB_SIZE, lengths.sum(), np.int32),
           "segment_ids": np.concatenate([np.arange(length) > length // 2 for length in lengths]).astype(np.uint8)}
+
+
+class EpochLoop:
+  """Runs a peer over endless epochs of full batches, the next ones being made in a thread meanwhile.
+
+  Args:
+    run_batch: the program: what it does with a batch, which ends with a result on the host.
+    examples, batch_size: of which batches are made.
+    lengths: what batches are padded to, in ascending order.
+    steps: how many there will be; a batch of each of their shapes is run at once.
+    grouped: batches are of similar lengths, as ours: random pools of 50 batches, sorted.
+  """
+
+  def __init__(self, run_batch: Callable[[dict], object], examples: Examples, batch_size: int, lengths, steps: int,
+               grouped: bool):
+    lengths, make_epoch = np.asarray(lengths), epoch_batches if grouped else random_epoch
+    epochs = (make_epoch(examples.lengths, batch_size, 0, epoch) for epoch in itertools.count())
+    planned = list(itertools.islice(itertools.chain.from_iterable(epochs), steps))
+    warm_up = one_of_each_shape(examples, planned, lengths)
+    for batch in warm_up * -(-_WARM_UP_STEPS // len(warm_up)):
+      run_batch(batch)
+    self._run_batch = run_batch
+    self._batches = _in_background(assemble(examples, chosen, batch_size, lengths) for chosen in planned)
+
+  def __call__(self, steps: int) -> None:
+    for batch in itertools.islice(self._batches, steps):
+      self._run_batch(batch)
+
+
+def random_epoch(row_lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
+  """As `epoch_batches`, whatever the lengths."""
+  order = np.random.default_rng([seed, epoch]).permutation(len(row_lengths))
+  return np.split(order, range(batch_size, len(order), batch_size))
+
+
+def one_of_each_shape(examples: Examples, planned: Iterable[np.ndarray], lengths: np.ndarray) -> list[dict]:
+  """Of batches of these examples one of each shape; those of several texts are cut to the lengths of the texts."""
+  batches = (assemble(examples, chosen, len(chosen), lengths) for chosen in planned)
+  return list({(batch["input_ids"].shape, tuple(batch.get("text_lengths", [()])[0])): batch
+               for batch in batches}.values())
+
+
+def known_labels(batch: dict) -> np.ndarray:
+  """"label_ids" with -1 for tokens that are not scored: also the padding, which batches have 0 for."""
+  labels = batch["label_ids"]
+  return np.where(batch["input_mask"] == 1, labels, -1) if labels.shape == batch["input_mask"].shape else labels
+
+
+def _in_background(batches: Iterator[dict]) -> Iterator[dict]:
+  """The same batches, a few of them made ahead in a thread."""
+  made: queue.Queue[dict | None] = queue.Queue(_BATCHES_AHEAD)
+
+  def make() -> None:
+    for batch in batches:
+      made.put(batch)
+    made.put(None)
+
+  threading.Thread(target=make, daemon=True).start()
+  return iter(made.get, None)

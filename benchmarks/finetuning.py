@@ -22,13 +22,11 @@ the tokens are random.
 """
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks import interleaved, texts
-from benchmarks.devices import DeviceOptions, set_up_device
-from benchmarks.sizes import find_config
-from bert_common import cli, gpus
+from benchmarks.machine import DeviceOptions, find_config
+from bert_common import cli
 from bert_common.errors import UserError
 from bert_common.options import option
 
@@ -123,7 +121,7 @@ def main(options: FinetuningOptions) -> None:
   from benchmarks import examples as data
 
   # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
-  set_up_device(options.device, gpus.read_driver(), os.environ)
+  options.set_up_device()
   config = find_config(options.size, data.VOCAB_SIZE)
   batch_size = options.batch_size or (16 if options.task == "multiple_choice" else 32)
   path = options.train_file if options.task in ("multiple_choice", "token_classification") else options.data_dir
@@ -161,7 +159,7 @@ def _build(options: FinetuningOptions, programs: Mapping[str, Program], config, 
     run = (ours.tagging(config, examples, batch_size, lengths, precision) if program.predicts else ours.fine_tuning(
         options.task, config, examples, batch_size, lengths, precision, program.jit_compile))
   else:
-    from benchmarks.loops import EpochLoop
+    from benchmarks.examples import EpochLoop
 
     peer = interleaved.find_program(program.framework)(options.task, config, precision)
     run = EpochLoop(peer.predict if program.predicts else peer.train, examples, batch_size,

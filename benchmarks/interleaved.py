@@ -7,7 +7,6 @@ stay on the same cores.
 
 import contextlib
 import dataclasses
-import fcntl
 import functools
 import importlib
 import multiprocessing
@@ -42,9 +41,6 @@ class TurnsOptions(Options):
   clock: str = option(
       "wall", "What is counted: the time that passes, or (cpu) the processor time of a program, which others on the "
       "machine change less. With cpu give --threads=1: threads that wait for each other count, too.", choices=_CLOCKS)
-  timing_lock: str | None = option(
-      None, "A file that is locked while programs take their turns: of several benchmarks that name the same, one is "
-      "timed while others start and compile.")
   one_process: bool = option(
       False, "All programs in this process, to see that they run: thread pools compete, so ratios mean nothing.")
   one_at_a_time: bool = option(
@@ -122,8 +118,6 @@ def _take_turns(options: TurnsOptions, builds: Mapping[str, Callable], turns: in
       running = {name: ends.enter_context(contextlib.closing(_Process(one, options.clock, cores)))
                  for name, one in builds.items()}
     broken = {name: problem for name, program in running.items() if (problem := program.problem)}
-    if options.timing_lock:
-      fcntl.flock(ends.enter_context(open(options.timing_lock, "a")), fcntl.LOCK_EX)
     for turn in range(turns):
       order = [name for name in builds if name not in broken]
       shuffler.shuffle(order)

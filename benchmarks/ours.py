@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 import modeling
-from benchmarks.devices import POLICIES
-from benchmarks.examples import CLASSES
-from benchmarks.loops import one_of_each_shape
+from benchmarks.examples import CLASSES, one_of_each_shape
+from benchmarks.machine import POLICIES
 from bert_tf.tasks.pretraining.task import make_objective as pretraining_objective
 from bert_tf.training.examples import Examples, epoch_batches, lengths_for, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay

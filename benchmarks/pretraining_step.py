@@ -16,19 +16,18 @@ in requirements-peers.txt.
 
 "MiB of activations" is what a process has needed at most in the first steps beyond what it held before them; PyTorch
 makes the optimizer's slots in these. `--programs=ours,ours_recomputed` shows what `--recompute` saves, and costs. On a
-GPU it is the most memory in use, weights included, beside what our scripts estimate ("estimated MiB").
+GPU it is the most memory in use, weights included.
 """
 
 import dataclasses
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from benchmarks import interleaved, resources
-from benchmarks.devices import DeviceOptions, set_up_device
-from benchmarks.sizes import find_config
-from bert_common import cli, gpus, json_files
+from benchmarks import interleaved, machine
+from benchmarks.machine import DeviceOptions, find_config
+from bert_common import cli, json_files
 from bert_common.errors import UserError
 from bert_common.options import option
 
@@ -94,7 +93,7 @@ class PretrainingStepOptions(DeviceOptions):
 
 def main(options: PretrainingStepOptions) -> None:
   # Before the programs start, so that a wrong flag is one error and not one of each; they inherit the variables.
-  set_up_device(options.device, gpus.read_driver(), os.environ)
+  options.set_up_device()
   config = options.config
   config.check_sequence_length(options.max_seq_length)
   if "ours_fused_xla" in options.programs:
@@ -122,24 +121,9 @@ def main(options: PretrainingStepOptions) -> None:
              "of peak": ("{:.0%}", {name: flops / step / peak for name, step in steps.items()}),
              _MEMORY[options.device]: ("{:,.0f}", mib)}
   if options.device == "gpu":
-    columns |= {"estimated MiB": ("{:,.0f}", _estimated_mib(options, config, steps)),
-                "TFLOP/s": ("{:,.0f}", {name: flops / step / 1e12 for name, step in steps.items()})}
+    columns["TFLOP/s"] = "{:,.0f}", {name: flops / step / 1e12 for name, step in steps.items()}
   interleaved.print_rates(
       options, seconds, [options.batch_size * options.steps] * options.repetitions, "sequences", columns)
-
-
-def _estimated_mib(options: PretrainingStepOptions, config: "BertConfig", programs: Iterable[str]) -> dict[str, float]:
-  """What our scripts would say that a step takes, of those programs that are ours."""
-  from modeling.memory import step_bytes
-
-  found = {}
-  for name in programs:
-    path, arguments = PROGRAMS[name]
-    if path.startswith("ours."):
-      found[name] = step_bytes(config, options.batch_size, options.max_seq_length, options.predictions,
-                               options.chosen_precision == "bfloat16", arguments.get("recompute", False),
-                               arguments.get("fused_attention", False)) / 2**20
-  return found
 
 
 def random_batch(size: int, length: int, predictions: int, vocab_size: int) -> dict:
@@ -166,10 +150,10 @@ def _build(options: PretrainingStepOptions, folder: str, name: str) -> Callable[
     return interleaved.repeated(multiply, _MATMULS, _WARM_UP_STEPS)
   batch = random_batch(options.batch_size, options.max_seq_length, options.predictions, options.vocab_size)
   step = interleaved.find_program(*PROGRAMS[name])(options.config, batch, options.chosen_precision)
-  before = resources.held_mib()
+  before = machine.held_mib()
   turn = interleaved.repeated(step, options.steps, _WARM_UP_STEPS)
-  used = (resources.peak_mib() - before if options.device == "cpu"
-          else resources.gpu_peak_mib(PROGRAMS[name][0].startswith("pytorch")))
+  used = (machine.peak_mib() - before if options.device == "cpu"
+          else machine.gpu_peak_mib(PROGRAMS[name][0].startswith("pytorch")))
   json_files.write(os.path.join(folder, name), used)
   return turn
 

@@ -176,7 +176,7 @@ def adamw(model, learning_rate: float):
 
 def loss_of(model, batch: dict):
   """The loss of a batch of ours, of any task."""
-  from benchmarks.loops import known_labels
+  from benchmarks.examples import known_labels
 
   if "label_ids" in batch:
     known = known_labels(batch)

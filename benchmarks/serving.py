@@ -1,4 +1,4 @@
-"""Size and latency of exported models, beside plain Python with Keras and transformers, in one run.
+"""Size and latency of exported models beside transformers, in one run.
 
   python benchmarks/serving.py                                   # 6 layers of 384 units, random weights
   python benchmarks/serving.py --init_checkpoint=hf_directory --text_file=sentences.txt
@@ -7,10 +7,8 @@
 Every program is given the same texts and returns one vector for each, the mean over its tokens:
 
   export                 the SavedModel of export_model.py --task=features: strings in, tokenizer in the graph
-  tfhub                  preprocessor and encoder of --api=tfhub, padded to --max_seq_length; pooled_output
-  python                 tokenizer in plain Python, the same model in Keras, padded to --max_seq_length
   onnx, onnx_int8        --format=onnx, with --quantize=int8, in onnxruntime, with tokenizer.json in tokenizers
-  openvino               the former in OpenVINO (requirements-peers.txt, as those that follow)
+  openvino               the former in OpenVINO, in float32 (requirements-peers.txt, as those that follow)
   transformers           AutoTokenizer and AutoModel on PyTorch, padded to the longest
   transformers_compiled  the same with torch.compile, whose compilation is left out
 
@@ -28,17 +26,17 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
-from benchmarks.sizes import find_config
+from benchmarks.machine import find_config
 from bert_common import cli
 from bert_common.options import option
 from bert_common.tables import print_table
 from data_gen.tokenization.vocabulary import Vocabulary
 
 _WARM_UP = 10
-_DEFAULT_PROGRAMS = ("export", "tfhub", "python", "transformers")
+_DEFAULT_PROGRAMS = ("export", "transformers")
 _PROGRAMS = (*_DEFAULT_PROGRAMS, "onnx", "onnx_int8", "openvino", "transformers_compiled")
 # What a runtime without TensorFlow loads.
-_EXPORTS = {"tfhub": {"api": "tfhub"}, "onnx": {"format": "onnx"}, "onnx_int8": {"format": "onnx", "quantize": "int8"}}
+_EXPORTS = {"onnx": {"format": "onnx"}, "onnx_int8": {"format": "onnx", "quantize": "int8"}}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,7 +135,7 @@ def _build(options: ServingOptions, directory: str, lines: list[str], size: int,
            ) -> Callable[[], None]:
   """A request to the program, which has answered some: another one in every turn."""
   requests = [lines[start:start + size] for start in range(0, len(lines) - size + 1, size)]
-  make = {"export": _exported, "tfhub": _tfhub, "python": _plain, "onnx": _onnx, "openvino": _openvino,
+  make = {"export": _exported, "onnx": _onnx, "openvino": _openvino,
           "onnx_int8": functools.partial(_onnx, name="onnx_int8"), "transformers": _transformers,
           "transformers_compiled": functools.partial(_transformers, is_compiled=True)}[program]
   vectors_of = make(options, directory)
@@ -155,34 +153,22 @@ def _exported(options: ServingOptions, directory: str):
   return lambda request: function(text=tf.constant(request))["mean_output"].numpy()
 
 
-def _tfhub(options: ServingOptions, directory: str):
-  import tensorflow as tf
-  import tensorflow_text  # noqa: F401 (its operations)
-
-  preprocess, encoder = (tf.saved_model.load(os.path.join(directory, "tfhub", part))
-                         for part in ("preprocess", "encoder"))
-  return lambda request: encoder(preprocess(tf.constant(request)))["pooled_output"].numpy()
-
-
 def _onnx(options: ServingOptions, directory: str, name: str = "onnx"):
-  answer = onnx_model(os.path.join(directory, name), options.threads)
-  return lambda request: answer(["sentence_embedding"], request)[0]
-
-
-def onnx_model(directory: str, threads: int | None = None) -> Callable:
-  """An export for onnxruntime: (names of outputs or None for all, texts) → outputs."""
   import onnxruntime
 
-  settings = onnxruntime.SessionOptions()
-  settings.intra_op_num_threads = threads or 0
-  session, encode = onnxruntime.InferenceSession(os.path.join(directory, "model.onnx"), settings), _encoder(directory)
-  return lambda names, request: session.run(names, encode(request))
+  path, settings = os.path.join(directory, name), onnxruntime.SessionOptions()
+  settings.intra_op_num_threads = options.threads or 0
+  session, encode = onnxruntime.InferenceSession(os.path.join(path, "model.onnx"), settings), _encoder(path)
+  return lambda request: session.run(["sentence_embedding"], encode(request))[0]
 
 
 def _openvino(options: ServingOptions, directory: str):
   import openvino
 
-  settings = {"PERFORMANCE_HINT": "LATENCY", **({"INFERENCE_NUM_THREADS": options.threads} if options.threads else {})}
+  # On some processors it would compute in bfloat16.
+  settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+  if options.threads:
+    settings["INFERENCE_NUM_THREADS"] = options.threads
   model = openvino.Core().compile_model(os.path.join(directory, "onnx", "model.onnx"), "CPU", settings)
   encode = _encoder(os.path.join(directory, "onnx"))
   return lambda request: model(encode(request))["sentence_embedding"]
@@ -203,37 +189,6 @@ def _encoder(directory: str) -> Callable:
   return encode
 
 
-def _plain(options: ServingOptions, directory: str):
-  import numpy as np
-  import tensorflow as tf
-
-  from modeling.checkpoints.load import load_weights, open_checkpoint
-  from modeling.encoder import BertEncoder
-  from tests.oracles.tokenizer import ReferenceTokenizer
-
-  opened = open_checkpoint(os.path.join(directory, "native"))
-  model = BertEncoder(opened.config)
-  model.build()
-  load_weights(model, opened.source)
-  vocabulary, length = opened.tokenizer.vocabulary, options.max_seq_length
-  tokenizer = ReferenceTokenizer(vocabulary.tokens, opened.tokenizer.do_lower_case)
-
-  @tf.function
-  def mean(ids, mask):
-    weights = tf.cast(mask, tf.float32)[:, :, None]
-    return tf.reduce_sum(model(ids, mask)["sequence_output"] * weights, 1) / tf.reduce_sum(weights, 1)
-
-  def vectors_of(request):
-    ids = np.full([len(request), length], vocabulary.pad_id, np.int32)
-    mask = np.zeros([len(request), length], np.int32)
-    for row, text in enumerate(request):
-      tokens = [vocabulary.cls_id, *tokenizer.encode(text)[:length - 2], vocabulary.sep_id]
-      ids[row, :len(tokens)], mask[row, :len(tokens)] = tokens, 1
-    return mean(tf.constant(ids), tf.constant(mask)).numpy()
-
-  return vectors_of
-
-
 def _transformers(options: ServingOptions, directory: str, is_compiled: bool = False):
   os.environ["HF_HUB_OFFLINE"] = "1"
   import torch
@@ -241,7 +196,11 @@ def _transformers(options: ServingOptions, directory: str, is_compiled: bool = F
 
   path = os.path.join(directory, "huggingface")
   tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-  model = transformers.AutoModel.from_pretrained(path).eval()
+  config = transformers.AutoConfig.from_pretrained(path)
+  if config.hidden_act == "gelu_new":
+    # The same function as one kernel.
+    config.hidden_act = "gelu_pytorch_tanh"
+  model = transformers.AutoModel.from_pretrained(path, config=config).eval()
   if is_compiled:
     model = torch.compile(model)
 

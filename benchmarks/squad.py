@@ -20,9 +20,8 @@ import tempfile
 from collections.abc import Callable
 
 from benchmarks import interleaved, texts
-from benchmarks.devices import DeviceOptions, set_up_device
-from benchmarks.sizes import find_config
-from bert_common import cli, gpus, json_files
+from benchmarks.machine import DeviceOptions, find_config
+from bert_common import cli, json_files
 from bert_common.errors import UserError
 from bert_common.options import option
 from data_gen.labelled.squad import read_squad
@@ -52,7 +51,7 @@ class SquadBenchmarkOptions(texts.VocabularyOptions, DeviceOptions):
 
 def main(options: SquadBenchmarkOptions) -> None:
   # The programs inherit the variables.
-  set_up_device(options.device, gpus.read_driver(), os.environ)
+  options.set_up_device()
   with tempfile.TemporaryDirectory() as directory:
     num_questions = _write_questions(options, os.path.join(directory, _QUESTIONS))
     seconds = interleaved.take_turns(options, options.programs, options.repetitions, _build, options, directory)

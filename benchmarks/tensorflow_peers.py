@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from benchmarks.devices import POLICIES
-from benchmarks.examples import CLASSES
-from benchmarks.loops import known_labels
+from benchmarks.examples import CLASSES, known_labels
+from benchmarks.machine import POLICIES
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 from tests.oracles.squad_prediction import SQUAD_LENGTHS, plain_squad

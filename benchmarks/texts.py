@@ -7,13 +7,12 @@ import random
 import string
 import subprocess
 import sys
-import time
+import tempfile
 import zlib
 
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import Options, option
-from data_gen.text.docstrings import docstring_paragraphs, find_source_files, read_docstrings
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 VOCABULARY = "vocab/english_uncased/vocab.txt"
@@ -39,8 +38,11 @@ class TextOptions(Options):
                                  default_text="the docstrings of the installed packages")
 
   def lines(self) -> list[str]:
-    """The lines of --text_file that are not blank, or paragraphs of docstrings."""
-    return read_lines(self.text_file, "text_file") if self.text_file else docstring_lines()
+    """The lines of --text_file that are not blank, or sentences of docstrings."""
+    if self.text_file:
+      return read_lines(self.text_file, "text_file")
+    with tempfile.TemporaryDirectory() as folder:
+      return read_lines(docstring_corpus(folder), "text_file")
 
 
 def read_lines(patterns: str, flag: str) -> list[str]:
@@ -61,38 +63,18 @@ def read_lines(patterns: str, flag: str) -> list[str]:
   return lines
 
 
-def docstring_lines() -> list[str]:
-  """Paragraphs of English prose from the docstrings of the installed packages."""
-  paragraphs: dict[str, None] = {}
-  for source in find_source_files():
-    for docstring in read_docstrings(source.path):
-      paragraphs.update(dict.fromkeys(docstring_paragraphs(docstring)))
-  return list(paragraphs)
-
-
-def run_script(script: str, *flags: str) -> float:
-  """Runs a script of the project without its output and returns its seconds."""
-  start = time.perf_counter()
+def run_script(script: str, *flags: str) -> None:
+  """Runs a script of the project without its output."""
   subprocess.run([sys.executable, str(PROJECT / script), *flags], check=True, stdout=subprocess.DEVNULL,
                  stderr=subprocess.DEVNULL)
-  return time.perf_counter() - start
 
 
-def docstring_corpus(folder: str, *flags: str) -> tuple[str, dict[str, float], float]:
-  """Writes a prepared corpus of the docstrings of the installed packages.
-
-  Args:
-    folder: where it is written.
-    flags: of both scripts.
-
-  Returns:
-    its path, the seconds of each script, and the megabytes of docstrings.
-  """
+def docstring_corpus(folder: str) -> str:
+  """Writes a prepared corpus of the docstrings of the installed packages into a folder; returns its path."""
   docstrings, corpus = os.path.join(folder, "docstrings.jsonl"), os.path.join(folder, "docstrings.txt")
-  seconds = {script: run_script(f"data_gen/{script}", *files_of_it, *flags) for script, *files_of_it in (
-      ("extract_docstrings.py", f"--output_file={docstrings}"),
-      ("prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}"))}
-  return corpus, seconds, os.path.getsize(docstrings) / 1e6
+  run_script("data_gen/extract_docstrings.py", f"--output_file={docstrings}")
+  run_script("data_gen/prepare_corpus.py", f"--input_file={docstrings}", f"--output_file={corpus}")
+  return corpus
 
 
 def cut(source: str, target: str, megabytes: float) -> int:

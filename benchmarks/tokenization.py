@@ -29,7 +29,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import numpy as np
 
-from benchmarks import resources, texts
+from benchmarks import texts
 from bert_common import cli
 from bert_common.options import option
 from bert_common.tables import print_table
@@ -179,9 +179,9 @@ def main(options: TokenizationOptions) -> int:
   mixed = texts.read_lines(options.mixed_file, "mixed_file") if options.mixed_file else texts.mixed_lines(english)
   samples = {"English": texts.split(english, characters), "mixed": texts.split(mixed, characters // 4)}
   others = peers(options)
-  core = resources.pin_to_one_core()
-  print(f"processor time on {'one core' if core is None else f'core {core}'}; the column 'x tokenizers' compares with "
-        "the faster of its methods")
+  if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+  print("processor time on one core; the column 'x tokenizers' compares with the faster of its methods")
   exact = [report(what, lines, warm_up, vocabulary, others, options) for what, (warm_up, lines) in samples.items()]
   if not all(exact):
     print("\nNOT EXACT: a line differs from the plain algorithm")

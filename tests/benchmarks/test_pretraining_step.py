@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks import pretraining_step
-from benchmarks.devices import set_up_device
 from benchmarks.pretraining_step import PretrainingStepOptions, main, random_batch
-from bert_common import json_files
+from bert_common import gpus, json_files
 from bert_common.errors import UserError
-from bert_common.gpus import Driver, Gpu
 from modeling.config import BertConfig
-from modeling.presets import PRESETS
 
 CONFIG = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
                     max_position_embeddings=16)
@@ -45,14 +42,12 @@ def test_programs_on_a_gpu():
   options = PretrainingStepOptions(device="gpu")
   assert options.chosen_precision == "bfloat16" and "pytorch_compiled" in options.chosen_programs
   assert all(name in pretraining_step.PROGRAMS for name in options.chosen_programs)
-  estimated = pretraining_step._estimated_mib(options.replace(batch_size=256), PRESETS["base"], options.chosen_programs)
-  assert estimated == {"ours_xla": pytest.approx(20.1 * 1024, rel=0.02)}
-  environment = {}
-  set_up_device("gpu", Driver("580.1", (13, 0), (Gpu("NVIDIA H100 80GB HBM3", (9, 0), 80 << 30),)), environment)
-  assert environment == {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false", "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-                         "NVIDIA_TF32_OVERRIDE": "0"}
+
+
+def test_a_gpu_is_expected_where_one_is_asked_for(monkeypatch):
+  monkeypatch.setattr(gpus, "read_driver", lambda: None)
   with pytest.raises(UserError, match="there is no GPU"):
-    set_up_device("gpu", None, {})
+    PretrainingStepOptions(device="gpu").set_up_device()
 
 
 def test_unused_predictions_are_left_out_of_the_labels():

@@ -25,7 +25,7 @@ def test_it_runs(tmp_path, capsys):
   checkpoint = write_tiny(tmp_path / "model")
   lines = (f"{' '.join(WORDS[(number * step) % 7] for step in range(9))} {number} ." for number in range(6000))
   (tmp_path / "texts.txt").write_text("\n".join(lines))
-  programs = ("export", "tfhub", "python", "onnx", "onnx_int8", *(
+  programs = ("export", "onnx", "onnx_int8", *(
       ("transformers",) if importlib.util.find_spec("transformers") else ()))
   serving.main(serving.ServingOptions(
       init_checkpoint=checkpoint, text_file=str(tmp_path / "texts.txt"), max_seq_length=16, batch_size=(2,),
