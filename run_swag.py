@@ -3,12 +3,10 @@
   # SWAG (train.csv, val.csv, test.csv); TensorBoard: tensorboard --logdir=out
   python run_swag.py --data_dir=swag --init_checkpoint=bert_base --output_dir=out --do_train --do_eval --do_predict
 
-  # HellaSwag; a fold of CODAH; all five folds of CODAH and their mean
+  # HellaSwag; a fold of CODAH
   python run_swag.py --task_name=hellaswag --data_dir=hellaswag --init_checkpoint=bert_base --output_dir=out \\
       --do_train --do_eval
-  python run_swag.py --task_name=codah --fold=0 --data_dir=codah --init_checkpoint=bert_base --output_dir=out \\
-      --do_train --do_eval --do_predict
-  python run_swag.py --task_name=codah --data_dir=codah --init_checkpoint=bert_base --output_dir=out \\
+  python run_swag.py --task_name=codah --data_dir=codah/fold_0 --init_checkpoint=bert_base --output_dir=out \\
       --do_train --do_eval --do_predict
 
   # your own questions, with 2 to 26 choices, in CSV, TSV or JSON lines

@@ -101,7 +101,7 @@ def _swag(column: Column, directory: str) -> Source | str:
   if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
     return Source({"data_dir": Given(directory)}, 4 * _rows(os.path.join(directory, "train.csv"), "swag_dir"))
   if all(files.exists(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")):
-    return Source({"task_name": "codah", "fold": 0, "data_dir": Given(directory)},
+    return Source({f"{split}_file": Given(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")},
                   4 * _rows(os.path.join(directory, _CODAH.format("train")), "swag_dir"),
                   note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
   return f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"

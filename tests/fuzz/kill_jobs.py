@@ -182,14 +182,11 @@ def _write_phases(folder: pathlib.Path) -> None:
 
 
 def _write_questions(folder: pathlib.Path) -> None:
-  from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
+  from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model
 
   write_model(folder)
   for name, count, seed in (("train", 120, 1), ("dev", 24, 2), ("test", 24, 3)):
     write_jsonl(folder / f"{name}.jsonl", count, seed)
-  for fold in range(5):
-    for split, count in (("train", 40), ("dev", 12), ("test", 12)):
-      write_swag(folder / f"codah_fold{fold}_{split}.swag.csv", count, 10 * fold + count)
 
 
 def _write_corpus(folder: pathlib.Path) -> None:
@@ -209,7 +206,7 @@ def _of_experiment(directory: pathlib.Path) -> dict[str, object]:
 
 
 def _of_runs(directory: pathlib.Path) -> dict[str, object]:
-  """The single runs of a selection or of folds, and what was made of them."""
+  """The single runs of a selection, and what was made of them."""
   found = {}
   for path in sorted((directory / "out").rglob("metrics.jsonl")):
     # The runs lie at different depths: `_of_run` looks into a directory called out.
@@ -255,9 +252,6 @@ JOBS = {
          "--dev_file=../dev.jsonl", "--test_file=../test.jsonl", "--context_column=context",
          "--choices_columns=choices", "--label_column=label", "--max_seq_length=24", "--learning_rate=1e-3",
          "--num_train_epochs=3"), _write_questions, _of_run),
-    "folds": Job(
-        ("run_swag.py", *_TUNING, "--do_predict", "--task_name=codah", "--data_dir=..", "--max_seq_length=24",
-         "--learning_rate=1e-3", "--num_train_epochs=2"), _write_questions, _of_runs),
     "names": Job(
         ("run_ner.py", *_TUNING, "--do_predict", "--data_dir=..", "--max_seq_length=40", "--learning_rate=1e-3",
          "--num_train_epochs=2"), _write_sentences, _of_run),

@@ -1,10 +1,8 @@
 """Multiple choice: SWAG, HellaSwag, CODAH and custom files.
 
     options.py    options of `run_swag.py`
-    data.py       files → examples
-    examples.py   questions with all their choices
+    data.py       files → questions with all their choices
     task.py       the task as the driver runs it
-    folds.py      cross-validation
     results.py    files of results
     inference.py  predictions and exports
 """

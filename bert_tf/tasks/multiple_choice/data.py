@@ -1,16 +1,21 @@
 """From the files of a multiple-choice task to examples in memory, and whether the checkpoint fits them.
 
 Input: questions with choices (`data_gen/labelled/multiple_choice.py`). Output: sequences with labels, which
-`bert_tf/tasks/multiple_choice/task.py` trains on.
+`bert_tf/tasks/multiple_choice/task.py` trains on: one for each choice. All choices of a question stay together, and
+none is made up where a question has fewer.
 """
 
+import dataclasses
+import functools
 import os
+
+import numpy as np
 
 from bert_common import files
 from bert_common.errors import UserError
-from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
-from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, NUM_FOLDS, SWAG, MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.options import CODAH, CUSTOM, HELLASWAG, SWAG, MultipleChoiceOptions
 from bert_tf.tasks.splits import Split, TaskData
+from bert_tf.training.examples import Examples
 from data_gen.labelled import multiple_choice
 from data_gen.labelled.multiple_choice import ChoiceQuestions
 from data_gen.labelled.pair_features import END, START_OF_A, encode_pairs
@@ -19,29 +24,95 @@ from modeling.checkpoints.load import Checkpoint
 from modeling.checkpoints.weights import HEADS
 
 KIND = "multiple_choice"
-SPLITS = ("train", "dev", "test")
 # Heads of pre-training: what is trained on the encoder beside them is no other task.
 _PRETRAINING_HEADS = ("masked_lm", "next_sentence")
-
-# Names of the files in --data_dir, the first that is there is read. {fold} is a number.
+# Names of the files in --data_dir, the first that is there is read.
 _FILES = {
     SWAG: {"train": ("train.csv",), "dev": ("val.csv",), "test": ("test.csv",)},
-    HELLASWAG: {split: (f"hellaswag_{name}.jsonl",) for split, name in (("train", "train"), ("dev", "val"),
-                                                                         ("test", "test"))},
-    CODAH: {split: (f"fold_{{fold}}/{split}.tsv", f"fold_{{fold}}/{split}.csv", f"codah_fold{{fold}}_{split}.swag.csv")
-            for split in SPLITS},
-    CUSTOM: dict.fromkeys(SPLITS, ()),
+    HELLASWAG: {"train": ("hellaswag_train.jsonl",), "dev": ("hellaswag_val.jsonl",),
+                "test": ("hellaswag_test.jsonl",)},
+    CODAH: {split: (f"{split}.tsv", f"{split}.csv") for split in ("train", "dev", "test")},
+    CUSTOM: dict.fromkeys(("train", "dev", "test"), ()),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceExamples(Examples):
+  """E questions: `row_lengths` and `row_starts` have one number a choice, those of a question side by side.
+
+  In a batch sequences are [B, K, S], K the most choices that a question here has; choices that a question does not have
+  are all padding. Where not all have the same number, a batch also holds "num_choices" int32 [B] and "first_choice"
+  int32 [B], the number of choices of the questions before this one in the global batch. Questions that only fill the
+  batch count one choice.
+
+  Attributes:
+    num_choices: int64 [E], at least 1 each.
+  """
+
+  num_choices: np.ndarray = dataclasses.field(kw_only=True)
+
+  def __len__(self) -> int:
+    return len(self.num_choices)
+
+  @functools.cached_property
+  def first_rows(self) -> np.ndarray:
+    """int64 [E], the row of the first choice of each question."""
+    return np.cumsum(self.num_choices) - self.num_choices
+
+  @functools.cached_property
+  def lengths(self) -> np.ndarray:
+    return np.maximum.reduceat(self.row_lengths, self.first_rows)
+
+  @functools.cached_property
+  def most_choices(self) -> int:
+    """K."""
+    return int(self.num_choices.max())
+
+  @functools.cached_property
+  def is_ragged(self) -> bool:
+    """Whether some questions have fewer choices than others."""
+    return bool((self.num_choices < self.most_choices).any())
+
+  @property
+  def sequence_axes(self) -> tuple[int, ...]:
+    return (self.most_choices,)
+
+  @property
+  def value_types(self) -> dict[str, np.dtype]:
+    added = ("num_choices", "first_choice") if self.is_ragged else ()
+    return {**super().value_types, **dict.fromkeys(added, np.dtype(np.int32))}
+
+  def select(self, chosen: np.ndarray, num_real: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    values = {name: values[chosen] for name, values in self.values.items()}
+    counts = self.num_choices[chosen]
+    if self.is_ragged:
+      counts = np.where(np.arange(len(chosen)) < num_real, counts, 1)
+      values |= {"num_choices": counts.astype(np.int32),
+                 "first_choice": (np.cumsum(counts) - counts).astype(np.int32)}
+    numbers = np.arange(self.most_choices)
+    is_there = numbers < counts[:, None]  # [B, K]
+    rows = np.where(is_there, self.first_rows[chosen][:, None] + numbers, 0)
+    return self.row_starts[rows], np.where(is_there, self.row_lengths[rows], 0), values
+
+  @property
+  def choices(self) -> Examples:
+    """Every choice as an example of its own: a score needs no other choice."""
+    return Examples(self.tokens, self.row_lengths)
+
+  def by_question(self, scores: np.ndarray) -> np.ndarray:
+    """float [number of choices] → [E, K], minus infinity for choices that are not there."""
+    table = np.full((len(self), self.most_choices), -np.inf, scores.dtype)
+    table[np.arange(self.most_choices) < self.num_choices[:, None]] = scores
+    return table
 
 
 def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   """Reads what a run needs and makes sequences of it."""
-  paths = find_files(options)
   limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
   notes: list[str] = []
   splits: dict[str, Split] = {}
-  for name, path in paths.items():
-    questions = read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
+  for name, path in _find_files(options).items():
+    questions = _read_split(options, name, path).first(limits.get(name, options.max_eval_examples))
     examples, truncated = encode(opened.tokenizer, questions, options.max_seq_length,
                                  options.truncate == "context_start")
     splits[name] = Split(questions, examples)
@@ -55,39 +126,35 @@ def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
                    "truncate": options.truncate})
 
 
-def find_files(options: MultipleChoiceOptions) -> dict[str, str]:
+def _find_files(options: MultipleChoiceOptions) -> dict[str, str]:
   """Split → file, of those that the run needs; further names are those of --eval_files."""
   needed = {"train": options.do_train, "dev": options.do_eval or bool(options.evaluates and options.eval_files),
             "test": options.do_predict}
   found = {}
-  for split in SPLITS:
-    path = getattr(options, f"{split}_file") or _in_directory(options, split, needed[split])
+  for split, is_needed in needed.items():
+    names, path = _FILES[options.task_name][split], getattr(options, f"{split}_file")
     # Without --do_eval, training still evaluates on what there is.
-    if path is not None and (needed[split] or split == "dev" and options.evaluates):
+    if not is_needed and not (split == "dev" and options.evaluates):
+      continue
+    if path is None and names and options.data_dir:
+      paths = [os.path.join(options.data_dir, name) for name in names]
+      path = next(filter(files.exists, paths), None)
+      if path is None and is_needed:
+        raise UserError(f"--data_dir: {options.data_dir} has no {' or '.join(names)}: give the directory that has, or "
+                        f"--{split}_file")
+    if path is None and is_needed:
+      raise UserError(f"--task_name={options.task_name}: {options.asked_by(split)} needs --{split}_file"
+                      f"{' or --data_dir' if names else ''}")
+    if path is not None:
       found[split] = files.check_readable(path, f"{split}_file")
   if options.evaluates:
     found |= {name: files.check_readable(path, "eval_files") for name, path in options.named_eval_files.items()}
   return found
 
 
-def _in_directory(options: MultipleChoiceOptions, split: str, is_needed: bool) -> str | None:
-  names = [name.format(fold=options.fold) for name in _FILES[options.task_name][split]]
-  if options.data_dir is None or not names:
-    if is_needed:
-      also = " or --data_dir" if names else ""
-      raise UserError(f"--task_name={options.task_name}: {options.asked_by(split)} needs --{split}_file{also}")
-    return None
-  paths = [os.path.join(options.data_dir, name) for name in names]
-  path = next(filter(files.exists, paths), None)
-  if path is None and is_needed:
-    raise UserError(f"--data_dir: {options.data_dir} has no {' or '.join(names)}: give the directory that has, or "
-                    f"--{split}_file")
-  return path
-
-
-def read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQuestions:
+def _read_split(options: MultipleChoiceOptions, split: str, path: str) -> ChoiceQuestions:
   """The questions of a file; a test file may be without labels."""
-  flag, needs_labels = f"{split}_file" if split in SPLITS else "eval_files", split != "test"
+  flag, needs_labels = f"{split}_file" if split in ("train", "dev", "test") else "eval_files", split != "test"
   if options.task_name == CUSTOM:
     return multiple_choice.read_own(
         path, flag, choices_columns=options.choices_columns, question_column=options.question_column,
@@ -116,20 +183,3 @@ def check_head(opened: Checkpoint) -> str | None:
   if KIND in opened.heads or not others:
     return None
   return f"that of the checkpoint is a {others[0]}"
-
-
-def check_folds(options: MultipleChoiceOptions) -> list[dict[str, str]]:
-  """Returns the files of every fold: split → path.
-
-  Raises:
-    UserError: one is missing, or the folds do not divide the same number of questions.
-  """
-  found, sizes = [], []
-  for fold in range(NUM_FOLDS):
-    one = options.replace(fold=fold, do_train=True, do_eval=True, do_predict=True, eval_files=())
-    found.append(find_files(one))
-    sizes.append(sum(len(read_split(one, split, path)) for split, path in found[-1].items()))
-    if sizes[fold] != sizes[0]:
-      raise UserError(f"--data_dir: the files of fold {fold} in {options.data_dir} have {sizes[fold]:,} questions, "
-                      f"those of fold 0 have {sizes[0]:,}: each fold must divide all of them into train, dev and test")
-  return found

@@ -10,7 +10,6 @@ from data_gen.labelled.multiple_choice import LABEL_KINDS
 from data_gen.labelled.tables import FORMATS
 
 SWAG, HELLASWAG, CODAH, CUSTOM = "swag", "hellaswag", "codah", "custom"
-NUM_FOLDS = 5
 TRUNCATIONS = ("longer", "context_start")
 
 
@@ -23,10 +22,7 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       choices=(SWAG, HELLASWAG, CODAH, CUSTOM), common=True)
   data_dir: str | None = option(
       None, "Where the data set's files are, under their own names: train.csv, val.csv and test.csv of SWAG, "
-      "hellaswag_train.jsonl and so on, fold_0/train.tsv and so on of CODAH.", path=DIRECTORY, common=True)
-  fold: int | None = option(
-      None, "Of CODAH: which fold is trained and tested on.", minimum=0, maximum=NUM_FOLDS - 1,
-      default_text="all five, one after the other, and their mean")
+      "hellaswag_train.jsonl and so on, train.tsv and so on of a fold of CODAH.", path=DIRECTORY, common=True)
   train_file: str | None = option(
       None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
   dev_file: str | None = option(
@@ -60,22 +56,8 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
       20, "How many of the questions whose right choice got the lowest probability are shown in TensorBoard and in "
       "hardest_questions.jsonl.", minimum=0)
 
-  @property
-  def all_folds(self) -> bool:
-    """Whether CODAH's folds are run one after the other."""
-    return self.task_name == CODAH and self.fold is None and not (self.train_file or self.dev_file or self.test_file)
-
   def check(self) -> None:
     super().check()
-    if self.fold is not None and self.task_name != CODAH:
-      raise UserError(f"--fold={self.fold} is for --task_name={CODAH}")
-    if self.all_folds and not self.do_train:
-      raise UserError(f"--task_name={CODAH} without --do_train: choose one of the folds with --fold")
-    if self.all_folds and not (self.do_eval or self.do_predict):
-      raise UserError("all folds are run for the mean of their results: give --do_eval, --do_predict or both")
-    self._check_columns()
-
-  def _check_columns(self) -> None:
     columns = [f"--{name}" for name in ("choices_columns", "question_column", "context_column", "label_column",
                                         "id_column") if getattr(self, name)]
     if self.task_name != CUSTOM:
@@ -83,10 +65,12 @@ class MultipleChoiceOptions(DevelopmentSetOptions, HeadDropoutOptions, FineTunin
         raise UserError(f"{', '.join(columns)}: columns are named for --task_name={CUSTOM} only; those of "
                         f"{self.task_name} are known")
       return
+    missing = None
     if not self.choices_columns:
-      raise UserError(f"--task_name={CUSTOM}: --choices_columns must be given: the columns with the choices")
-    if not (self.question_column or self.context_column):
-      raise UserError(f"--task_name={CUSTOM}: --question_column must be given, or --context_column: what the choices "
-                      "belong to")
-    if self.evaluates and not self.label_column:
-      raise UserError(f"--task_name={CUSTOM}: --label_column must be given: the column of the right choice")
+      missing = "--choices_columns must be given: the columns with the choices"
+    elif not (self.question_column or self.context_column):
+      missing = "--question_column must be given, or --context_column: what the choices belong to"
+    elif self.evaluates and not self.label_column:
+      missing = "--label_column must be given: the column of the right choice"
+    if missing:
+      raise UserError(f"--task_name={CUSTOM}: {missing}")

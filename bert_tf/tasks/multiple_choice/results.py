@@ -16,8 +16,6 @@ from data_gen.labelled.multiple_choice import ChoiceQuestions
 HARDEST_FILE = "hardest_questions.jsonl"
 # Of a text in TensorBoard.
 _MOST_CHARACTERS = 300
-
-
 # Of the logits of choices among which nothing is chosen: their probabilities differ by a hundredth at most.
 _LARGEST_TIE = 0.04
 

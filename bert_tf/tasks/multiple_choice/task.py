@@ -1,10 +1,9 @@
-"""Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and anybody's own questions.
+"""Which of several choices is right: SWAG (section 4.4 of the paper), HellaSwag, CODAH and custom files.
 
 Input: questions with choices (`bert_tf/tasks/multiple_choice/data.py`). Output: a run directory, by way of
 `bert_tf/tasks/run.py`, with metrics and predictions (`bert_tf/tasks/multiple_choice/results.py`).
 """
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -15,7 +14,6 @@ from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
 from bert_tf.tasks.multiple_choice import results
 from bert_tf.tasks.multiple_choice.data import check_head, read_data
-from bert_tf.tasks.multiple_choice.folds import run_folds
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
 from bert_tf.tasks.splits import Split
 from bert_tf.tasks.task import RunningModel
@@ -27,22 +25,7 @@ from modeling.multiple_choice import CHOICE, BertForMultipleChoice
 
 def run(options: MultipleChoiceOptions) -> int:
   """What `run_swag.py` does; see `bert_tf/tasks/run.py`."""
-  options.check()
-  if options.all_folds:
-    return run_folds(run_fold, options)
   return driver.run(MultipleChoiceTask, options)
-
-
-def run_fold(options: MultipleChoiceOptions) -> dict[str, float]:
-  """"dev_accuracy" and "test_accuracy" of a run, as far as it evaluates and predicts; nothing where it was interrupted.
-  """
-  outcome = driver.start(MultipleChoiceTask, options)
-  keras.backend.clear_session()
-  if outcome is None:
-    return {}
-  found = {"dev_accuracy": outcome.evaluation and outcome.evaluation.metrics["accuracy"],
-           "test_accuracy": outcome.test_metrics and outcome.test_metrics["test_accuracy"]}
-  return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
 class MultipleChoiceTask(DevelopmentSetsTask):

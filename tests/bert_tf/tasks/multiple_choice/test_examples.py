@@ -6,8 +6,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
-from bert_tf.training.examples import assemble, epoch_batches, padded_lengths, training_dataset
+from bert_tf.tasks.multiple_choice.data import ChoiceExamples
+from bert_tf.training.examples import assemble, padded_lengths, training_dataset
 
 LENGTHS = padded_lengths(24, 6)
 shapes = st.lists(st.lists(st.integers(1, 24), min_size=1, max_size=5), min_size=1, max_size=12)
@@ -58,13 +58,6 @@ def test_scores_come_back_to_their_questions(rows):
     assert scores[:len(question)].tolist() == [next(numbers) for _ in question]
     assert np.isneginf(scores[len(question):]).all()
   assert len(examples.choices) == len(examples.row_lengths)
-
-
-def test_similar_questions_share_a_batch():
-  rng = np.random.default_rng(0)
-  examples = make([rng.integers(1, 25, rng.integers(2, 4)).tolist() for _ in range(200)])
-  spread = [np.ptp(examples.lengths[batch]) for batch in epoch_batches(examples.lengths, 8, 0, 0)]
-  assert np.mean(spread) < 3 < np.ptp(examples.lengths)
 
 
 @pytest.mark.parametrize("replicas", [1, 4])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.multiple_choice.examples import ChoiceExamples
+from bert_tf.tasks.multiple_choice.data import ChoiceExamples
 from bert_tf.training.examples import assemble, epoch_batches, padded_lengths, training_dataset
 from bert_tf.training.optimization import AdamWeightDecay
 from bert_tf.training.step import Objective, StepOptions, TrainingState, TrainingStep

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ import tensorflow as tf
 from bert_common import json_files
 from bert_tf.inference.predictor import Predictor
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.multiple_choice.folds import run_folds
-from bert_tf.tasks.multiple_choice.options import NUM_FOLDS, MultipleChoiceOptions
-from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask, run, run_fold
+from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
+from bert_tf.tasks.multiple_choice.task import MultipleChoiceTask, run
 from bert_tf.training.run_directory import read_metrics
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
 from tests.bert_tf.tasks.multiple_choice.toy_questions import write_jsonl, write_model, write_swag
@@ -150,22 +148,6 @@ def test_accumulated_and_killed_runs_end_with_the_same_weights(folder, trained, 
                                  err_msg=f"{name} {key}")
 
 
-def test_the_selection_predicts_with_the_best(folder, tmp_path, capsys):
-  run(swag(folder, tmp_path, do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, max_train_examples=32,
-           max_eval_examples=16, sweep={"seed": (1, 2)}))
-  selection = json_files.read(str(tmp_path / "selection.json"))
-  assert [one["seed"] for one in selection["runs"]] == [1, 2] and "± " in capsys.readouterr().out
-  best = selection["best"]
-  assert best["metrics"]["accuracy"] == max(one["metrics"]["accuracy"] for one in selection["runs"])
-  results = json_files.read(str(tmp_path / "eval_results.json"))
-  assert results["eval_accuracy"] == best["metrics"]["accuracy"]
-  name = "cls/multiple_choice/output_weights"
-  np.testing.assert_array_equal(read_checkpoint(str(tmp_path)).read(name),
-                                read_checkpoint(str(tmp_path / best["directory"])).read(name))
-  with open(tmp_path / "predictions.csv", newline="") as file:
-    assert len(list(csv.DictReader(file))) == 21
-
-
 def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
   """By a model of random weights, to which most words are unknown."""
   (tmp_path / "model").mkdir()
@@ -187,15 +169,15 @@ def test_the_real_file_of_swag_is_evaluated_and_predicted(real_data, tmp_path):
 
 def test_a_fold_of_codah(folder, tmp_path, capsys):
   """In SWAG's columns, found in the directory; truncated, frozen, limited, with a second development set."""
-  data = tmp_path / "codah/fold_0"
-  data.mkdir(parents=True)
+  data = tmp_path / "fold_0"
+  data.mkdir()
   for number, split in enumerate(("train", "dev", "test")):
     write_swag(data / f"{split}.csv", 40, number)
-  options = swag(folder, tmp_path / "out", task_name="codah", fold=0, data_dir=str(data.parent), do_train=True,
-                 do_eval=True, do_predict=True, truncate="context_start", max_seq_length=10, freeze_embeddings=True,
+  options = swag(folder, tmp_path / "out", task_name="codah", data_dir=str(data), do_train=True, do_eval=True,
+                 do_predict=True, truncate="context_start", max_seq_length=10, freeze_embeddings=True,
                  num_train_epochs=1, max_train_examples=30, eval_files=(f"other:{folder}/train.csv",),
                  max_eval_examples=20)
-  scores = run_fold(options)
+  outcome = driver.start(MultipleChoiceTask, options)
   output = capsys.readouterr().out
   assert "sequences, of a question with one choice each, were truncated to 10 tokens" in output
   assert "30 questions with 4 choices" in output
@@ -203,67 +185,13 @@ def test_a_fold_of_codah(folder, tmp_path, capsys):
   # Ten tokens do not tell the choices apart.
   assert set(results) - {"degenerate"} == {
       "eval_accuracy", "eval_loss", "eval_other_accuracy", "eval_other_loss", "global_step"}
-  assert scores["dev_accuracy"] == results["eval_accuracy"]
+  assert outcome.evaluation.metrics["accuracy"] == results["eval_accuracy"]
   with open(data / "test.csv", newline="") as file:
     labels = [int(row["label"]) for row in csv.DictReader(file)]
   with open(tmp_path / "out/predictions.csv", newline="") as file:
     predicted = [int(row["pred"]) for row in csv.DictReader(file)]
-  assert scores["test_accuracy"] == np.mean(np.array(labels) == predicted)
+  assert outcome.test_metrics["test_accuracy"] == np.mean(np.array(labels) == predicted)
   assert open_checkpoint(str(tmp_path / "out")).task["truncate"] == "context_start"
-
-
-def test_all_folds_and_their_mean(folder, tmp_path, capsys):
-  data = tmp_path / "codah"
-  for fold in range(NUM_FOLDS):
-    (data / f"fold_{fold}").mkdir(parents=True)
-    for number, split in enumerate(("train", "dev", "test")):
-      write_swag(data / f"fold_{fold}" / f"{split}.csv", 8, 3 * fold + number)
-  options = swag(folder, tmp_path / "out", task_name="codah", data_dir=str(data), do_train=True, do_predict=True)
-  assert options.all_folds
-  assert run(options.replace(dry_run=True)) == 0 and not (tmp_path / "out").exists()
-  lines = capsys.readouterr().out.splitlines()
-  assert "5 folds, one after the other; the first:" in lines and "nothing was written: --dry_run" in lines
-  assert run(options.replace(suggest="-")) == 0 and not (tmp_path / "out").exists()
-  assert "# training data: 8 examples, 32 sequences of " in capsys.readouterr().out
-  asked = []
-
-  def fold(one):
-    os.makedirs(one.output_dir, exist_ok=True)
-    asked.append((one.fold, one.output_dir))
-    # The last one is interrupted at first.
-    return {} if len(asked) == NUM_FOLDS else {"test_accuracy": 0.1 * one.fold}
-
-  run_folds(fold, options)
-  assert asked == [(number, f"{tmp_path}/out/fold_{number}") for number in range(NUM_FOLDS)]
-  assert "mean" not in capsys.readouterr().out
-  run_folds(fold, options)
-  assert asked[NUM_FOLDS:] == [(4, f"{tmp_path}/out/fold_4")]
-  found = json_files.read(str(tmp_path / "out/folds.json"))
-  assert found["mean"]["test_accuracy"] == pytest.approx(0.2)
-  assert found["standard_deviation"]["test_accuracy"] == pytest.approx(np.std([0, 0.1, 0.2, 0.3, 0.4], ddof=1))
-  assert "mean  0.2000 ± 0.1581" in capsys.readouterr().out
-  # A summary that was planted is not believed, nor are folds of other options and data, wherever they lie.
-  shutil.move(tmp_path / "out", tmp_path / "moved")
-  (tmp_path / "moved/folds.json").write_text('{"folds": {"0": {"test_accuracy": 1.0}}}')
-  run_folds(fold, options.replace(output_dir=f"{tmp_path}/moved/"))
-  assert len(asked) == NUM_FOLDS + 1
-  assert json_files.read(str(tmp_path / "moved/folds.json")) == found
-  options = options.replace(output_dir=f"{tmp_path}/moved")
-  refused(options.replace(seed=7), "moved/fold_0 is made from something else (seed: 1 → 7)")
-  write_swag(data / "fold_3/train.csv", 8, 99)
-  refused(options, "moved/fold_3 is made from something else (train data has other contents)")
-  (tmp_path / "moved/fold_1/run_result.json").write_text('{"version": 2}')
-  refused(options, "fold_1/run_result.json: there is no 'digest'")
-  write_swag(data / "fold_2/test.csv", 9)
-  refused(options.replace(output_dir=str(tmp_path / "no")), "fold 2", "25 questions", "fold 0 have 24")
-  os.remove(data / "fold_4/dev.csv")
-  write_swag(data / "fold_2/test.csv", 8)
-  refused(options.replace(output_dir=str(tmp_path / "no")), "has no fold_4/dev.tsv or fold_4/dev.csv")
-  assert not (tmp_path / "no").exists()
-
-
-def refused(options: MultipleChoiceOptions, *parts: str) -> None:
-  assert_refused(lambda: run(options), *parts)
 
 
 @pytest.mark.parametrize("changes, parts", [
@@ -272,23 +200,21 @@ def refused(options: MultipleChoiceOptions, *parts: str) -> None:
      ["test.csv:1: no column 'label'", "the columns are '', 'video-id'", "--do_predict"]),
     (dict(do_train=True, data_dir=None), ["--do_train needs --train_file or --data_dir"]),
     (dict(do_train=True, data_dir="{folder}/runs"), ["has no train.csv"]),
-    (dict(do_train=True, fold=1), ["--fold=1 is for --task_name=codah"]),
     (dict(do_train=True, question_column="q"), ["--question_column", "for --task_name=custom only"]),
     (dict(do_train=True, task_name="custom"), ["--choices_columns must be given"]),
-    (dict(do_train=True, task_name="codah"), ["give --do_eval, --do_predict or both"]),
-    (dict(do_eval=True, task_name="codah"), ["choose one of the folds with --fold"]),
+    (dict(do_train=True, task_name="codah", data_dir="{folder}/runs"), ["has no train.tsv or train.csv"]),
     (dict(do_eval=True), ["holds no trained model"]),
-    (dict(do_train=True, max_seq_length=33), ["--max_seq_length 33 is longer"]),
-    (dict(do_train=True, do_eval=True, fold=5, task_name="codah"), ["--fold is 5, it must be at most 4"])])
+    (dict(do_train=True, max_seq_length=33), ["--max_seq_length 33 is longer"])])
 def test_what_does_not_fit_is_refused(folder, trained, tmp_path, changes, parts):
   changes = {name: value.format(folder=folder, trained=trained) if isinstance(value, str) else value
              for name, value in changes.items()}
-  refused(swag(folder, tmp_path / "out", **changes), *parts)
+  assert_refused(lambda: run(swag(folder, tmp_path / "out", **changes)), *parts)
   assert not (tmp_path / "out").exists()
 
 
 def test_a_checkpoint_whose_head_is_of_another_kind(folder, tmp_path):
   (tmp_path / "classification").mkdir()
   checkpoint = write_tiny(tmp_path / "classification", "classification")
-  refused(swag(folder, tmp_path / "out", bert_config_file=None, init_checkpoint=checkpoint, do_eval=True),
-          "is not a trained model for this task", "that of the checkpoint is a classification head")
+  options = swag(folder, tmp_path / "out", bert_config_file=None, init_checkpoint=checkpoint, do_eval=True)
+  assert_refused(lambda: run(options), "is not a trained model for this task",
+                 "that of the checkpoint is a classification head")
