@@ -8,7 +8,8 @@ imported, checks the values, and calls `tasks.my_task.task.run(options)`. Work t
 a function: `cli.run(MyOptions, main)`.
 
 Exit status: 0 done (also: interrupted, saved, and can be resumed), 2 a user error, 130 interrupted with nothing to
-save, 1 a bug (with its traceback).
+save, 1 a bug (with its traceback). What is plausible is checked where it is read and raises `UserError`; every other
+error of files, texts, disks and memory becomes one line here, see `errors.as_user_error`; --debug adds its traceback.
 """
 
 import contextlib
@@ -20,13 +21,14 @@ import os
 import re
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags, logging
 
 from bert_common import LOG_LEVEL, config_files, gpus, streams
-from bert_common.errors import UserError
+from bert_common.errors import UserError, as_user_error
 from bert_common.options import Declaration, DeclaredOption, Options, declared_options, from_texts
 
 _WIDTH = 100
@@ -36,8 +38,6 @@ _ALL_HELP = "--help=all"
 _HELP = ("--help", "-help", "--helpshort", "-h", "-?", _ALL_HELP)
 # The flag that names configuration files.
 _CONFIG = "config"
-# What bytes that are not UTF-8 become in names of files.
-_NO_UTF8 = re.compile("[\udc80-\udcff]")
 # Keras imports them with itself where they are installed, for pictures and wrappers that no script uses: with them
 # TensorFlow takes half as long again to import. Our own uses of them are imports in functions, later.
 _OPTIONAL_IN_KERAS = ("cv2", "matplotlib", "pandas", "sklearn")
@@ -115,7 +115,7 @@ def help_text(options: type[Options], given: Mapping[str, object], all_options: 
   return "\n".join([
       *lines, "", *([f"{more} more flags: {_ALL_HELP} lists them."] if more else []),
       "--config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;",
-      "--helpfull lists the libraries' flags."])
+      "--debug shows the traceback of an error, --helpfull lists the libraries' flags."])
 
 
 def fail(error: UserError) -> int:
@@ -146,10 +146,11 @@ class _ChoiceParser(flags.ArgumentParser):
 
 
 def _define_all(options: type[Options], values: flags.FlagValues) -> None:
-  """The flags of a script, and --config, which names files and is no option of a run itself."""
+  """The flags of a script, and --config and --debug, which are no options of a run itself."""
   for one in declared_options(options):
     _define(one, values)
   flags.DEFINE_multi_string(_CONFIG, None, "YAML or JSON files with the values of flags.", flag_values=values)
+  flags.DEFINE_boolean("debug", False, "Shows the traceback of an error.", flag_values=values)
 
 
 def _define(one: DeclaredOption, values: flags.FlagValues) -> None:
@@ -246,32 +247,21 @@ def _compilation(options: Options) -> tuple[str, bool]:
 def _status(work: Callable[[], int | None]) -> int:
   """The exit status of some work, whose output has been written when it is over."""
   try:
-    with checked_names():
-      status = work() or 0
-      sys.stdout.flush()
+    status = work() or 0
+    sys.stdout.flush()
     return status
-  except UserError as error:
-    return fail(error)
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
   except BrokenPipeError:
     return 0
-
-
-@contextlib.contextmanager
-def checked_names() -> Iterator[None]:
-  """A `UserError` for the name of a file that is not UTF-8, which libraries refuse in many places.
-
-  A pattern matches it, or it is in the working directory; Python reads such bytes as lone surrogates.
-  """
-  try:
-    yield
-  except UnicodeEncodeError as error:
-    name = str(error.object)
-    if not _NO_UTF8.search(name):
+  except Exception as error:
+    user_error = as_user_error(error)
+    if user_error is None:
       raise
-    raise UserError(f"{ascii(name)[1:-1]}: a name that is not UTF-8: rename the file or directory") from None
+    if flags.FLAGS["debug"].value:
+      traceback.print_exc()
+    return fail(user_error)
 
 
 def _imported(name: str):

@@ -10,6 +10,13 @@ _SHOWN_OF_LONGER = 60
 _LONGEST_MESSAGE = 1200
 # What a terminal, or a reader of lines, would take for something else than a character, as in names of files.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Parts of TensorFlow's messages that name its own insides, and temporary names of ours: folders of
+# `files.local_copy`, files that are not complete yet (`.<name>.<random>.tmp`).
+_INSIDES = re.compile(r"\{\{function_node [^}]*\}\}\s*|\s*\[Op:\w*\](\s*name:\s*)?|\s*\[\[\{\{.*|\S*/copy\.\w{8}/")
+_UNFINISHED = re.compile(r"\.(?P<name>[^/\s]+)\.[a-z0-9_]{8}\.tmp")
+# Raised by mistakes in the program only.
+_BUGS = (AssertionError, AttributeError, LookupError, NameError, RuntimeError, SyntaxError, TypeError,
+         ZeroDivisionError)
 
 
 class UserError(Exception):
@@ -32,7 +39,29 @@ def _shortened(word: re.Match) -> str:
 
 def in_one_line(error: Exception, longest: int = 300) -> str:
   """The message of a library's exception, as a part of one of ours."""
-  return " ".join(str(getattr(error, "message", None) or error).split())[:longest]
+  text = _INSIDES.sub("", str(getattr(error, "message", None) or error))
+  return " ".join(_UNFINISHED.sub(r"\g<name>", text).split())[:longest]
+
+
+def as_user_error(error: Exception) -> UserError | None:
+  """One line for an exception that nobody has expected; None where it can only be a mistake in the program.
+
+  Files, texts, disks, memory and what libraries say of them come as `OSError`, `ValueError`, `MemoryError`,
+  `tf.errors.OpError` and classes of each library's own.
+  """
+  if isinstance(error, UserError):
+    return error
+  if isinstance(error, _BUGS) and not isinstance(error, RecursionError):
+    return None
+  message = str(getattr(error, "message", None) or error).strip().partition("\n")[0]
+  text = in_one_line(Exception(message))
+  if isinstance(error, OSError) and error.strerror:
+    text = f"{in_one_line(Exception(error.filename))}: {error.strerror}" if error.filename else error.strerror
+  elif isinstance(error, MemoryError):
+    text = f"memory ran out{f': {text}' if text else ''}"
+  else:
+    text = f"{type(error).__name__}{f': {text}' if text else ''}"
+  return UserError(f"{text} (--debug shows where)")
 
 
 def did_you_mean(word: str, known: Iterable[str], closest: float = 0.6) -> str:

@@ -60,6 +60,7 @@ class Declaration:
     sweep: several values may be given, separated by commas: one run for each combination. Not for bool and tuples.
     common: `--help` shows it also where the script has many options.
     path: the value is a path: True, or `FILE`, `FILES` or `DIRECTORY` of what must be there when the program starts.
+    affects_result: metrics and weights of a run depend on the value; not of reports, places of outputs, speed.
   """
 
   help: str
@@ -75,6 +76,7 @@ class Declaration:
   aliases: tuple[str, ...] = ()
   path: bool | str = False
   common: bool = False
+  affects_result: bool = True
 
 
 def option(default: object, help: str, **declaration: typing.Any) -> typing.Any:

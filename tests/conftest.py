@@ -34,6 +34,7 @@ def pytest_configure(config):
   config.addinivalue_line("markers", "pages: runs all commands of README and the tutorial at small sizes: make pages")
   config.addinivalue_line("markers", "golden: compares with values that others made, above all the original code; see "
                           "docs/exactness.md")
+  config.addinivalue_line("markers", "processes: starts processes, kills or waits: may be repeated once, alone")
 
 
 def pytest_collection_modifyitems(items):

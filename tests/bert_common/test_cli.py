@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 _SCRIPT = '''"""A script for the test.
 
   python script.py --name=x
@@ -47,10 +49,10 @@ def main(options):
     return
   if options.name == "terminal":
     raise UserError("\\x1b[31mred\\x85")
-  if options.name == "bytes":
-    "dir/\\udcff".encode()
+  if options.name == "outside":
+    open("nowhere")
   if options.name == "bug":
-    raise ValueError("a bug")
+    raise TypeError("a bug")
   if options.name == "interrupt":
     os.kill(os.getpid(), signal.SIGINT)
   if options.name == "pipe":
@@ -128,7 +130,7 @@ def test_defaults_flag_files_and_words(script, tmp_path):
      "separated by commas"),
     (["--name=x\udcff"], r"--name=x\udcff is not UTF-8: rename the file, or set the terminal to UTF-8"),
     (["--name=user"], "two lines"),
-    (["--name=bytes"], r"dir/\udcff: a name that is not UTF-8: rename the file or directory"),
+    (["--name=outside"], "nowhere: No such file or directory (--debug shows where)"),
     (["--name=terminal"], r"\x1b[31mred\x85")])
 def test_what_a_user_can_fix_is_one_line_and_status_2(script, arguments, message):
   done = script(*arguments)
@@ -231,12 +233,19 @@ def test_what_the_terminal_has_no_characters_for(script):
 
 
 @pytest.mark.parametrize("name, status, error", [
-    ("status", 7, ""), ("bug", 1, "ValueError: a bug\n"), ("interrupt", 130, "interrupted\n"), ("pipe", 0, "")])
+    ("status", 7, ""), ("bug", 1, "TypeError: a bug\n"), ("interrupt", 130, "interrupted\n"), ("pipe", 0, "")])
 def test_other_ends(script, name, status, error):
   done = script(f"--name={name}")
   assert done.returncode == status and done.stdout == ""
   assert done.stderr.endswith(error) and (error or not done.stderr)
   assert ("Traceback" in done.stderr) == (name == "bug")
+
+
+@pytest.mark.parametrize("name", ["user", "outside"])
+def test_debug_adds_the_traceback(script, name):
+  done = script(f"--name={name}", "--debug")
+  assert done.returncode == 2 and done.stderr.startswith("Traceback") and "in main\n" in done.stderr
+  assert done.stderr.splitlines()[-1].startswith("error: ")
 
 
 def test_tensorflow_starts_without_what_keras_can_do_without(script):
@@ -302,7 +311,7 @@ Shared options.
       Say more. (default: false; also --chatty)
 
 --config=FILE reads the values of flags from a YAML or JSON file, --flagfile=FILE the flags themselves;
---helpfull lists the libraries' flags.
+--debug shows the traceback of an error, --helpfull lists the libraries' flags.
 '''
 
 

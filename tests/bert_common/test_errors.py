@@ -1,8 +1,11 @@
 """Messages of user errors: one line of readable length."""
 
+import errno
+import json
+
 import pytest
 
-from bert_common.errors import UserError
+from bert_common.errors import UserError, as_user_error
 
 
 @pytest.mark.parametrize(("message", "shown"), [
@@ -10,3 +13,37 @@ from bert_common.errors import UserError
     ("x" * 500, f"{'x' * 60}…{'x' * 60}"), ("word " * 500, f"{('word ' * 500)[:1200]}…")])
 def test_a_message_is_one_line(message, shown):
   assert str(UserError(message)) == shown
+
+
+class NotFoundError(Exception):
+  """As those of TensorFlow, which keep their message in a field."""
+
+  def __init__(self, message: str):
+    super().__init__(None, None, message)
+    self.message = message
+
+
+def _raised_by_json() -> Exception:
+  with pytest.raises(json.JSONDecodeError) as found:
+    json.loads("{")
+  return found.value
+
+
+@pytest.mark.parametrize(("error", "shown"), [
+    (UserError("wrong"), "wrong"),
+    (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), "x.txt: No such file or directory"),
+    (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    (OSError("Unable to open file"), "OSError: Unable to open file"),
+    (PermissionError(errno.EACCES, "Permission denied", "run/.best.h5.ab12cd_9.tmp"), "run/best.h5: Permission denied"),
+    (MemoryError(), "memory ran out"), (RecursionError("too deep"), "RecursionError: too deep"),
+    (_raised_by_json(), "JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    (NotFoundError("{{function_node __wrapped__ReadFile_device_/job:localhost}} /tmp/copy.abcd_123/x; No such file "
+                   "[Op:ReadFile] name: "), "NotFoundError: x; No such file"),
+    (NotFoundError("slice 3 [[{{node x}}]]\n\t [[more]]\nStack"), "NotFoundError: slice 3")])
+def test_errors_that_nobody_expected_are_one_line_too(error, shown):
+  assert str(as_user_error(error)).removesuffix(" (--debug shows where)") == shown
+
+
+@pytest.mark.parametrize("error", [TypeError("x"), AssertionError(), KeyError("x"), RuntimeError()])
+def test_mistakes_in_the_program_are_not_the_users(error):
+  assert as_user_error(error) is None

@@ -28,7 +28,7 @@ if __name__ == "__main__":
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from bert_common import cli
-from bert_common.errors import UserError
+from bert_common.errors import UserError, as_user_error
 from bert_common.options import Options, option
 from tests.fuzz.mutations import Case, make_case
 from tests.fuzz.workspace import COMMANDS, PROJECT, Command, make_workspace
@@ -129,17 +129,15 @@ def _with_noise(ending: Ending, log: list[str]) -> Ending:
 def _ending(command: Command, arguments: list[str]) -> Ending:
   options, target, positional = command.entry
   try:
-    with cli.checked_names():
-      parsed = cli.parse(options, arguments, positional)
-      parsed.check_inputs()
-      (target if callable(target) else pkgutil.resolve_name(target))(parsed)
+    parsed = cli.parse(options, arguments, positional)
+    parsed.check_inputs()
+    (target if callable(target) else pkgutil.resolve_name(target))(parsed)
     return Ending(ACCEPTED, "")
-  except UserError as error:
-    return Ending(REFUSED, str(error))
+  except KeyboardInterrupt:
+    raise
   except BaseException as error:
-    if isinstance(error, KeyboardInterrupt):
-      raise
-    return Ending(TRACEBACK, traceback.format_exc())
+    refusal = as_user_error(error) if isinstance(error, Exception) else None
+    return Ending(REFUSED, str(refusal)) if refusal else Ending(TRACEBACK, traceback.format_exc())
 
 
 @contextlib.contextmanager
