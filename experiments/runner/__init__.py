@@ -1,13 +1,12 @@
 """What the experiments share.
 
     options       the flags of every experiment
-    experiment    what an experiment is: rows of models, columns of measurements, the paper's numbers
+    experiment    rows of models, columns of measurements, the paper's numbers
     scales        what "BERT-Base" and its training are on a laptop, in a test, and in the paper
     recipes       from a model and a measurement to the commands that make them
     jobs          a command with what it reads and makes; a plan of many
-    state         what is known of jobs that were run
-    schedule      runs a plan: in parallel, and only what is not done
-    plans         prints a plan: commands, examples, arithmetic, hours
+    schedule      runs a plan, in parallel and only what is not done; what is known of its jobs
+    plans         prints a plan: commands, arithmetic, hours
     results       from the files of finished jobs to numbers
     report        Markdown, HTML, JSON; pictures draws
 

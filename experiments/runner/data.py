@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from bert_common import files
 from data_gen.labelled import glue
 from data_gen.labelled.tables import numbered_lines
-from experiments.runner import columns
-from experiments.runner.columns import Column
+from experiments.runner import experiment as columns
+from experiments.runner.experiment import Column
 from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
 
@@ -100,9 +100,10 @@ def _squad(column: Column, directory: str) -> Source | str:
 def _swag(column: Column, directory: str) -> Source | str:
   if all(files.exists(os.path.join(directory, name)) for name in ("train.csv", "val.csv")):
     return Source({"data_dir": Given(directory)}, 4 * _rows(os.path.join(directory, "train.csv"), "swag_dir"))
-  if all(files.exists(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")):
-    return Source({f"{split}_file": Given(os.path.join(directory, _CODAH.format(split))) for split in ("train", "dev")},
-                  4 * _rows(os.path.join(directory, _CODAH.format("train")), "swag_dir"),
+  codah = {split: os.path.join(directory, _CODAH.format(split)) for split in ("train", "dev")}
+  if all(map(files.exists, codah.values())):
+    return Source({f"{split}_file": Given(path) for split, path in codah.items()},
+                  4 * _rows(codah["train"], "swag_dir"),
                   note="CODAH (fold 0) instead of SWAG: questions of the same form, a fiftieth as many")
   return f"{directory} has neither train.csv and val.csv of SWAG nor {_CODAH.format('train')} of CODAH"
 

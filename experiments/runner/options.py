@@ -10,7 +10,7 @@ GPU, LAPTOP, PAPER, TOY = "gpu", "laptop", "paper", "toy"
 # Scales for which the text of the installed packages is too little, and how much is expected.
 CORPORA = {GPU: "some 60 million words or more, such as books",
            PAPER: "the paper's is BookCorpus and the English Wikipedia, 3,300 million words"}
-TEXT, JSON, SHELL, MAKE = "text", "json", "shell", "make"
+TEXT, SHELL = "text", "shell"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,10 +28,9 @@ class ExperimentOptions(Options):
       False, "Print what would be done, and do nothing: every command, its examples and arithmetic, hours on some "
       "devices.")
   plan_format: str = option(
-      TEXT, "Of the plan. json: everything. shell: commands in an order that works. make: a Makefile whose targets are "
-      "the jobs, for `make -j` and for schedulers.", choices=(TEXT, JSON, SHELL, MAKE))
+      TEXT, "Of the plan; shell: commands in an order that works.", choices=(TEXT, SHELL))
   report_only: bool = option(
-      False, "Run nothing: report what is there, whoever ran the jobs, such as make or a cluster with a printed plan.")
+      False, "Run nothing: report what is there, whoever ran the jobs, such as a cluster with a printed plan.")
   corpus: str | None = option(
       None, "Text to pre-train on: paths and patterns, as --input_file of data_gen/prepare_corpus.py.",
       default_text="the documentation of the installed Python packages, as in demo.py; for --scale=paper none")

@@ -1,21 +1,15 @@
-"""A plan as text, JSON, shell commands or a Makefile: what `--print_plan` shows, and what other schedulers take."""
+"""A plan as text or shell commands: what `--print_plan` shows."""
 
-import json
-import re
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bert_common.errors import UserError
-from experiments.runner.jobs import Given, Job, Plan
-from experiments.runner.options import JSON, MAKE, SHELL, ExperimentOptions
+from experiments.runner.jobs import Job, Plan
+from experiments.runner.options import SHELL, ExperimentOptions
 from experiments.runner.results import Planned
 from experiments.runner.scales import DISTILLATION, Scale
 from modeling.flops import training_flops
 from modeling.presets import PRESETS
-
-# What make takes for something else in the name of a target.
-_NOT_IN_MAKE = re.compile(r"[\s:#%$=]")
 
 
 class Device(NamedTuple):
@@ -44,16 +38,8 @@ DEVICES = (
 
 
 def describe(plan: Plan, planned: Sequence[Planned], options: ExperimentOptions, scale: Scale) -> str:
-  """The plan in --plan_format.
-
-  Raises:
-    UserError: a Makefile is asked for and --output_dir has characters that have a meaning there.
-  """
-  if options.plan_format == JSON:
-    return json.dumps(_as_json(plan, planned, scale), indent=2)
-  if options.plan_format == SHELL:
-    return _shell(plan)
-  return _makefile(plan) if options.plan_format == MAKE else _text(plan, planned, scale)
+  """The plan in --plan_format."""
+  return _shell(plan) if options.plan_format == SHELL else _text(plan, planned, scale)
 
 
 def settings(scale: Scale, planned: Sequence[Planned]) -> dict[str, object]:
@@ -130,38 +116,8 @@ def _command(plan: Plan, job: Job) -> str:
   return " \\\n    ".join(["python " + job.script, *map(shlex.quote, plan.command(job)[1:])])
 
 
-def _as_json(plan: Plan, planned: Sequence[Planned], scale: Scale) -> dict:
-  return {
-      "scale": settings(scale, planned), "output_dir": plan.directory,
-      "devices": [device._asdict() for device in DEVICES],
-      "experiments": [{
-          "name": one.experiment.name, "title": one.experiment.title, "notes": list(one.notes),
-          "results": [{"row": row, "column": column, "jobs": [result.job for result in found]}
-                      for (row, column), found in one.results.items()]} for one in planned],
-      "jobs": [{
-          "name": job.name, "needs": job.needs(), "command": ["python", *plan.command(job)],
-          "reads": [value.path for value in job.reads() if isinstance(value, Given)],
-          "directory": plan.job_directory(job.name), "result": plan.result_file(job.name),
-          "examples": job.work.examples, "flops": job.work.flops,
-          "hours": {device.name: job.work.flops / device.rate / 3600 for device in DEVICES}}
-          for job in plan.jobs.values()]}
-
-
 def _shell(plan: Plan) -> str:
   lines = ["#!/bin/sh", "# From the project's directory. A command that was stopped can be given again.", "set -e"]
   for name, job in plan.jobs.items():
     lines += [f"# {name}", f"mkdir -p {shlex.quote(plan.job_directory(name))}", _command(plan, job)]
-  return "\n".join(lines)
-
-
-def _makefile(plan: Plan) -> str:
-  if _NOT_IN_MAKE.search(plan.directory):
-    raise UserError(f"--output_dir={plan.directory}: make does not take blanks and : # % $ = in names: choose another "
-                    "directory")
-  lines = ["# From the project's directory: make -j 2 -f this_file. A target is the result of a job.",
-           "PYTHON ?= python", f"all: {' '.join(map(plan.result_file, plan.jobs))}", ".PHONY: all"]
-  for name, job in plan.jobs.items():
-    target, words = plan.result_file(name), shlex.join(plan.command(job)).replace("$", "$$")
-    lines += [f"{target}: {' '.join(map(plan.result_file, job.needs()))}".rstrip(),
-              f"\tmkdir -p {plan.job_directory(name)}", f"\t$(PYTHON) {words}", f"\ttest -e {target}"]
   return "\n".join(lines)

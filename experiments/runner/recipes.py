@@ -14,10 +14,10 @@ from bert_common.run_results import SELECTION_FILE
 from bert_tf.evaluation.glue_submission import submission_name
 from bert_tf.tasks.eval_results import EVAL_RESULTS
 from data_gen.labelled import glue
-from experiments.runner import columns, data
-from experiments.runner.columns import Column
+from experiments.runner import data
+from experiments.runner import experiment as columns
 from experiments.runner.data import Source
-from experiments.runner.experiment import Model, Row
+from experiments.runner.experiment import Column, Model, Row
 from experiments.runner.jobs import Given, Job, Joined, Made, Plan, Work
 from experiments.runner.options import CORPORA, ExperimentOptions
 from experiments.runner.scales import DISTILLATION, TEACHER, FineTuning, Phase, Scale, Size

@@ -13,8 +13,7 @@ from experiments.runner.jobs import Job, Plan
 from experiments.runner.plans import settings
 from experiments.runner.results import Measured
 from experiments.runner.scales import Scale
-from experiments.runner.schedule import Outcome
-from experiments.runner.state import State
+from experiments.runner.schedule import Outcome, State
 
 # After the value of a run which predicts the same for every example.
 _DEGENERATE = " †"

@@ -9,9 +9,8 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.significance import Order, compare_orders
 from bert_tf.tasks.token_classification.options import TABLE_7
-from experiments.runner.columns import Column
 from experiments.runner.data import Source
-from experiments.runner.experiment import Experiment, Row
+from experiments.runner.experiment import Column, Experiment, Row
 from experiments.runner.jobs import Plan
 from experiments.runner.recipes import Measurement
 

@@ -11,8 +11,7 @@ from experiments.runner.options import ExperimentOptions
 from experiments.runner.recipes import Recipes, available
 from experiments.runner.results import Planned, measure
 from experiments.runner.scales import Scale, find_scale
-from experiments.runner.schedule import Launch, Outcome
-from experiments.runner.state import State
+from experiments.runner.schedule import Launch, Outcome, State
 
 # Where a plan without --output_dir says that everything goes.
 _SHOWN_DIRECTORY = "results"

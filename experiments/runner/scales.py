@@ -9,9 +9,8 @@ import os
 from collections.abc import Mapping
 
 from bert_common.errors import UserError
-from experiments.runner import columns
-from experiments.runner.columns import Column
-from experiments.runner.experiment import Row
+from experiments.runner import experiment as columns
+from experiments.runner.experiment import Column, Row
 from experiments.runner.options import GPU, LAPTOP, PAPER, TOY
 from modeling.config import BertConfig
 

@@ -10,8 +10,8 @@ from bert_tf.vocabulary.model_config import ConfigOptions, write_config
 from data_gen.labelled import tables
 from data_gen.labelled.dev_split import SplitOptions, split
 from experiments.runner import data
-from experiments.runner.columns import COLUMNS
 from experiments.runner.data import Source
+from experiments.runner.experiment import COLUMNS
 from experiments.runner.jobs import Given
 from experiments.runner.options import ExperimentOptions
 from modeling.config import BertConfig

@@ -10,7 +10,7 @@ import pytest
 from bert_common.errors import UserError
 from experiments.runner import schedule
 from experiments.runner.jobs import Given, Job, Made, Plan, Work
-from experiments.runner.state import State
+from experiments.runner.schedule import State
 from tests.full_disk import disk_that_fills_up
 
 TEXT = "/given/text.txt"

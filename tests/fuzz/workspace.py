@@ -28,7 +28,7 @@ from experiments.runner.jobs import options_class
 from experiments.runner.options import ExperimentOptions
 from experiments.runner.run import make_plan, run
 from experiments.runner.scales import find_scale
-from experiments.runner.state import State
+from experiments.runner.schedule import State
 from tests.bert_tf.training.packed import pack_features, sequences_of
 from tests.tiny import CONFIG, WORDS, write_tiny
 
