@@ -155,6 +155,16 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
   return results
 
 
+def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
+  """id → the best answer that is a part of the context; "" where there is none."""
+  return {result.id: result.best_span.text if result.best_span else "" for result in results}
+
+
+def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
+  """id → null odds; None in version 1.1."""
+  return {result.id: result.null_odds for result in results if result.null_odds is not None} or None
+
+
 def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
   """The means of (start logits, end logits), float32 [T] each, of an ensemble's members, for the same windows."""
   starts, ends = zip(*members, strict=True)

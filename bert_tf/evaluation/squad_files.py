@@ -15,8 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from bert_common import files
-from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers
-from bert_tf.evaluation.squad_scores import collect_null_odds
+from bert_tf.evaluation.squad_answers import Candidate, QuestionAnswers, collect_null_odds
 
 PREDICTIONS = "predictions.json"
 NBEST_PREDICTIONS = "nbest_predictions.json"

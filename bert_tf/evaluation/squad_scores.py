@@ -1,23 +1,26 @@
 """Exact match and F1 by the official rules, and the threshold for "no answer" tuned on them.
 
-    threshold = tune_threshold(data, results)
+    threshold = tune_threshold(data, best_spans(results), collect_null_odds(results))
     answers = {result.id: result.choose(threshold).text for result in results}
     scores = score(data, answers, collect_null_odds(results), version_2=True)
 
-Input: the `QuestionAnswers` of `squad_answers.py`, and the right answers. Output: the scores in percent. The rules are
-those of evaluate-v1.1.py and evaluate-v2.0.py, in the copies that come with the Model Garden.
+Input: texts of answers and null odds by the ids of the questions, and the right answers. Output: the scores in percent.
+The rules, and the order of the sums, are those of evaluate-v1.1.py and evaluate-v2.0.py.
 """
 
-from collections.abc import Sequence
+import collections
+import re
+import string
 
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_tf.evaluation.squad_answers import QuestionAnswers
-from data_gen.labelled.squad import SquadData
+from data_gen.labelled.squad import Question, SquadData
 
 # How far the threshold is from the nearest odds where no question lies on its other side.
 _MARGIN = 1.0
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # What the Model Garden's copy calls otherwise than the official script.
 _OFFICIAL_NAMES = {"final_exact": "best_exact", "final_exact_thresh": "best_exact_thresh", "final_f1": "best_f1",
                    "final_f1_thresh": "best_f1_thresh"}
@@ -42,34 +45,69 @@ def score(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] 
   Raises:
     UserError: no question has a right answer to compare with.
   """
-  if not version_2:
-    return _score_version_1(data, answers)
-  from official.nlp.tools import squad_evaluate_v2_0
-
-  dataset = _official_layout(data)
-  # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
-  result = squad_evaluate_v2_0.evaluate(dataset, answers)
-  names = [name for name in result if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")]
-  scores = {name: result[name] for name in names}
-  if null_odds is not None:
-    result = squad_evaluate_v2_0.evaluate(dataset, answers, null_odds)
-    scores |= {official: result[name] for name, official in _OFFICIAL_NAMES.items()}
+  questions = data.questions if version_2 else _answered(data)
+  # id → (exact match, F1), each from 0 to 1.
+  found = {question.id: _score_answer(answers[question.id], question, version_2) for question in questions}
+  parts = {"": list(found)}
+  if version_2:
+    parts["HasAns_"] = [question.id for question in questions if question.answers]
+    parts["NoAns_"] = [question.id for question in questions if not question.answers]
+  scores: dict[str, float] = {}
+  for prefix, ids in parts.items():
+    if ids:
+      scores |= {f"{prefix}{name}": 100.0 * sum(found[id][place] for id in ids) / len(ids)
+                 for place, name in enumerate(("exact", "f1"))}
+      scores[f"{prefix}total"] = len(ids)
+  if version_2 and null_odds is not None:
+    for place, name in enumerate(("best_exact", "best_f1")):
+      scores[name], scores[f"{name}_thresh"] = _best_threshold(
+          questions, answers, {id: pair[place] for id, pair in found.items()}, null_odds)
   return scores
 
 
-def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
-  """id → null odds; None in version 1.1."""
-  return {result.id: result.null_odds for result in results if result.null_odds is not None} or None
+def score_officially(data: SquadData, answers: dict[str, str], null_odds: dict[str, float] | None, version_2: bool
+                     ) -> dict[str, float]:
+  """`score` by the official scripts, in the copies that come with the Model Garden: an import of many seconds.
+
+  Raises:
+    UserError: as `score`; or the Model Garden is not installed.
+  """
+  questions = data.questions if version_2 else _answered(data)
+  dataset = [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": one.text} for one in question.answers]}]}
+                             ]} for question in questions]
+  try:
+    from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
+  except ImportError as error:
+    raise UserError("--official_scores needs the official scripts: pip install tf-models-official") from error
+  if not version_2:
+    result = squad_evaluate_v1_1.evaluate(dataset, answers)
+    return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}
+  # Without the odds: with them, the script turns answers whose odds are above 1 into "no answer", whatever was chosen.
+  result = squad_evaluate_v2_0.evaluate(dataset, answers)
+  scores = {name: value for name, value in result.items()
+            if name.removeprefix("HasAns_").removeprefix("NoAns_") in ("exact", "f1", "total")}
+  if null_odds is not None:
+    result = squad_evaluate_v2_0.evaluate(dataset, answers, null_odds)
+    scores |= {ours: result[name] for name, ours in _OFFICIAL_NAMES.items()}
+  return scores
 
 
-def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float:
+def f1_by_question(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
+  """id → F1 of its answer, from 0 to 1; no answer ("") is right where there is no right answer."""
+  return {question.id: _score_answer(answers[question.id], question, version_2=True)[1] for question in data.questions}
+
+
+def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> float:
   """The `null_score_diff_threshold` under which the answers have the best F1 (paper, section 4.3).
 
   It lies midway between the odds of two questions, so that answers do not flip where the same logits are
   computed with another rounding. Of equally good ones it is the lowest.
+
+  Args:
+    spans: id → the best answer that is a part of the context; "" where there is none.
+    null_odds: id → score of "no answer" - score of that span.
   """
-  spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
-  values, _, gains = _gains(data, spans, {result.id: result.null_odds for result in results})
+  values, _, gains = _gains(data, spans, null_odds)
   best = int(np.argmax(gains))
   edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
   below, above = edges[best:best + 2]
@@ -79,10 +117,7 @@ def tune_threshold(data: SquadData, results: Sequence[QuestionAnswers]) -> float
 
 def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]
                     ) -> tuple[np.ndarray, np.ndarray]:
-  """F1 under every threshold that makes a difference.
-
-  Args:
-    spans: id → the best answer that is a part of the context; "" where there is none.
+  """F1 under every threshold that makes a difference; the arguments are those of `tune_threshold`.
 
   Returns:
     the null odds, ascending, float [n]; and F1 in percent, float [n + 1]: entry k with the k lowest of them answered,
@@ -103,27 +138,52 @@ def _gains(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) 
   return values, sum(as_null.values()), gains
 
 
-def _score_version_1(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
-  from official.nlp.tools import squad_evaluate_v1_1
-
-  # The official script knows no question without a right answer: it fails.
-  dataset = [article for article, question in zip(_official_layout(data), data.questions, strict=True)
-             if question.answers]
-  if not dataset:
+def _answered(data: SquadData) -> list[Question]:
+  """The questions with a right answer: of others the script for version 1.1 ends in an error."""
+  questions = [question for question in data.questions if question.answers]
+  if not questions:
     raise UserError(f"{data.path}: no question has an answer, so predictions can't be scored")
-  result = squad_evaluate_v1_1.evaluate(dataset, answers)
-  return {"exact": 100.0 * result["exact_match"], "f1": 100.0 * result["final_f1"], "total": len(dataset)}
+  return questions
 
 
-def _official_layout(data: SquadData) -> list[dict]:
-  """The part of a file's "data" that the official scripts read; an article for each question."""
-  return [{"paragraphs": [{"qas": [{"id": question.id, "answers": [{"text": answer.text} for answer in question.answers]
-                                    }]}]} for question in data.questions]
+def _words(text: str) -> list[str]:
+  """Lower-cased words without punctuation and articles."""
+  return _ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split()
 
 
-def f1_by_question(data: SquadData, answers: dict[str, str]) -> dict[str, float]:
-  """id → F1 of its answer, from 0 to 1; no answer ("") is right where there is no right answer."""
-  from official.nlp.tools import squad_evaluate_v2_0
+def _score_answer(answer: str, question: Question, version_2: bool) -> tuple[int, float]:
+  """Exact match and F1 with that right answer that fits best.
 
-  # The scores of single questions have no public name there; the version is fixed in requirements.txt.
-  return squad_evaluate_v2_0._get_raw_scores(_official_layout(data), answers)[1]
+  Version 2.0 ignores right answers without a word, like "the", and where none is left "" is right; two texts without a
+  word agree. In version 1.1 their F1 is 0.
+  """
+  words = _words(answer)
+  rights = [_words(right.text) for right in question.answers]
+  if version_2:
+    rights = [right for right in rights if right] or [[]]
+  return max(int(words == right) for right in rights), max(_f1(words, right, version_2) for right in rights)
+
+
+def _f1(words: list[str], right: list[str], version_2: bool) -> float:
+  if not words or not right:
+    return int(version_2 and words == right)
+  common = sum((collections.Counter(words) & collections.Counter(right)).values())
+  if not common:
+    return 0
+  precision, recall = common / len(words), common / len(right)
+  return 2 * precision * recall / (precision + recall)
+
+
+def _best_threshold(questions: list[Question], answers: dict[str, str], scores: dict[str, float],
+                    null_odds: dict[str, float]) -> tuple[float, float]:
+  """The best mean score, in percent, where only the questions with the lowest odds are answered, and the highest of
+  these odds; 0 where it is best to answer none."""
+  has_answer = {question.id: bool(question.answers) for question in questions}
+  best = current = len(questions) - sum(has_answer.values())
+  threshold = 0.0
+  for id in sorted(null_odds, key=null_odds.__getitem__):
+    # Any text is wrong where there is no answer, also one without a word.
+    current += scores[id] if has_answer[id] else -bool(answers[id])
+    if current > best:
+      best, threshold = current, null_odds[id]
+  return 100.0 * best / len(questions), threshold

@@ -39,7 +39,7 @@ _IRRELEVANT = frozenset((
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
     "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run", "suggest",
     "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size",
-    "report_to", "report_weights", "cluster_timeout"))
+    "report_to", "report_weights", "cluster_timeout", "official_scores"))
 # What a written result of an earlier version is called.
 _EARLIER_RESULT_FILE = "result.json"
 

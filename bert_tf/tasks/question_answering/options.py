@@ -22,6 +22,8 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   skip_bad_answers: bool = option(
       False, "Leave out training questions whose answer is not in the context, instead of refusing the file.")
   verbose_logging: bool = option(False, "Print for every question what was chosen, and against what.")
+  official_scores: bool = option(
+      False, "Score by the official scripts of the package tf-models-official; the scores are the same.")
   ensemble: tuple[str, ...] = option((), "Directories of several runs: predict with the mean of their logits.")
   question: str | None = option(None, "Answer this question about --context and print the best answers.", common=True)
   context: str | None = option(None, "The text that --question is about.", common=True)

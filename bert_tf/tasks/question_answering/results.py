@@ -10,8 +10,8 @@ import numpy as np
 
 from bert_common.markdown import table
 from bert_tf.evaluation import squad_files
-from bert_tf.evaluation.squad_answers import QuestionAnswers, find_answers
-from bert_tf.evaluation.squad_scores import collect_null_odds, f1_by_question, score, tune_threshold
+from bert_tf.evaluation.squad_answers import QuestionAnswers, best_spans, collect_null_odds, find_answers
+from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officially, tune_threshold
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.question_answering.data import SquadSplit
@@ -76,27 +76,28 @@ class Answered:
     return table(("", "question", "answer", "right answers"), rows, _MOST_CHARACTERS)
 
 
-def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool
-                     ) -> Answered:
+def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], settings: SquadSettings, tune: bool,
+                     official: bool = False) -> Answered:
   """Finds and scores the answers.
 
   Args:
     logits: of starts and ends, float32 [T] each.
     tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
+    official: score by the official scripts.
   """
   results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
-  if tune and split.is_scorable and settings.version_2_with_negative:
-    settings = settings.with_threshold(tune_threshold(split.data, results),
+  if not split.is_scorable:
+    return Answered(split, results, settings, None)
+  version_2, scorer = settings.version_2_with_negative, score_officially if official else score
+  spans, null_odds = best_spans(results), collect_null_odds(results)
+  if tune and version_2:
+    settings = settings.with_threshold(tune_threshold(split.data, spans, null_odds),
                                        TUNED_ON + os.path.basename(split.data.path))
   answered = Answered(split, results, settings, None)
-  if not split.is_scorable:
-    return answered
-  version_2 = settings.version_2_with_negative
-  metrics = score(split.data, answered.answers, None, version_2)
+  metrics = scorer(split.data, answered.answers, None, version_2)
   if version_2:
     # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
-    spans = {result.id: result.best_span.text if result.best_span else "" for result in results}
-    best = score(split.data, spans, collect_null_odds(results), version_2)
+    best = scorer(split.data, spans, null_odds, version_2)
     metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
   return dataclasses.replace(answered, metrics=metrics)
 

@@ -159,7 +159,7 @@ class SquadTask(FineTuningTask):
   def _answer(self, run: RunningModel, what: str) -> Answered:
     settings = choose_settings({}, run.description)
     return answer_questions(self.prediction_split, self.logits(run, what), settings,
-                            tune=self._tunes(settings.null_score_diff_threshold_is))
+                            self._tunes(settings.null_score_diff_threshold_is), self.options.official_scores)
 
   def _tunes(self, origin: str) -> bool:
     """Whether the threshold is tuned: one that was before is used on other files as it is, which flatters none."""
