@@ -11,7 +11,7 @@ The search is exact and reads the vectors from the disk, a part at a time.
 """
 
 from bert_common import cli
-from bert_tf.inference.search_options import SearchOptions
+from bert_tf.extras.search import SearchOptions
 
 if __name__ == "__main__":
-  cli.run(SearchOptions, "bert_tf.inference.search:run")
+  cli.run(SearchOptions, "bert_tf.extras.search_index:run")

@@ -2,4 +2,8 @@
 
 The core never imports a module of this package. It names them in tables of plug-ins (`bert_common/plugins.py`), and
 imports the one that is asked for; without this package everything else works.
+
+    compare.py       what several runs differ in: `python -m bert_tf.extras.compare`
+    search.py        nearest documents by their vectors: `python -m bert_tf.extras.search`
+    search_index.py  its index on disk
 """

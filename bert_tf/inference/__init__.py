@@ -9,8 +9,6 @@
     features.py       hidden states as features; `extract_features.py`
     feature_files.py  the files of features
     conversion.py     a checkpoint in another format, with a model card; `convert_checkpoint.py`
-    search.py         nearest documents by their vectors; `search.py`
-    search_options.py  its options
     fill_mask.py      candidates for masks; `fill_mask.py`
 """
 

@@ -5,8 +5,6 @@ import dataclasses
 from bert_common.errors import UserError
 from bert_common.options import FILE, Options, option
 
-# Of the files of a picture.
-_FORMATS = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))
 # In the order they are drawn; the last two only where they are asked for.
 KINDS = ("curves", "selection", "threshold", "reliability", "records", "embeddings", "attention", "projector")
 
@@ -20,7 +18,7 @@ class PlotOptions(Options):
       (), "What to draw.", choices=KINDS, default_text="all there is; attention with --sentence")
   output_dir: str | None = option(
       None, "Where the pictures go.", default_text="plots/ in the first directory named", path=True)
-  formats: tuple[str, ...] = _FORMATS
+  formats: tuple[str, ...] = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))
   metrics: tuple[str, ...] = option(
       (), "Curves: names of metrics, as in metrics.jsonl.", default_text="the losses and what is measured of quality")
   predict_file: str | None = option(
@@ -39,19 +37,3 @@ class PlotOptions(Options):
       raise UserError("nothing to draw: name a run directory, a checkpoint, or record files (--help explains)")
     if "attention" in self.what and not self.sentence:
       raise UserError('--what=attention needs a --sentence="…"')
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CompareOptions(Options):
-  """Comparison."""
-
-  sources: tuple[str, ...] = ()
-  output_dir: str | None = option(
-      None, "Where comparison.md and a picture go.", default_text="only the text is printed", path=True)
-  formats: tuple[str, ...] = _FORMATS
-  examples: int = option(10, "So many of the examples that two runs disagree on are shown.", minimum=0)
-
-  def check(self) -> None:
-    super().check()
-    if not self.sources:
-      raise UserError("nothing to compare: name two or more run directories, or one that they are in (--help explains)")

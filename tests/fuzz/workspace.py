@@ -14,8 +14,8 @@ import numpy as np
 
 from bert_common import json_files
 from bert_common.options import Options
-from bert_tf.inference.search import run as search
-from bert_tf.inference.search_options import SearchOptions
+from bert_tf.extras.search import SearchOptions
+from bert_tf.extras.search_index import run as search
 from bert_tf.tasks.question_answering.ensemble import open_ensemble
 from bert_tf.tasks.question_answering.settings import SquadSettings
 from data_gen.options import PretrainingDataOptions
@@ -187,7 +187,7 @@ COMMANDS = (
              "squad.json"), ("answered",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "reliability"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json"), ("evaluated",)),
-    Command("compare.py", {"output_dir": "out", "formats": "png"},
+    Command("compare.py", {"output_dir": "out"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
     Command("run_classifier.py", _RESUMED, ("tuning/train.csv", "tuning/dev.csv", "tuning/bert_config.json",

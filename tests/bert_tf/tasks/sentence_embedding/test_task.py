@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bert_common import json_files
+from bert_tf.extras.search import SearchOptions
+from bert_tf.extras.search_index import run as search
 from bert_tf.inference.predictor import Predictor
-from bert_tf.inference.search import run as search
-from bert_tf.inference.search_options import SearchOptions
 from bert_tf.tasks.sentence_embedding import results
 from bert_tf.tasks.sentence_embedding.data import SentenceSplit, _ranking_of
 from bert_tf.tasks.sentence_embedding.examples import SentenceExamples

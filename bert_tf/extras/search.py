@@ -1,9 +1,19 @@
-"""The options of `search.py`. No TensorFlow here: `--help` and wrong flags answer at once."""
+"""Finds the nearest documents for queries, by the vectors of a model of run_sentence_embedding.py.
+
+  # make an index of one document per line, a text or {"id": ..., "text": ...}
+  python -m bert_tf.extras.search --init_checkpoint=out --documents_file=documents.jsonl --index_dir=index
+
+  # the ten nearest documents of each line
+  python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --input_file=lines.txt --output_file=found
+  echo 'How tall is the tower?' | python -m bert_tf.extras.search --init_checkpoint=out --index_dir=index --top_k=3
+
+The search is exact and reads the vectors from the disk, a part at a time (`search_index.py`).
+"""
 
 import dataclasses
 import os
 
-from bert_common import files
+from bert_common import cli, files
 from bert_common.errors import UserError
 from bert_common.options import FILE, option
 from bert_tf.inference.options import FileOptions, InputOptions
@@ -37,3 +47,7 @@ class SearchOptions(FileOptions, InputOptions):
     super().check_inputs()
     if not self.documents_file and not files.is_file(os.path.join(self.index_dir, INDEX_FILE)):
       raise UserError(f"--index_dir: {self.index_dir} holds no index: make it with --documents_file")
+
+
+if __name__ == "__main__":
+  cli.run(SearchOptions, "bert_tf.extras.search_index:run")

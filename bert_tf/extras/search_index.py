@@ -16,9 +16,9 @@ from bert_common import directories, files, json_files, run_results
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from bert_tf.evaluation.retrieval import search
+from bert_tf.extras.search import INDEX_FILE, SearchOptions
 from bert_tf.inference.options import InferenceSettings
 from bert_tf.inference.predictor import checked_id, parse_line
-from bert_tf.inference.search_options import INDEX_FILE, SearchOptions
 from bert_tf.inference.task_table import choose_task, load_task
 from bert_tf.tasks.classification.inference import ClassificationInference
 from bert_tf.tasks.inference import texts_of, to_json
@@ -34,7 +34,7 @@ _DOCUMENTS_AT_ONCE, _QUERIES_AT_ONCE = 1 << 13, 64
 
 
 def run(options: SearchOptions) -> None:
-  """Makes an index, or answers queries with it, for `search.py`."""
+  """Makes an index, or answers queries with it."""
   loaded = open_checkpoint(options.init_checkpoint, **options.companions())
   if (loaded.task or {}).get("kind") != SENTENCE_EMBEDDING:
     raise UserError(f"--init_checkpoint: {options.init_checkpoint} is no model of run_sentence_embedding.py: the "
@@ -46,25 +46,12 @@ def run(options: SearchOptions) -> None:
       [loaded.source.fingerprint(), loaded.tokenizer.vocabulary.fingerprint, model.vectors.pooling])
   if options.documents_file:
     count = make_index(model, digest, options.documents_file, options.index_dir)
-    _log(f"wrote {options.index_dir}: {count:,} documents")
+    print(f"wrote {options.index_dir}: {count:,} documents", file=sys.stderr)
   else:
-    _answer(options, model, digest)
+    answer(options, model, Index(options.index_dir, digest))
   if model.truncated:
-    _log(f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the model takes and were "
-         "truncated")
-
-
-def _answer(options: SearchOptions, model: SentenceEmbeddingInference, digest: str) -> None:
-  index = Index(options.index_dir, digest)
-  reranker = Reranker(options.rerank_checkpoint, options.batch_size) if options.rerank_checkpoint else None
-  source = "/dev/stdin" if options.input_file == "-" else options.input_file
-  target = "/dev/stdout" if options.output_file == "-" else options.output_file
-  with files.atomic_write(target) as file:
-    for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
-      answers = index.search(_vectors(model, part), options.top_k)
-      for one, found in zip(part, reranker(part, answers) if reranker else answers, strict=True):
-        file.write(json.dumps({**one, "documents": found}, ensure_ascii=False) + "\n")
-      file.flush()
+    print(f"{model.truncated:,} texts were longer than the {model.max_seq_length} tokens that the model takes and were "
+          "truncated", file=sys.stderr)
 
 
 def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: str, index_dir: str) -> int:
@@ -76,8 +63,7 @@ def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: s
   Raises:
     UserError: names file and line: no text, two documents with one id, not UTF-8.
   """
-  count = size = 0
-  ids: set[str] = set()
+  size, ids = 0, set()
   with (directories.new_directory(index_dir, "index_dir") as directory,
         Progress("documents", total=None, unit="documents") as progress,
         open(os.path.join(directory, _VECTORS), "wb") as vectors_file,
@@ -93,13 +79,12 @@ def make_index(model: SentenceEmbeddingInference, digest: str, documents_file: s
         ids.add(str(document["id"]))
         offsets.write(np.int64(documents.tell()).tobytes())
         documents.write(json_files.line_of(document).encode())
-      count += len(part)
       progress.advance(len(part))
-    if not count:
+    if not ids:
       raise UserError(f"--documents_file: {documents_file} is empty: one document per line is expected")
     json_files.write(os.path.join(directory, INDEX_FILE), {
-        "version": 1, "documents": count, "size": size, "model": digest})
-  return count
+        "version": 1, "documents": len(ids), "size": size, "model": digest})
+  return len(ids)
 
 
 class Index:
@@ -110,17 +95,16 @@ class Index:
   """
 
   def __init__(self, directory: str, digest: str):
-    facts = json_files.read_object(os.path.join(directory, INDEX_FILE),
-                                   {"documents": int, "size": int, "model": str})
+    facts = json_files.read_object(os.path.join(directory, INDEX_FILE), {"documents": int, "size": int, "model": str})
     count, size = facts["documents"], facts["size"]
     if facts["model"] != digest:
       raise UserError(f"--index_dir: {directory} was made with another model than --init_checkpoint: make it again "
                       "with --documents_file")
     paths = [os.path.join(directory, name) for name in (_VECTORS, _OFFSETS, _DOCUMENTS)]
+    self._damage = UserError(f"--index_dir: the files in {directory} are damaged: make it again with --documents_file")
     sizes = [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths]
     if sizes[:2] != [4 * count * size, 8 * count] or not sizes[2]:
-      raise self._damaged(directory)
-    self._directory = directory
+      raise self._damage
     self._vectors = np.memmap(paths[0], np.float32, "r", shape=(count, size))
     self._offsets = np.memmap(paths[1], np.int64, "r", shape=(count,))
     self._documents = paths[2]
@@ -137,73 +121,78 @@ class Index:
     chunks = (self._vectors[start:start + _DOCUMENTS_AT_ONCE]
               for start in range(0, len(self._vectors), _DOCUMENTS_AT_ONCE))
     scores, numbers = search(queries, chunks, k)
-    if not np.isfinite(scores).all():
-      raise self._damaged(self._directory)
+    # Not below 1 by rounding alone: longer vectors are none that `make_index` has written.
+    if not (np.abs(scores) < 1.001).all():
+      raise self._damage
+    found = []
     with open(self._documents, "rb") as file:
-      return [[{"score": to_json(score), **self._document(file, number)} for score, number in zip(*row, strict=True)]
-              for row in zip(scores, numbers, strict=True)]
-
-  def _document(self, file, number: int) -> dict:
-    try:
-      file.seek(self._offsets[number])
-      document = json_files.parse(file.readline().decode())
-      json_files.check_object(document, {"text": str}, self._documents)
-    except (OSError, ValueError, UserError):
-      raise self._damaged(self._directory) from None
-    return document
-
-  @staticmethod
-  def _damaged(directory: str) -> UserError:
-    return UserError(f"--index_dir: the files in {directory} are damaged: make it again with --documents_file")
+      for row in zip(scores, numbers, strict=True):
+        found.append([])
+        for score, number in zip(*row, strict=True):
+          try:
+            file.seek(self._offsets[number])
+            document = json_files.parse(file.readline().decode())
+            json_files.check_object(document, {"text": str}, self._documents)
+          except (OSError, ValueError):
+            raise self._damage from None
+          found[-1].append({"score": to_json(score), **document})
+    return found
 
 
-class Reranker:
-  """A cross-encoder, which orders documents by reading them together with the query.
+def answer(options: SearchOptions, model: SentenceEmbeddingInference, index: Index) -> None:
+  """Writes a line for each query with its nearest documents, in the order of a cross-encoder where one is given."""
+  rerank = reranker(options.rerank_checkpoint, options.batch_size) if options.rerank_checkpoint else None
+  source = "/dev/stdin" if options.input_file == "-" else options.input_file
+  with files.atomic_write("/dev/stdout" if options.output_file == "-" else options.output_file) as file:
+    for part in _parts(source, "input_file", _QUERIES_AT_ONCE):
+      found = index.search(_vectors(model, part), options.top_k)
+      for query, documents in zip(part, found, strict=True):
+        if rerank:
+          documents = rerank(query["text"], documents)
+        file.write(json.dumps({**query, "documents": documents}, ensure_ascii=False) + "\n")
+      file.flush()
+
+
+def reranker(checkpoint: str, batch_size: int):
+  """A function of a query and its documents that gives these their "relevance" and returns them, the best first.
+
+  The relevance is a probability, or a score of regression.
 
   Raises:
-    UserError: it is no classifier of pairs with two classes, and no regression.
+    UserError: the model is no classifier of pairs with two classes, and no regression.
   """
+  loaded = open_checkpoint(checkpoint)
+  model = load_task(loaded, choose_task(loaded, "classification"), InferenceSettings(batch_size=batch_size))
+  assert isinstance(model, ClassificationInference)
+  if "text_b" not in model.text_inputs or model.multi_label or len(model.labels or "12") != 2:
+    raise UserError(f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes, "
+                    "of which the second is relevant, or a regression of them is expected")
 
-  def __init__(self, checkpoint: str, batch_size: int):
-    loaded = open_checkpoint(checkpoint)
-    model = load_task(loaded, choose_task(loaded, "classification"), InferenceSettings(batch_size=batch_size))
-    assert isinstance(model, ClassificationInference)
-    if "text_b" not in model.text_inputs or model.multi_label or len(model.labels or "12") != 2:
-      raise UserError(f"--rerank_checkpoint: {checkpoint} can't rank: a classifier of pairs of texts with two classes, "
-                      "of which the second is relevant, or a regression of them is expected")
-    self._model = model
+  def rerank(query: str, documents: list[dict]) -> list[dict]:
+    outputs = model.run(model.examples([(query, one["text"]) for one in documents]))
+    scores = outputs["score"] if model.labels is None else outputs["probabilities"][:, 1]
+    ranked = [{"relevance": to_json(score), **one} for score, one in zip(scores, documents, strict=True)]
+    return sorted(ranked, key=lambda one: -one["relevance"])
 
-  def __call__(self, queries: list[dict], found: list[list[dict]]) -> list[list[dict]]:
-    """The same documents with their "relevance", a probability or a score of regression, the best first."""
-    pairs = [(query["text"], document["text"]) for query, row in zip(queries, found, strict=True) for document in row]
-    outputs = self._model.run(self._model.examples(pairs))
-    scores = iter(outputs["score"] if self._model.labels is None else outputs["probabilities"][:, 1])
-    ranked = [[{"relevance": to_json(next(scores)), **document} for document in row] for row in found]
-    return [sorted(row, key=lambda one: -one["relevance"]) for row in ranked]
+  return rerank
 
 
 def _parts(path: str, flag: str, size: int) -> Iterator[list[dict]]:
   """{"id", "text"} of the lines of a file, so many at a time; the id is the number of the line where there is none."""
   lines = ((number, line.rstrip("\r\n")) for number, line in numbered_lines(path, flag) if line.strip())
-  while part := [_document_of(line, f"{path}:{number}", number) for number, line in itertools.islice(lines, size)]:
+  while chunk := list(itertools.islice(lines, size)):
+    part = []
+    for number, line in chunk:
+      try:
+        value = parse_line(line.encode(), pairs=False)
+        given = value if isinstance(value, dict) else {"text": line}
+        (text,) = texts_of({key: one for key, one in given.items() if key != "id"}, (("text",),))
+        part.append({"id": checked_id(given.get("id", number)), "text": text})
+      except UserError as error:
+        raise UserError(f"{path}:{number}: {error}") from None
     yield part
-
-
-def _document_of(line: str, where: str, number: int) -> dict:
-  try:
-    value = parse_line(line.encode(), pairs=False)
-    if not isinstance(value, dict):
-      return {"id": number, "text": line}
-    (text,) = texts_of({key: part for key, part in value.items() if key != "id"}, (("text",),))
-    return {"id": checked_id(value.get("id", number)), "text": text}
-  except UserError as error:
-    raise UserError(f"{where}: {error}") from None
 
 
 def _vectors(model: SentenceEmbeddingInference, texts: list[dict]) -> np.ndarray:
   """float32 [E, D], of length 1."""
   return unit_length(model.embed([(one["text"],) for one in texts])).numpy()
-
-
-def _log(line: str) -> None:
-  print(line, file=sys.stderr, flush=True)

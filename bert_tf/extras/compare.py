@@ -1,0 +1,294 @@
+"""Compares runs: flags, data and versions that differ, scores side by side, examples that two of them disagree on.
+
+  python -m bert_tf.extras.compare run_a run_b                           # prints tables
+  python -m bert_tf.extras.compare runs                                  # all runs in a directory, as of a selection
+  python -m bert_tf.extras.compare run_a run_b --output_dir=comparison   # also writes them as comparison.md
+
+Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values of the differences.
+docs/compare.md shows an example.
+"""
+
+import dataclasses
+import os
+import re
+import string
+from collections.abc import Mapping, Sequence
+
+from bert_common import charts, cli, files, json_files, markdown, options, run_results
+from bert_common.errors import UserError
+from bert_common.options import Options, option
+from bert_common.tables import named_table, show_mean
+from bert_tf.evaluation.drawing import shorten
+from bert_tf.evaluation.significance import difference, holm, sign_test
+from bert_tf.plotting.picture import names_of
+from bert_tf.plotting.runs import with_runs_below
+from bert_tf.tasks.eval_results import EVAL_RESULTS
+from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE
+from modeling.checkpoints.companion_files import CONFIG_FILE, FLAGS_FILE
+
+# Of a value in a table on the console, and of an example's text.
+_LONGEST_VALUE, _LONGEST_TEXT = 60, 500
+# Neither flags of a setting nor scores of a model.
+_OF_A_SEED, _NO_SCORES = ("seed", "output_dir"), {"global_step", "step", "split", "degenerate"}
+# Digits of a digest that are shown.
+_DIGITS = 12
+_PREDICTION_FILES = ("eval_predictions*.jsonl", "predictions*.jsonl", "predictions.json")
+# Keys of a prediction, whose right value is `true_<key>`, and of the texts that it is for.
+_PREDICTIONS = ("label", "labels", "score", "prediction")
+_TEXTS = ("text_a", "text_b", "context", "question", "choices")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareOptions(Options):
+  """Comparison."""
+
+  sources: tuple[str, ...] = ()
+  output_dir: str | None = option(
+      None, "Where comparison.md goes.", default_text="the tables are only printed", path=True)
+  examples: int = option(10, "Examples shown of those that two runs disagree on.", minimum=0)
+
+  def check(self) -> None:
+    super().check()
+    if not self.sources:
+      raise UserError("nothing to compare: name two or more run directories, or one that they are in (--help explains)")
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparedRun:
+  """A run: its flags, the digests of its data, versions, and the scores of its last evaluation by metric."""
+
+  path: str
+  name: str
+  flags: Mapping[str, object]
+  data: Mapping[str, str]
+  versions: Mapping[str, str]
+  scores: Mapping[str, float]
+
+  @property
+  def seed(self) -> int:
+    seed = self.flags.get("seed")
+    return seed if isinstance(seed, int) else 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+  """Runs that differ in the seed only, or one run; the letter is the head of its column."""
+
+  letter: str
+  name: str
+  runs: Sequence[ComparedRun]
+
+  def values(self, metric: str) -> dict[int, float]:
+    """Seed → value, of the runs that have the metric."""
+    return {run.seed: run.scores[metric] for run in self.runs if metric in run.scores}
+
+
+def run(given: CompareOptions) -> None:
+  """Prints the comparison, and writes it where there is a directory for it; raises `UserError` see `read_groups`."""
+  groups = read_groups(given.sources)
+  # Title → lines and tables, whose first row is the header.
+  sections: dict[str, list] = {"Runs": [[["", "", "seeds", "directory"], *(
+      [group.letter, group.name, ", ".join(str(run.seed) for run in group.runs),
+       ", ".join(run.path for run in group.runs)] for group in groups)]]}
+  sections |= _settings(groups) | {"Scores": _scores(groups)}
+  for other in groups[1:]:
+    sections |= _predictions(groups[0], other, given.examples)
+  print("\n\n".join("\n".join([title, *(
+      part if isinstance(part, str) else named_table([[shorten(cell, _LONGEST_VALUE) for cell in row] for row in part])
+      for part in parts)]) for title, parts in sections.items()), flush=True)
+  if given.output_dir:
+    files.make_output_directory(given.output_dir, "output_dir")
+    path = os.path.join(given.output_dir, "comparison.md")
+    with files.atomic_write(path) as file:
+      file.write("\n\n".join(["# Comparison of runs", *(text for title, parts in sections.items() for text in (
+          f"## {markdown.escape(title)}", *(
+              markdown.escape(part) if isinstance(part, str)
+              else markdown.readable_table([markdown.escape(cell) for cell in part[0]], part[1:])
+              for part in parts)))]) + "\n")
+    print(f"\n{path}")
+
+
+def read_groups(sources: Sequence[str]) -> list[Group]:
+  """The runs in the sources, each a run directory or one with runs below, grouped by their flags without the seed.
+
+  Groups are in the order of the first run of each; where all runs are of one group, each is one.
+
+  Raises:
+    UserError: a source is no directory, holds no run, or there are fewer than two runs in all of them.
+  """
+  for source in sources:
+    if not files.is_directory(source):
+      raise UserError(f"{source} {'is a file' if files.exists(source) else 'does not exist'}: a run directory is "
+                      "expected")
+  paths = list(dict.fromkeys(os.path.normpath(path) for source in sources for path in with_runs_below(source)))
+  for path in paths:
+    if not any(files.exists(os.path.join(path, name)) for name in (FLAGS_FILE, EVAL_RESULTS, charts.METRICS_FILE)):
+      raise UserError(f"{path} is no run directory: it has neither {FLAGS_FILE} nor {EVAL_RESULTS} nor "
+                      f"{charts.METRICS_FILE}")
+  if len(paths) < 2:
+    raise UserError(f"{paths[0]} is the only run: name another one to compare it with")
+  found: dict[str, list[ComparedRun]] = {}
+  for number, one in enumerate(map(_read_run, paths, names_of(paths))):
+    setting = {name: str(value) for name, value in one.flags.items() if name not in _OF_A_SEED}
+    # Runs whose flags are unknown, or whose seed is there already, are groups of their own.
+    key = run_results.digest([setting, one.data]) if one.flags else str(number)
+    is_repeated = any(one.seed == other.seed for other in found.get(key, ()))
+    found.setdefault(f"{key} {number}" if is_repeated else key, []).append(one)
+  members = list(found.values()) if len(found) > 1 else [[one] for runs in found.values() for one in runs]
+  return [Group(f"{string.ascii_uppercase[number % 26]}{number // 26 or ''}", _group_name(runs), runs)
+          for number, runs in enumerate(members)]
+
+
+def _group_name(runs: Sequence[ComparedRun]) -> str:
+  """The name of a run, of several without their seeds."""
+  if len(runs) == 1:
+    return runs[0].name
+  without = {re.sub(r"[_-]?seed[_-]?\d+", "", run.name) for run in runs}
+  name = without.pop() if len(without) == 1 else os.path.commonprefix([run.name for run in runs]).rstrip("_-/.")
+  return f"{name or runs[0].name} ({len(runs)} seeds)"
+
+
+def _read_run(path: str, name: str) -> ComparedRun:
+  def read(file: str, **fields: object) -> dict:
+    return json_files.read_object(os.path.join(path, file), fields)
+
+  recorded = read(FLAGS_FILE, flags=dict | None, versions=dict | None, starts=list[dict] | None)
+  # Versions differ in which of their flags are whole numbers.
+  flags = {flag: int(value) if isinstance(value, float) and value.is_integer() else value
+           for flag, value in ((flag, options.plain(value)) for flag, value in (recorded.get("flags") or {}).items())}
+  versions = dict(recorded.get("versions") or {})
+  if starts := recorded.get("starts"):
+    last = starts[-1]
+    json_files.check_object(last, {"commit": dict | None, "versions": dict | None}, os.path.join(path, FLAGS_FILE))
+    commit = last.get("commit") or {}
+    versions |= {"devices": last.get("devices"), "host": last.get("host"), **(last.get("versions") or {}),
+                 "commit": f"{str(commit.get('id', '-'))[:_DIGITS]}{'+' if commit.get('modified') else ''}"}
+  result = read(run_results.RESULT_FILE, sources=dict | None, metrics=dict | None)
+  # Digests that a selection has kept, else those of the named files as they are today.
+  data = {key: str(value) for key, value in (result.get("sources") or {}).items() if key.endswith(" data")} or {
+      f"content of --{flag}": run_results.file_digest(value) for flag, value in flags.items()
+      if flag.endswith("_file") and isinstance(value, str) and files.is_file(value)}
+  config, vocabulary = read(CONFIG_FILE), read(TOKENIZER_CONFIG_FILE).get("vocab_sha256")
+  data |= {"model": run_results.digest(config)} if config else {}
+  data |= {"vocabulary": str(vocabulary)} if vocabulary else {}
+  scores = read(EVAL_RESULTS) or result.get("metrics") or next((line for line in reversed(json_files.read_objects(
+      os.path.join(path, charts.METRICS_FILE), {"step": int, "split": str})) if line["split"] == "eval"), {})
+  named = {**{key.removeprefix("eval_"): value for key, value in scores.items()},
+           **{f"test_{key.removeprefix('test_')}": value for key, value in read("test_results.json").items()}}
+  return ComparedRun(
+      path, name, {"script": recorded.get("script", "-"), **flags} if flags else {},
+      {key: value.removeprefix("sha256:")[:_DIGITS] for key, value in data.items()}, versions,
+      {metric: float(value) for metric, value in named.items() if metric.removeprefix("test_") not in _NO_SCORES
+       and isinstance(value, (int, float)) and not isinstance(value, bool)})
+
+
+def _settings(groups: Sequence[Group]) -> dict[str, list]:
+  """Sections on flags, data and versions that differ; what all runs have in common is left out."""
+  flags = [{name: value for name, value in group.runs[0].flags.items() if name not in _OF_A_SEED} | (
+      {"seed": ", ".join(str(run.seed) for run in group.runs)} if "seed" in group.runs[0].flags else {})
+           for group in groups]
+  sections = {}
+  for title, values in (("Flags", flags), ("Data and model", [group.runs[0].data for group in groups]),
+                        ("Versions", [group.runs[0].versions for group in groups])):
+    known = [one for one in values if one]
+    names = sorted({name for one in known for name in one})
+    shared = [name for name in names if all(name in one for one in known)]
+    rows = [[name, *(str(one.get(name, "-")) for one in values)] for name in shared
+            if len({str(one[name]) for one in known}) > 1]
+    unknown = [group.letter for group, one in zip(groups, values, strict=True) if not one]
+    sections[title] = [
+        *([[["", *(group.letter for group in groups)], *rows]] if rows else ["the same"] if len(known) > 1 else []),
+        *([f"not recorded: {', '.join(unknown)}"] if unknown else []),
+        *([f"only some of the runs have: {', '.join(name for name in names if name not in shared)}"]
+          if len(shared) < len(names) else [])]
+  return sections
+
+
+def _scores(groups: Sequence[Group]) -> list:
+  """A table with a column for each group, and for each but the first its difference to that one; and what it means."""
+  order = {charts.QUALITY: 0, charts.LOSS: 1}
+  metrics = sorted(dict.fromkeys(metric for group in groups for run in group.runs for metric in run.scores),
+                   key=lambda metric: (metric.startswith("test_"), order.get(charts.find(metric).group, 2)))
+  if not metrics:
+    return ["none of the runs was evaluated"]
+  first, others = groups[0], groups[1:]
+  found = [[difference(other.values(metric), first.values(metric))
+            if other.values(metric) and first.values(metric) else None for other in others] for metric in metrics]
+  corrected = iter(holm([one.p if one else None for row in found for one in row]))
+
+  def shown(one, p: float | None) -> str:
+    interval = "" if one is None or one.low is None else f" [{one.low:+.4f}, {one.high:+.4f}]"
+    return "-" if one is None else f"{one.mean:+.4f}{interval}{'' if p is None else f' p={p:.3f}'}"
+
+  table = [["", *(group.letter for group in groups), *(f"{other.letter} - {first.letter}" for other in others)],
+           *([metric, *(show_mean(list(group.values(metric).values())) for group in groups),
+              *(shown(one, next(corrected)) for one in row)] for metric, row in zip(metrics, found, strict=True))]
+  if any(one is not None and one.p is not None for row in found for one in row):
+    return [table, "mean ± standard deviation over seeds; of differences the 95% interval, and p (t-test, paired where "
+                   "the seeds are the same) with Holm's correction for all of them"]
+  if all(len(group.runs) == 1 for group in groups):
+    return [table, "one seed each: how much of a difference is chance is unknown; several values of --seed show it"]
+  return [table]
+
+
+def _predictions(first: Group, other: Group, most: int) -> dict[str, list]:
+  """A section on each file of predictions that the first runs of two groups both have."""
+  sections = {}
+  ours, theirs = first.runs[0], other.runs[0]
+  for name, common, pairs in disagreements(ours.path, theirs.path):
+    summary = f"{name}: different predictions for {len(pairs):,} of {common:,} examples"
+    truths = [one["truth"] for _, one, _ in pairs]
+    if pairs and not any(truth is None or isinstance(truth, float) for truth in truths):
+      right = [(one["predicted"] == one["truth"], two["predicted"] == two["truth"]) for _, one, two in pairs]
+      only_first, only_second = right.count((True, False)), right.count((False, True))
+      p = sign_test(only_first, only_second)
+      summary += (f"; only the first is right in {only_first:,}, only the second in {only_second:,}"
+                  f"{'' if p is None else f' (McNemar, exact: p = {p:.3g})'}, neither in "
+                  f"{len(pairs) - only_first - only_second:,}")
+    # Columns that no example fills are left out.
+    rows = [["id", "true", first.letter, other.letter, "text"], *(
+        [key, "" if one["truth"] is None else str(one["truth"]), str(one["predicted"]), str(two["predicted"]),
+         shorten(one["text"], _LONGEST_TEXT)] for key, one, two in pairs[:most])]
+    kept = [column for column in range(5) if any(row[column] for row in rows[1:])]
+    title = f"Predictions of {first.letter} ({ours.name}) and {other.letter} ({theirs.name}), {name}"
+    sections[title] = [summary, *([[[row[column] for column in kept] for row in rows]] if len(rows) > 1 else [])]
+  return sections
+
+
+def disagreements(first: str, second: str) -> list[tuple[str, int, list[tuple[str, dict, dict]]]]:
+  """What two runs predict otherwise, for each file of predictions that both directories have.
+
+  Returns:
+    name of the file, number of examples that both have, and of those with different predictions the id and for both
+    runs "text", "predicted" and "truth" (None where that is unknown); of scores the most different first.
+  """
+  found = []
+  for name in dict.fromkeys(os.path.basename(path) for pattern in _PREDICTION_FILES
+                            for path in files.glob_files(os.path.join(files.escape_pattern(first), pattern))):
+    if not files.exists(os.path.join(second, name)):
+      continue
+    ours, theirs = (_read_predictions(os.path.join(folder, name)) for folder in (first, second))
+    common = [key for key, one in ours.items() if key in theirs and theirs[key]["text"] == one["text"]]
+    pairs = [(key, ours[key], theirs[key]) for key in common if ours[key]["predicted"] != theirs[key]["predicted"]]
+    if all(isinstance(one["predicted"], float) for pair in pairs for one in pair[1:]):
+      pairs.sort(key=lambda pair: -abs(pair[1]["predicted"] - pair[2]["predicted"]))
+    found.append((name, len(common), pairs))
+  return found
+
+
+def _read_predictions(path: str) -> dict[str, dict]:
+  if path.endswith(".json"):
+    return {key: {"text": "", "predicted": answer, "truth": None}
+            for key, answer in json_files.read_object(path).items()}
+  found = {}
+  for number, line in enumerate(json_files.read_objects(path)):
+    name = next((name for name in _PREDICTIONS if name in line), "")
+    texts = [line[key] for key in _TEXTS if line.get(key)]
+    found[str(line.get("id", number))] = {
+        "text": " | ".join(" / ".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts),
+        "predicted": line.get(name), "truth": line.get(f"true_{name}")}
+  return found
+
+
+if __name__ == "__main__":
+  cli.run(CompareOptions, "bert_tf.extras.compare:run", positional="sources")
