@@ -133,7 +133,7 @@ class Index:
             file.seek(self._offsets[number])
             document = json_files.parse(file.readline().decode())
             json_files.check_object(document, {"text": str}, self._documents)
-          except (OSError, ValueError):
+          except (OSError, ValueError, UserError):
             raise self._damage from None
           found[-1].append({"score": to_json(score), **document})
     return found
