@@ -127,7 +127,7 @@ def affordable_steps(config_file: str) -> int:
 
 def report(directory: str, text: str, vocab: str, run: str, seconds: float) -> None:
   """Prints what was done and reached."""
-  from bert_tf.tasks.pretraining.baselines import measure_baselines
+  from bert_tf.tasks.pretraining.eval_report import measure_baselines
   from bert_tf.training.run_directory import read_metrics
   from data_gen.pretraining.records import read_examples
   from data_gen.tokenization.vocabulary import Vocabulary

@@ -1,11 +1,14 @@
 """Phases of pre-training: the records of each, and where it lies in the run (section A.2 of the paper).
 
 A run has one phase, or trains on sequences of several lengths one after the other, under one learning-rate schedule.
+The files of all phases are dealt into the same number of groups (`bert_tf/training/inputs.py`). It belongs to the run:
+with another one the rest of an epoch would repeat records and leave out others. The number of processes does not, as
+long as it divides that of the groups.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bert_common import files
 from bert_common.errors import UserError
@@ -13,18 +16,22 @@ from bert_common.options import declared_options
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.data import PretrainingRecords
 from bert_tf.tasks.pretraining.dynamic_masking import masker
-from bert_tf.tasks.pretraining.input_groups import choose_groups
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.vocabulary import read_notes
-from bert_tf.training.devices import Devices
+from bert_tf.training.devices import Devices, cluster_of
 from bert_tf.training.inputs import BatchSizes
+from bert_tf.training.run_directory import read_flags
+from bert_tf.training.throughput import describe_time
 from data_gen.pretraining import records
 from data_gen.pretraining.masking import Masking, MaskingRatios
 from data_gen.pretraining.record_files import find_records
 from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
 _MASKING_OPTIONS = ("masked_lm_prob", "masking", "do_whole_word_mask")
+# With more, reading everything keeps a process from its own share; docs/scale.md has the measurement.
+_PROCESSES_READING_ALL = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,17 +41,17 @@ class Phase:
   Attributes:
     options: those of the run, with the lengths, batch size and records of the phase.
     first_step, last_step: updates made before it, and at its end.
-    first_record: place in the stream of examples at which it begins.
     train_records, eval_records: checked; the same where there is nothing held out.
+    first_record: place in the stream of examples at which it begins.
     groups: into how many the files of `train_records` are dealt; the same in all phases.
   """
 
   options: PretrainingOptions
   first_step: int
   last_step: int
-  first_record: int
   train_records: PretrainingRecords
   eval_records: PretrainingRecords
+  first_record: int = 0
   groups: int = 1
 
   @property
@@ -67,9 +74,22 @@ class Phase:
     return BatchSizes.packed(options.train_batch_size, rows, sequences, parts if is_fixed else None, self.first_record,
                              self.groups)
 
-  def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> tuple[Callable, Callable]:
+  def parsers(self, config: BertConfig, vocabulary: Vocabulary | None) -> list[Callable]:
     """How training and evaluation records are parsed, see `data.parser`."""
-    return tuple(self._parser(given, config, vocabulary) for given in (self.train_records, self.eval_records))
+    options, found = self.options, []
+    for given in (self.train_records, self.eval_records):
+      mask = None
+      # Left-to-right models predict every token.
+      if not given.schema.has_masks and not config.causal:
+        if vocabulary is None:
+          raise UserError(f"--{given.flag}: the records have no masks, and their vocabulary is unknown: give "
+                          "--vocab_file")
+        mask = masker(given.schema, Masking(
+            options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
+            vocabulary.size, vocabulary.mask_id,
+            vocabulary.is_continuation if options.do_whole_word_mask else None), options.seed)
+      found.append(data.parser(given.schema, config, mask))
+    return found
 
   def packing_notes(self, config: BertConfig) -> list[str]:
     """Warnings of rows without masks that were packed for other masks than training makes."""
@@ -85,19 +105,6 @@ class Phase:
                        "the predictions")
     return notes
 
-  def _parser(self, given: PretrainingRecords, config: BertConfig, vocabulary: Vocabulary | None) -> Callable:
-    # Left-to-right models predict every token.
-    if given.schema.has_masks or config.causal:
-      return data.parser(given.schema, config)
-    options = self.options
-    if vocabulary is None:
-      raise UserError(f"--{given.flag}: the records have no masks, and nothing tells their vocabulary: give "
-                      "--vocab_file")
-    masking = Masking(
-        options.max_predictions_per_seq, options.masked_lm_prob, MaskingRatios.parse(options.masking),
-        vocabulary.size, vocabulary.mask_id, vocabulary.is_continuation if options.do_whole_word_mask else None)
-    return data.parser(given.schema, config, masker(given.schema, masking, options.seed))
-
 
 def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
   """Looks at the records of all phases."""
@@ -107,17 +114,52 @@ def find_phases(options: PretrainingOptions, config: BertConfig) -> list[Phase]:
       one = _complete(one)
     lengths = (one.max_seq_length, one.max_predictions_per_seq)
     train_records = data.check_records(one.input_file, "phases" if options.phases else "input_file", config, *lengths)
-    eval_records = train_records
-    if one.eval_file:
-      eval_records = data.check_records(one.eval_file, "eval_file", config, *lengths)
-    _check(one, train_records, eval_records)
-    found.append((one, first, last, train_records, eval_records))
-  groups = choose_groups(options, [(len(records.files.paths), one.train_batch_size) for one, _, _, records, _ in found])
-  phases, place = [], 0
-  for one, first, last, train_records, eval_records in found:
-    phases.append(Phase(one, first, last, place, train_records, eval_records, groups))
-    place = phases[-1].batch_sizes().place(last - first)
+    eval_records = data.check_records(one.eval_file, "eval_file", config, *lengths) if one.eval_file else train_records
+    mean = train_records.sequences_per_record
+    if one.do_train and one.train_batch_size < mean:
+      raise UserError(f"--train_batch_size={one.train_batch_size} is less than the {mean:.2f} sequences that a row of "
+                      f"--{train_records.flag} holds: take at least {math.ceil(mean)}")
+    changed = [option.name for option in declared_options(PretrainingOptions)
+               if option.name in _MASKING_OPTIONS and getattr(one, option.name) != option.default]
+    # Masks of an evaluation may be those of its records, whatever training makes.
+    given = train_records if one.do_train else eval_records
+    if changed and given.schema.has_masks:
+      raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
+                      "with --dynamic_masking")
+    found.append(Phase(one, first, last, train_records, eval_records))
+  groups, phases, place = _choose_groups(options, found), [], 0
+  for phase in found:
+    phases.append(dataclasses.replace(phase, first_record=place, groups=groups))
+    place = phases[-1].batch_sizes().place(phase.last_step - phase.first_step)
   return phases
+
+
+def plan(options: PretrainingOptions, model: str, devices: Devices, phases: Sequence[Phase], step: int, flops: float
+         ) -> str:
+  """What is about to happen, with an estimate of the time; `flops` is the arithmetic from the step on."""
+  lines = [
+      ("devices", f"{devices}, {devices.xla}"),
+      ("model", model),
+  ]
+  for phase in phases:
+    given, size, length = phase.train_records, phase.options.train_batch_size, phase.options.max_seq_length
+    steps = max(phase.last_step - max(step, phase.first_step), 0)
+    rows = size / given.sequences_per_record
+    packed = f" in {rows:.1f} rows" if given.schema.is_packed else ""
+    count = len(given.files.paths)
+    lines += [
+        ("data", f"{given.describe()}, in {count} file{'s' if count > 1 else ''}"),
+        ("ahead", f"{steps:,} steps of {size} examples{packed} = {round(steps * rows * length):,} tokens = "
+                  f"{steps * size / given.num_sequences:.2f} epochs"),
+    ]
+  if devices.kind == "CPU" and (time := describe_time(flops, devices)):
+    lines.append(("time", time))
+  if options.num_warmup_steps >= options.num_train_steps:
+    lines.append(("note", f"--num_warmup_steps={options.num_warmup_steps} is not less than --num_train_steps: the "
+                          "learning rate never reaches --learning_rate"))
+  if (options.do_eval or options.eval_steps) and not options.eval_file:
+    lines.append(("note", "no --eval_file: evaluation reads the training data"))
+  return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
 def _complete(options: PretrainingOptions) -> PretrainingOptions:
@@ -139,15 +181,39 @@ def _complete(options: PretrainingOptions) -> PretrainingOptions:
   return options.replace(max_predictions_per_seq=predictions, eval_file=eval_file)
 
 
-def _check(options: PretrainingOptions, train_records: PretrainingRecords, eval_records: PretrainingRecords) -> None:
-  mean = train_records.sequences_per_record
-  if options.do_train and options.train_batch_size < mean:
-    raise UserError(f"--train_batch_size={options.train_batch_size} is less than the {mean:.2f} sequences that a row "
-                    f"of --{train_records.flag} holds: take at least {math.ceil(mean)}")
-  changed = [one.name for one in declared_options(PretrainingOptions)
-             if one.name in _MASKING_OPTIONS and getattr(options, one.name) != one.default]
-  # Masks of an evaluation may be those of its records, whatever training makes.
-  given = train_records if options.do_train else eval_records
-  if changed and given.schema.has_masks:
-    raise UserError(f"--{changed[0]}: the records of --{given.flag} are masked already: leave it out, or make them "
-                    "with --dynamic_masking")
+def _choose_groups(options: PretrainingOptions, phases: Sequence[Phase]) -> int:
+  """The groups of a run: as begun, as asked, or by rule.
+
+  Raises:
+    UserError: there are fewer files, or they don't divide the batch size or the number of processes; the run that is
+      resumed has another number, and --input_order_may_change is not given.
+  """
+  if not options.do_train:
+    return 1
+  asked, begun = options.input_groups, None
+  if latest_checkpoint(options.output_dir) is not None:
+    # Earlier versions had one group.
+    begun = read_flags(options.output_dir).get("input_groups") or 1
+  if begun is not None and asked not in (None, begun) and not options.input_order_may_change:
+    raise UserError(f"--input_groups={asked}: the run in {options.output_dir} was begun with {begun}; with another "
+                    "number the rest of an epoch repeats records and leaves out others: leave it out, or give "
+                    "--input_order_may_change")
+  cluster = cluster_of(options.strategy_kind, options.tpu_name)
+  processes = len(cluster.names) if cluster else 1
+
+  def misfit(groups: int) -> str | None:
+    for phase in phases if groups > 1 else ():
+      num_files, batch_size = len(phase.train_records.files.paths), phase.options.train_batch_size
+      if num_files < groups:
+        return f"there are {num_files} record files, and each group needs one: make more (--output_file=NAME@SHARDS)"
+      if batch_size % groups:
+        return f"--train_batch_size={batch_size} can't be divided by it"
+    if groups > 1 and groups % processes:
+      return f"{processes} processes can't share them: start as many as divide {groups}"
+    return None
+
+  by_rule = processes if processes > _PROCESSES_READING_ALL and misfit(processes) is None else 1
+  groups = asked or begun or by_rule
+  if problem := misfit(groups):
+    raise UserError(f"--input_groups={groups}{'' if asked else ', with which the run was begun'}: {problem}")
+  return groups

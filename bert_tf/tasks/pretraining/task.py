@@ -13,10 +13,9 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import data
-from bert_tf.tasks.pretraining.baselines import measure_baselines
+from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import Phase, find_phases
-from bert_tf.tasks.pretraining.report import SamplePredictions, plan
+from bert_tf.tasks.pretraining.phases import Phase, find_phases, plan
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
 from bert_tf.tasks.task import RunningModel, Stage, Task
 from bert_tf.tasks.teachers import Teachers

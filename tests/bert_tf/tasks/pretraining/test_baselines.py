@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.tasks.pretraining.baselines import Baselines, measure_baselines
+from bert_tf.tasks.pretraining.eval_report import Baselines, measure_baselines
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 MASK = 4

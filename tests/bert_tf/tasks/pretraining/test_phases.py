@@ -161,7 +161,7 @@ def test_one_schedule_goes_over_all_phases(options, data, tmp_path):
     ({"do_whole_word_mask": True}, "--do_whole_word_mask: the records of --input_file are masked already"),
     ({"masking": "100,0,0"}, "--masking: the records of --input_file are masked already"),
     ({"input_file": "{data}/open", "vocab_file": None, "bert_config_file": "{data}/bare/bert_config.json"},
-     "have no masks, and nothing tells their vocabulary"),
+     "have no masks, and their vocabulary is unknown"),
     ({"phases": "16:1:{data}/packed"}, "--input_file and --phases contradict each other"),
     ({"input_file": None}, "--input_file or --phases must be given"),
     ({"input_file": None, "phases": "16:0.5:{data}/packed"}, "the shares add up to 0.5, they must add up to 1"),

@@ -10,13 +10,13 @@ import pytest
 from bert_common.errors import UserError
 from bert_tf.tasks.pretraining.options import PretrainingOptions
 from bert_tf.tasks.pretraining.task import PretrainingTask
-from bert_tf.tasks.pretraining.vocabulary import find_vocabulary, guess_mask_id, read_notes, sample_figures
+from bert_tf.tasks.pretraining.vocabulary import find_vocabulary, guess_mask_id, read_notes
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
-from data_gen.pretraining.records import read_examples
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.checkpoints.load import read_checkpoint
 from modeling.config import BertConfig
+from tests.bert_tf.training.common import write_records
 from tests.tiny import write_tiny
 
 WORDS = ["a", "the", "sort", "##ed", "##s", "list", ".", ",", "is", "array", "##y", "here"]
@@ -155,38 +155,17 @@ def test_shards_and_lists_are_found_in_the_statistics_of_the_first_file(data, tm
   assert read_notes("input_file", [str(tmp_path / "first")])[0].fingerprint is None
 
 
-def test_records_of_other_programs_are_read_with_the_vocabulary(data):
+def test_records_of_other_programs_are_read_with_a_warning(data):
   note, = find(data, "foreign/records", vocab_file=str(data / "right.txt")).notes
-  assert note.startswith("--input_file: nothing tells the vocabulary of") and "0.0% of the tokens are [UNK]" in note
-  note, = find(data, "foreign/records", vocab_file=str(data / "wrong.txt")).notes
-  assert note.startswith("warning: ") and "check --vocab_file" in note
+  assert note.startswith("warning: nothing beside --input_file: ") and "check --vocab_file" in note
   assert find(data, "foreign/records").notes == ()
 
 
-def test_the_figures_of_a_sample(data):
-  sample = list(read_examples(str(data / "right.tfrecord")))
-  assert sample_figures(sample, Vocabulary(RIGHT)) == {
-      "begin_with_cls": 1, "unknown": 0, "unused": 0, "after_punctuation": 0, "split_otherwise": 0}
-  swapped = [{"a": "##y", "##y": "a"}.get(token, token) for token in RIGHT]
-  assert sample_figures(sample, Vocabulary(swapped))["after_punctuation"] > 0.1
-  # "sorted" whole: what is split here would be found there in one piece.
-  whole = [token if token != "here" else "sorted" for token in RIGHT]
-  assert sample_figures(sample, Vocabulary(whole))["split_otherwise"] > 0.2
-  moved = [*RIGHT[7:9], *RIGHT[:7], *RIGHT[9:]]
-  assert sample_figures(sample, Vocabulary(moved))["begin_with_cls"] == 0
-  no_words = [*SPECIAL_TOKENS, *(f"[unused{number}]" for number in range(len(RIGHT) - 5))]
-  assert sample_figures(sample, Vocabulary(no_words))["unused"] > 0.5
-  no_cls = [token for token in RIGHT if token not in ("[UNK]", "the")]
-  assert sample_figures(sample, Vocabulary([*no_cls[:7], "[UNK]", "the", *no_cls[7:]]))["unknown"] > 0.05
-
-
-def test_the_mask_is_what_hides_most_tokens(data):
-  sample = list(read_examples(str(data / "right.tfrecord")))
-  assert guess_mask_id(sample) == 4
-  for example in sample:
-    example["input_ids"] = np.where(example["input_ids"] == 4, np.arange(16) + 3, example["input_ids"])
-  assert guess_mask_id(sample) is None
-  assert guess_mask_id([]) is None
+def test_the_mask_is_what_hides_most_tokens(data, tmp_path):
+  assert guess_mask_id(str(data / "right.tfrecord")) == 4
+  # Every token is hidden by another one.
+  write_records(tmp_path / "none", 6, changes={"input_ids": np.arange(96).reshape(6, 16) + 5})
+  assert guess_mask_id(str(tmp_path / "none")) is None
 
 
 def test_a_run_does_not_begin_with_another_vocabulary(data, tmp_path):

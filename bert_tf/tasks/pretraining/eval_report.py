@@ -1,0 +1,159 @@
+"""What an evaluation of pre-training shows beside its metrics: accuracies without a model, and sample predictions.
+
+Of the tokens to predict a tenth stand in the sequence as they are, and who repeats whatever is visible has them. So an
+accuracy says little without that of copying beside it, and without that at [MASK] alone.
+
+Input: the data of an evaluation. Output: `Baselines`, for `eval_results.txt` and the console; Markdown for TensorBoard.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from bert_common import markdown
+from bert_tf.training.inputs import RecordFiles, evaluation_dataset
+from data_gen.tokenization.vocabulary import Vocabulary
+from modeling.pretraining import BertForPreTraining
+
+# An accuracy below this multiple of guessing is none.
+_SMALLEST_GAIN = 1.05
+# Rows shown in TensorBoard, and candidates for each masked position.
+_SAMPLE_ROWS = 2
+_SAMPLE_CANDIDATES = 3
+# By the label of the next-sentence task.
+_NEXT = ("the next one", "a random one")
+
+
+@dataclasses.dataclass(frozen=True)
+class Baselines:
+  """Shares of the predictions that would be right.
+
+  Attributes:
+    token: id of the most frequent label.
+    most_frequent: of all predictions, by always guessing that token.
+    mask_token: id of the most frequent label at [MASK]; None where there is no [MASK], as of the next two.
+    copying: of all predictions, by repeating the visible token, and by guessing `mask_token` at [MASK].
+    at_mask: of the predictions at [MASK], by guessing `mask_token`.
+  """
+
+  token: int
+  most_frequent: float
+  mask_token: int | None = None
+  copying: float | None = None
+  at_mask: float | None = None
+
+  def metrics(self) -> dict[str, float]:
+    """Name → share, for the files of an evaluation."""
+    shares = {"most_frequent": self.most_frequent, "copying": self.copying, "at_mask": self.at_mask}
+    return {f"masked_lm_baseline_{name}": share for name, share in shares.items() if share is not None}
+
+  def warning(self, metrics: Mapping[str, float]) -> str | None:
+    """Why a model is no better than guessing, in one line; None where it is.
+
+    Args:
+      metrics: "masked_lm_accuracy" of the model and, where there is a [MASK], "masked_lm_accuracy_at_mask".
+    """
+    accuracy, guessing, where = metrics["masked_lm_accuracy"], self.most_frequent, ""
+    if self.at_mask is not None and "masked_lm_accuracy_at_mask" in metrics:
+      accuracy, guessing, where = metrics["masked_lm_accuracy_at_mask"], self.at_mask, " at [MASK]"
+    if accuracy > _SMALLEST_GAIN * guessing:
+      return None
+    return (f"masked-LM accuracy{where} is {accuracy:.2%}, and {guessing:.2%} by always guessing the most frequent "
+            "token: the model has learnt little but frequencies: raise --num_train_steps or --learning_rate, or start "
+            "from a checkpoint with --init_checkpoint")
+
+  def describe(self, metrics: Mapping[str, float], vocabulary: Vocabulary | None) -> str:
+    """A table of the baselines and of a model."""
+    token, mask_token = (repr(vocabulary.token_of(one)) if vocabulary and one is not None else f"token {one}"
+                         for one in (self.token, self.mask_token))
+    rows = [(f"always {token}", self.most_frequent, None),
+            (f"the visible token, {mask_token} at [MASK]", self.copying, self.at_mask),
+            ("this model", metrics["masked_lm_accuracy"], metrics.get("masked_lm_accuracy_at_mask"))]
+    lines = [f"  {'masked-LM accuracy':38} all tokens   at [MASK]"]
+    lines += [f"  {name:38} {share:>10.2%}  {'' if at_mask is None else f'{at_mask:.2%}':>10}"
+              for name, share, at_mask in rows if share is not None]
+    return "\n".join(lines)
+
+
+def measure_baselines(batches: Iterable[Mapping[str, np.ndarray]], mask_id: int | None) -> Baselines:
+  """Counts.
+
+  Args:
+    batches: records or batches of them: int "input_ids" [..., S], "masked_lm_positions" and "masked_lm_ids" [..., P],
+      float "masked_lm_weights" [..., P], and optionally "is_real_example" [...].
+    mask_id: of [MASK]; None where there is none.
+  """
+  labels: collections.Counter[int] = collections.Counter()
+  labels_at_mask: collections.Counter[int] = collections.Counter()
+  copied = 0
+  for features in batches:
+    counts = features["masked_lm_weights"] > 0
+    if "is_real_example" in features:
+      counts &= np.reshape(features["is_real_example"], (-1, 1)) > 0
+    label = features["masked_lm_ids"][counts]
+    visible = np.take_along_axis(features["input_ids"], features["masked_lm_positions"], axis=-1)[counts]
+    at_mask = np.zeros(label.shape, bool) if mask_id is None else visible == mask_id
+    for counter, some in ((labels, label), (labels_at_mask, label[at_mask])):
+      counter.update(dict(zip(*(values.tolist() for values in np.unique(some, return_counts=True)), strict=True)))
+    copied += int(((visible == label) & ~at_mask).sum())
+  # Of tokens that are as frequent, the first of the vocabulary.
+  best, best_at_mask = (max(sorted(counter), key=counter.get, default=0) for counter in (labels, labels_at_mask))
+  most_frequent = labels[best] / max(labels.total(), 1)
+  if not labels_at_mask:
+    return Baselines(best, most_frequent)
+  guessed = labels_at_mask[best_at_mask]
+  return Baselines(best, most_frequent, best_at_mask, (copied + guessed) / labels.total(),
+                   guessed / labels_at_mask.total())
+
+
+class SamplePredictions:
+  """Fills the masks of a few evaluation examples and shows the result as Markdown.
+
+  Args:
+    held_out: whether these are other texts than those of the training.
+  """
+
+  def __init__(self, model: BertForPreTraining, eval_files: RecordFiles, parse: Callable, vocabulary: Vocabulary,
+               held_out: bool):
+    features = next(iter(evaluation_dataset(eval_files, parse, _SAMPLE_ROWS, tf.distribute.InputContext(1, 0, 1))))
+    self._features, self._vocabulary, self._held_out = features, vocabulary, held_out
+
+    def outputs():
+      found = model(features)
+      # Of the best tokens values and ids [B, P, K]; of the next-sentence classes float32 [B, 2] or [B, K, 2].
+      return (tf.math.top_k(tf.nn.softmax(found["masked_lm_logits"]), _SAMPLE_CANDIDATES),
+              tf.nn.softmax(found["next_sentence_logits"]))
+
+    self._outputs = tf.function(outputs, autograph=False)
+
+  def describe(self) -> str:
+    """The examples with the most probable tokens of the model as it is, marked where the first one is right."""
+    best, next_sentence = self._outputs()
+    rows = [self._describe_row(
+        {name: value[row].numpy() for name, value in self._features.items()}, best.values[row].numpy(),
+        best.indices[row].numpy(), next_sentence[row].numpy().reshape(-1, 2)[0]) for row in range(_SAMPLE_ROWS)]
+    return "\n\n".join([f"Examples of {'held-out text' if self._held_out else 'the training data'}.", *rows])
+
+  def _describe_row(self, features: dict, values: np.ndarray, ids: np.ndarray, next_sentence: np.ndarray) -> str:
+    token_of = self._vocabulary.token_of
+    # Of a packed row the first sequence is shown.
+    is_shown = features["sequence_ids"] == 1 if "sequence_ids" in features else features["input_mask"] > 0
+    length = int(is_shown.sum())
+    tokens = [markdown.escape(token_of(token)) for token in features["input_ids"][:length].tolist()]
+    rows = []
+    for number, position in enumerate(features["masked_lm_positions"]):
+      if features["masked_lm_weights"][number] > 0 and position < length:
+        label = int(features["masked_lm_ids"][number])
+        predicted = " · ".join(f"{token_of(token)} {value:.0%}"
+                              for token, value in zip(ids[number].tolist(), values[number], strict=True))
+        rows.append(("✓" if ids[number][0] == label else "✗", position,
+                     token_of(int(features["input_ids"][position])), token_of(label), predicted))
+        tokens[position] = f"**{tokens[position]}**"
+    is_random = int(features["next_sentence_labels"].reshape(-1)[0])
+    mark = "✓" if next_sentence.argmax() == is_random else "✗"
+    return "\n\n".join([
+        " ".join(tokens), markdown.table(("", "position", "shown", "hidden", "predicted"), rows),
+        f"{mark} segment B is {_NEXT[is_random]}: the model gives that {next_sentence[is_random]:.0%}"])
