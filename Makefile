@@ -3,7 +3,9 @@
 # make pages  runs the commands of README and the tutorial, small
 # make env    only the environment (.venv); with GPU=1 also CUDA's libraries
 # make docs   the documentation as a site, in output/site
-PYTHON ?= python3.11
+# The newest Python that TensorFlow has wheels for and that starts here: pyenv leaves names on the path that do not.
+PYTHONS := 3.13 3.12 3.11
+PYTHON ?= $(shell for version in $(PYTHONS); do python$$version -c "import ensurepip" 2>/dev/null && echo python$$version && break; done)
 BIN := .venv/bin
 
 .PHONY: env demo test pages docs lint clean
@@ -12,7 +14,9 @@ env: .venv/.complete $(if $(GPU),.venv/.complete-gpu)
 
 # The marker is written last: an interrupted installation is taken up again.
 .venv/.complete: requirements.txt requirements-dev.txt requirements.lock pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found: install Python 3.11, or name one: make PYTHON=/path/to/python3.11"; exit 2; }
+	@test -n "$(PYTHON)" || { echo "error: none of Python $(PYTHONS) was found: install one (uv python install 3.13, apt install python3.13-venv, brew install python@3.13 or pyenv install 3.13), or name one: make PYTHON=/path/to/python"; exit 2; }
+	@$(PYTHON) -c "import sys; sys.exit('{}.{}'.format(*sys.version_info) not in '$(PYTHONS)'.split())" || { echo "error: PYTHON=$(PYTHON) is none of Python $(PYTHONS), for which TensorFlow has wheels: name another one"; exit 2; }
+	@echo "using $$($(PYTHON) --version)"
 	$(PYTHON) -m venv .venv
 	@echo "installing TensorFlow and what else is needed into .venv: some minutes, 3.3 GB"
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -c requirements.lock

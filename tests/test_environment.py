@@ -12,6 +12,7 @@ import time
 import urllib.parse
 import urllib.request
 
+import pytest
 import tensorflow as tf
 
 BIN = pathlib.Path(sys.executable).parent
@@ -42,10 +43,43 @@ def test_make_env_installs_the_project_where_it_is(tmp_path):
   python = clone / ".venv/bin/python"
   python.write_text('#!/bin/sh\necho "$@" >> calls\n')
   python.chmod(0o755)
-  subprocess.run(["make", "--silent", "env", "PYTHON=true"], cwd=clone, check=True)
+  subprocess.run(["make", "--silent", "env", f"PYTHON={_program(tmp_path / 'python3.12')}"], cwd=clone, check=True)
   *_, install, works = (clone / "calls").read_text().splitlines()
   assert install.endswith("--no-deps --no-build-isolation --editable .") and works.startswith("-c import keras")
   assert (clone / ".venv/.complete").exists()
+
+
+def _program(path: pathlib.Path, body: str = "") -> str:
+  """Writes a shell script in the place of a Python; returns its path."""
+  path.write_text(f"#!/bin/sh\n{body}\n")
+  path.chmod(0o755)
+  return str(path)
+
+
+@pytest.mark.parametrize("names, expected", [
+    ({"python3.13": "exit 127", "python3.12": "", "python3.11": ""}, "python3.12"),
+    ({"python3.13": "", "python3.12": ""}, "python3.13"), ({"python3.13": "exit 127"}, "")])
+def test_make_takes_the_newest_python_that_starts(project, tmp_path, names, expected):
+  for name in ("sh", "echo"):
+    (tmp_path / name).symlink_to(shutil.which(name))
+  for name, body in names.items():
+    _program(tmp_path / name, body)
+  (tmp_path / "show.mk").write_text(f"include {project / 'Makefile'}\nshow: ; @echo \"[$(PYTHON)]\"\n")
+  shown = subprocess.run([shutil.which("make"), "-s", "-f", "show.mk", "show"], cwd=tmp_path, capture_output=True,
+                         text=True, check=True, env={"PATH": str(tmp_path)})
+  assert shown.stdout == f"[{expected}]\n"
+
+
+@pytest.mark.parametrize("is_there, message", [
+    (False, "error: none of Python 3.13 3.12 3.11 was found: install one (uv "),
+    (True, "is none of Python 3.13 3.12 3.11, for which TensorFlow has wheels")])
+def test_make_refuses_other_pythons(project, tmp_path, is_there, message):
+  shutil.copyfile(project / "Makefile", tmp_path / "Makefile")
+  for name in ("requirements.txt", "requirements-dev.txt", "requirements.lock", "pyproject.toml"):
+    (tmp_path / name).touch()
+  name = _program(tmp_path / "python", "exit 1") if is_there else ""
+  done = subprocess.run(["make", "env", f"PYTHON={name}"], cwd=tmp_path, capture_output=True, text=True, check=False)
+  assert done.returncode == 2 and message in done.stdout and not (tmp_path / ".venv").exists()
 
 
 def test_tensorboard_serves_a_run_and_its_profile(tmp_path):
