@@ -8,7 +8,7 @@
   python run_ner.py --data_dir=conll2003 --init_checkpoint=bert_base_cased --output_dir=out --do_train --do_eval \\
       --do_predict --learning_rate=5e-5,3e-5,2e-5 --seed=1,2,3,4,5
 
-  # your own labels: columns, CoNLL-U, OntoNotes, or JSON lines with tokens or with offsets
+  # your own labels: columns, or JSON lines with tokens or with offsets
   python run_ner.py --train_file=train.jsonl --dev_file=dev.jsonl --init_checkpoint=bert_base_cased \\
       --output_dir=out --do_train --do_eval
 

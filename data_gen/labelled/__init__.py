@@ -13,7 +13,7 @@
     multiple_choice.py  SWAG, HellaSwag, CODAH, custom files → `ChoiceQuestions`
     sentence_pairs.py   pairs, triples, scores, texts alone → `SentencePairs`
     retrieval.py        queries, documents, relevance → `Retrieval`
-    tagged_files.py     CoNLL, CoNLL-U, OntoNotes, JSON lines → `TaggedSentences`
+    tagged_files.py     columns of CoNLL, JSON lines → `TaggedSentences`
     tag_schemes.py      their tags as chunks: IOB1, IOB2, IOBES
     word_windows.py     words → sub-tokens → `WordWindows`, with document context
 """

@@ -20,16 +20,12 @@ from bert_common.errors import UserError
 
 OUTSIDE = "O"
 IOB1, IOB2, IOBES, PLAIN = "iob1", "iob2", "iobes", "plain"
-# Chunks as conlleval reads them: whatever the tags are, there is no wrong one.
-LENIENT = "lenient"
 CHUNK_SCHEMES = (IOB1, IOB2, IOBES)
-SCHEMES = ("auto", *CHUNK_SCHEMES, LENIENT, PLAIN)
+SCHEMES = ("auto", *CHUNK_SCHEMES, PLAIN)
 
 _PREFIXES = "OBIES"
 _O, _B, _I, _E, _S = range(len(_PREFIXES))
-# BILOU is IOBES with other letters.
-_SYNONYMS = {"U": "S", "L": "E"}
-_CHUNK_TAG = re.compile(r"([BIESUL])-(.+)", re.DOTALL)
+_CHUNK_TAG = re.compile(r"([BIES])-(.+)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,19 +69,15 @@ class Chunks:
 
 
 def parse_names(names: Sequence[str]) -> TagNames | None:
-  """The meaning of tags; None where they are plain: some tag but O is none of B-X, I-X, E-X, S-X (or U-X, L-X)."""
-  matches = [None if name == OUTSIDE else _CHUNK_TAG.fullmatch(name) for name in names]
-  if all(match is None for match in matches):
-    is_chunks = set(names) <= {OUTSIDE}
-  else:
-    is_chunks = all(match or name == OUTSIDE for match, name in zip(matches, names, strict=True))
-  if not is_chunks:
+  """The meaning of tags; None where they are plain: some tag but O is none of B-X, I-X, E-X, S-X."""
+  matches = list(map(_CHUNK_TAG.fullmatch, names))
+  if not all(match or name == OUTSIDE for match, name in zip(matches, names, strict=True)):
     return None
   type_names = sorted({match[2] for match in matches if match})
   number = {name: place for place, name in enumerate(type_names)}
   return TagNames(
       tuple(names),
-      np.array([_PREFIXES.index(_SYNONYMS.get(match[1], match[1])) if match else _O for match in matches], np.uint8),
+      np.array([_PREFIXES.index(match[1]) if match else _O for match in matches], np.uint8),
       np.array([number[match[2]] if match else -1 for match in matches], np.int32), tuple(type_names))
 
 
@@ -128,52 +120,9 @@ def write_tags(chunks: Chunks, scheme: str) -> tuple[np.ndarray, tuple[str, ...]
   return tags.astype(np.int32), names
 
 
-def find_scheme(tags: np.ndarray, names: TagNames | None, row_lengths: np.ndarray, where: Callable[[int], str]) -> str:
-  """The scheme that tags are written in; that of chunks which IOB1 and IOB2 write alike is IOB2.
-
-  Args:
-    tags, row_lengths: as for `find_chunks`.
-    names: of the tags, None for plain ones.
-    where: number of a word → `file:line`.
-
-  Raises:
-    UserError: the tags follow none of the schemes; names the first that is wrong in the one they follow best.
-  """
-  if names is None:
-    return PLAIN
-  chunks = find_chunks(tags, names, row_lengths)
-  present = names.prefixes[np.unique(tags)] if len(tags) else names.prefixes[:0]
-  candidates = (IOBES,) if {_E, _S} & set(present.tolist()) else (IOB2, IOB1)
-  wrong = {scheme: _wrong_words(tags, names, chunks, scheme) for scheme in candidates}
-  best = min(candidates, key=lambda scheme: len(wrong[scheme]))
-  if len(wrong[best]):
-    raise UserError(_describe_wrong(tags, names, chunks, best, int(wrong[best][0]), where,
-                                    f"{best.upper()}, which the file's tags are nearest to"))
-  return best
-
-
-def check_scheme(tags: np.ndarray, names: TagNames | None, row_lengths: np.ndarray, scheme: str,
-                 where: Callable[[int], str]) -> None:
-  """Refuses tags that the scheme does not have; the arguments are those of `find_scheme`.
-
-  Raises:
-    UserError: names the first.
-  """
-  if scheme == PLAIN:
-    return
-  if names is None:
-    raise UserError(f"{where(0)}: the tags are not those of chunks (B-X, I-X, O): give --tag_scheme=plain")
-  if scheme == LENIENT:
-    return
-  chunks = find_chunks(tags, names, row_lengths)
-  wrong = _wrong_words(tags, names, chunks, scheme)
-  if len(wrong):
-    raise UserError(_describe_wrong(tags, names, chunks, scheme, int(wrong[0]), where, scheme.upper()))
-
-
 def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarray, scheme: str,
               where: Callable[[int], str]) -> tuple[Chunks | None, str]:
-  """The chunks of a file's tags, and the scheme they are written in.
+  """The chunks of a file's tags, and the scheme they are written in; where IOB1 and IOB2 write them alike, IOB2.
 
   Args:
     tags: int [W], into the names.
@@ -186,48 +135,44 @@ def interpret(tags: np.ndarray, tag_names: Sequence[str], row_lengths: np.ndarra
     The chunks, None for plain tags; and one of the schemes but "auto".
 
   Raises:
-    UserError: names the first word whose tag is wrong.
+    UserError: names the first word whose tag is wrong in that scheme, or in the one that the tags follow best.
   """
   if scheme == PLAIN:
     return None, PLAIN
   names = parse_names(tag_names)
-  if names is None and any(map(_CHUNK_TAG.fullmatch, tag_names)):
+  if names is None:
     unknown = {number for number, name in enumerate(tag_names) if name != OUTSIDE and not _CHUNK_TAG.fullmatch(name)}
-    word = next(number for number, tag in enumerate(tags.tolist()) if tag in unknown)
-    raise UserError(f"{where(word)}: the tag {tag_names[tags[word]]!r} is in none of the schemes IOB1, IOB2 and IOBES, "
-                    "unlike others: B-X, I-X and O are expected. Fix it, or give --tag_scheme=plain for tags that are "
-                    "no chunks")
+    if scheme == "auto" and len(unknown) == len(set(tag_names) - {OUTSIDE}):
+      return None, PLAIN
+    word = next((number for number, tag in enumerate(tags.tolist()) if tag in unknown), 0)
+    raise UserError(f"{where(word)}: the tag {tag_names[tags[word]]!r} is in none of the schemes IOB1, IOB2 and IOBES: "
+                    "B-X, I-X and O are expected. Fix it, or give --tag_scheme=plain for tags that are no chunks")
+  chunks = find_chunks(tags, names, row_lengths)
+  candidates: tuple[str, ...] = (scheme,)
   if scheme == "auto":
-    scheme = find_scheme(tags, names, row_lengths, where)
-  else:
-    check_scheme(tags, names, row_lengths, scheme, where)
-  return (None if names is None else find_chunks(tags, names, row_lengths)), scheme
+    present = set(names.prefixes[np.unique(tags)].tolist())
+    candidates = (IOBES,) if present & {_E, _S} else (IOB2, IOB1)
+  # Words whose prefix is not the one that the scheme has there.
+  expected = {candidate: _prefixes(chunks, candidate) for candidate in candidates}
+  wrong = {candidate: np.flatnonzero(names.prefixes[tags] != prefixes) for candidate, prefixes in expected.items()}
+  best = min(candidates, key=lambda candidate: len(wrong[candidate]))
+  if len(wrong[best]):
+    word = int(wrong[best][0])
+    before = "the start of the sentence" if chunks.first_words[word] else f"the tag {tag_names[tags[word - 1]]}"
+    raise UserError(f"{where(word)}: {tag_names[tags[word]]} after {before} is wrong in {best.upper()}"
+                    f"{', which the file follows best' if scheme == 'auto' else ''}: "
+                    f"{_PREFIXES[expected[best][word]]}-{chunks.type_names[chunks.types[word]]} is expected")
+  return chunks, best
 
 
 def _prefixes(chunks: Chunks, scheme: str) -> np.ndarray:
-  """uint8 [W]; of words outside of chunks O."""
+  """uint8 [W], of one of `CHUNK_SCHEMES`; of words outside of chunks O."""
   starts, ends, inside = chunks.starts, chunks.ends, chunks.types >= 0
   if scheme == IOBES:
     prefix = np.select([starts & ends, starts, ends], [_S, _B, _E], _I)
   elif scheme == IOB2:
     prefix = np.where(starts, _B, _I)
-  elif scheme == IOB1:
+  else:
     touches = np.append(False, chunks.types[:-1] == chunks.types[1:])[:len(starts)]
     prefix = np.where(starts & touches & ~chunks.first_words, _B, _I)
-  else:
-    raise ValueError(f"{scheme} is none of {CHUNK_SCHEMES}")
   return np.where(inside, prefix, _O).astype(np.uint8)
-
-
-def _wrong_words(tags: np.ndarray, names: TagNames, chunks: Chunks, scheme: str) -> np.ndarray:
-  """Numbers of the words whose prefix is not the one that the scheme has there."""
-  return np.flatnonzero(names.prefixes[tags] != _prefixes(chunks, scheme))
-
-
-def _describe_wrong(tags: np.ndarray, names: TagNames, chunks: Chunks, scheme: str, word: int,
-                    where: Callable[[int], str], title: str) -> str:
-  tag = names.names[tags[word]]
-  before = "the start of the sentence" if chunks.first_words[word] else f"the tag {names.names[tags[word - 1]]}"
-  expected = f"{_PREFIXES[_prefixes(chunks, scheme)[word]]}-{chunks.type_names[chunks.types[word]]}"
-  return (f"{where(word)}: {tag} after {before} is wrong in {title}: {expected} is expected. "
-          f"Fix it, or read chunks as conlleval does with --tag_scheme={LENIENT}")

@@ -1,36 +1,26 @@
-"""Files of sentences whose words have tags: CoNLL-2003, WNUT, CoNLL-U, OntoNotes, JSON lines.
+"""Files of sentences whose words have tags: columns as in CoNLL-2003, JSON lines.
 
-    conll      word … tag, columns separated by blanks or tabs; -DOCSTART- between documents
-    wnut       word TAB tag
-    conllu     ten columns separated by tabs, # comments (# newdoc between documents), 1-2 and 1.1 are no words
-    ontonotes  columns of CoNLL-2012, (ORG* * *) as tags, #begin document
-    jsonl      {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
-               {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into documents
+    conll  word … tag, columns separated by blanks or tabs; a blank line after a sentence; -DOCSTART- between documents
+    jsonl  {"tokens": ["Ada", "wrote"], "ner_tags": ["B-PER", "O"]}, or
+           {"text": "Ada wrote", "entities": [[0, 3, "PER"]]}; "document" groups lines into documents
 
 Input: a file, gzipped or not, on any file system. Output: `TaggedSentences`; `tag_schemes.py` interprets the tags.
 """
 
 import dataclasses
-import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bert_common import files
 from bert_common.errors import UserError
-from bert_common.options import unknown_choice, whole_number
 from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
 from data_gen.tokenization.basic import basic_tokenize_with_offsets
 
-FORMATS = ("auto", "conll", "wnut", "conllu", "ontonotes", "jsonl")
-DOCUMENT_START = "-DOCSTART-"
-
-_CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-# Of CoNLL-2012: document, part, number, word, …, named entities.
-_ONTONOTES_WORD, _ONTONOTES_NAMES = 3, 10
-_BRACKETS = re.compile(r"(\(([^()*\s]+))?\*?(\))?")
+FORMATS = ("auto", "conll", "jsonl")
+_DOCUMENT_START = "-DOCSTART-"
+_JSON_EXTENSIONS = (".jsonl", ".json", ".ndjson")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,30 +72,24 @@ def read_tagged_file(path: str, flag: str, file_format: str = "auto", *, word_co
   Args:
     path: the file.
     flag: name of the flag it came from, for errors.
-    file_format: one of `FORMATS`; "auto" goes by the name and the first line.
-    word_column, label_column: numbers of columns, from 0, or their names in CoNLL-U ("misc:NER" is NER=… in the last
-      column), or keys of JSON objects. Default: those of the format; in conll, the first and the last column; in
-      conllu, "form" and "upos".
+    file_format: one of `FORMATS`; "auto" goes by the name.
+    word_column, label_column: numbers of columns, from 0, or from the end, -1; or keys of JSON objects. By default the
+      first and the last column, "tokens", and "ner_tags" or "entities".
     label_names: what the tags mean where JSON lines have numbers.
     needs_tags: refuse a file without tags.
 
   Raises:
-    UserError: names file and line: no words, not UTF-8, lines with another number of columns than the first, brackets
-      that do not match, a JSON line of another form, entities that overlap or are not in their text; or there are no
-      tags.
+    UserError: names file and line: no words, not UTF-8, lines with another number of columns than the first, a JSON
+      line of another form, entities that overlap or are not in their text; or there are no tags.
   """
-  if file_format not in FORMATS:
-    raise unknown_choice("format", file_format, FORMATS)
   if file_format == "auto":
-    file_format = _find_format(path, flag)
+    file_format = "jsonl" if path.removesuffix(".gz").lower().endswith(_JSON_EXTENSIONS) else "conll"
   collected = _Collected(path, tuple(label_names))
   lines = numbered_lines(path, flag)
   if file_format == "jsonl":
     _read_json(collected, lines, word_column, label_column)
-  elif file_format == "conllu":
-    _read_conllu(collected, lines, word_column or "form", label_column or "upos")
   else:
-    _read_columns(collected, lines, file_format, word_column, label_column)
+    _read_columns(collected, lines, word_column, label_column)
   result = collected.finish()
   if result.tags is None and needs_tags:
     raise UserError(f"--{flag}: {path} has no labels: a column of tags is expected beside the words. Without labels it "
@@ -160,145 +144,41 @@ class _Collected:
         np.array(self.offsets, np.int32).reshape(-1, 2) if self.texts else None, tuple(self.notes))
 
 
-def _find_format(path: str, flag: str) -> str:
-  name = path.removesuffix(".gz").lower()
-  if name.endswith((".jsonl", ".json", ".ndjson")):
-    return "jsonl"
-  if name.endswith(".conllu"):
-    return "conllu"
-  files.check_read_again(path, flag)
-  _, first = next(numbered_lines(path, flag), (0, ""))
-  return "ontonotes" if first.startswith("#begin document") else "conll"
-
-
-def _number(column: str | None, flag: str, default: int) -> int:
-  if column is None:
-    return default
-  if not column.removeprefix("-").isdecimal():
-    raise UserError(f"--{flag}={column}: a number is expected, from 0; from the end, -1")
-  return whole_number(column)
-
-
-def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], file_format: str, word: str | None,
-                  label: str | None) -> None:
-  """conll, wnut and ontonotes."""
-  path, is_ontonotes = collected.path, file_format == "ontonotes"
-  parse = _bracket_parser(path) if is_ontonotes and label is None else None
-  word_column = _number(word, "word_column", _ONTONOTES_WORD if is_ontonotes else 0)
-  label_column = _number(label, "label_column", _ONTONOTES_NAMES if is_ontonotes else -1)
-  last_column = max(word_column, label_column)
-  separator, width, has_tags = None, 0, False
+def _read_columns(collected: _Collected, lines: Iterator[tuple[int, str]], word: str | None, label: str | None) -> None:
+  columns = []
+  for flag, given, default in (("word_column", word, "0"), ("label_column", label, "-1")):
+    try:
+      columns.append((flag, int(given or default)))
+    except ValueError:
+      raise UserError(f"--{flag}={given}: a number is expected, from 0; from the end, -1") from None
+  (_, word_column), (_, label_column) = columns
+  separator, width, has_tags = " ", 0, False
   for number, text in lines:
     text = text.rstrip("\r\n")
-    if is_ontonotes and text.startswith("#"):
-      if text.startswith("#begin document"):
-        collected.start_document()
-      continue
     if not text.strip(" \t"):
-      if parse:
-        parse(None, number)
       collected.end_sentence()
       continue
-    if text.startswith(DOCUMENT_START):
+    if text.startswith(_DOCUMENT_START):
       collected.start_document()
       continue
-    if separator is None:
-      separator = "\t" if file_format == "wnut" or "\t" in text else " "
+    if not width and "\t" in text:
+      separator = "\t"
+    # Not str.split(): a word may hold other white space.
     fields = text.split(separator) if separator == "\t" else [field for field in text.split(" ") if field]
     if not width:
       width = len(fields)
-      _check_columns(path, number, width, file_format, word_column, label_column)
-      has_tags = width > 1 and (width + label_column) % width != (width + word_column) % width
-    # The last columns of OntoNotes are the arguments of verbs, as many as the sentence has verbs.
-    if is_ontonotes and len(fields) <= last_column or not is_ontonotes and len(fields) != width:
-      raise UserError(f"{path}:{number}: {last_column + 1 if is_ontonotes else width} columns expected"
-                      f"{' at least' if is_ontonotes else ', as in the first line'}, but {len(fields)} found")
+      for flag, column in columns:
+        if not -width <= column < width:
+          raise UserError(f"{collected.path}:{number}: no column {column} (--{flag}): there are {width}, counted from "
+                          "0")
+      has_tags = (label_column - word_column) % width != 0
+    if len(fields) != width:
+      raise UserError(f"{collected.path}:{number}: {width} columns expected, as in the first line, but {len(fields)} "
+                      "found")
     collected.words.append(fields[word_column])
     collected.lines.append(number)
     if has_tags:
-      collected.tag(parse(fields[label_column], number) if parse else fields[label_column])
-  if parse:
-    parse(None, number)
-
-
-def _check_columns(path: str, line: int, width: int, file_format: str, word_column: int, label_column: int) -> None:
-  if file_format == "wnut" and width != 2:
-    raise UserError(f"{path}:{line}: a word, a tab and a tag are expected, but {width} columns found (--format=conll "
-                    "takes any number)")
-  for column, flag in ((word_column, "word_column"), (label_column, "label_column")):
-    if not -width <= column < width:
-      raise UserError(f"{path}:{line}: no column {column} (--{flag}): there are {width}, counted from 0")
-
-
-def _bracket_parser(path: str) -> Callable[[str | None, int], str]:
-  """(field, line) → tag of IOB2; None for a field ends the sentence."""
-  kind, opened = None, 0
-
-  def parse(field: str | None, line: int) -> str:
-    nonlocal kind, opened
-    if field is None:
-      if kind is not None:
-        raise UserError(f"{path}:{opened}: the bracket ({kind} is not closed before the sentence ends")
-      return OUTSIDE
-    match = _BRACKETS.fullmatch(field)
-    if match is None or field == "":
-      raise UserError(f"{path}:{line}: {shown(field)} is no bracket of a name: (ORG*, *, *) or (ORG) is expected")
-    starts, name, ends = match.groups()
-    if starts and kind is not None:
-      raise UserError(f"{path}:{line}: {field} opens a name inside of ({kind} of line {opened}")
-    if ends and not starts and kind is None:
-      raise UserError(f"{path}:{line}: {field} closes a name that was not opened")
-    if starts:
-      kind, opened = name, line
-    tag = OUTSIDE if kind is None else f"{'B' if starts else 'I'}-{kind}"
-    if ends:
-      kind = None
-    return tag
-
-  return parse
-
-
-def _read_conllu(collected: _Collected, lines: Iterator[tuple[int, str]], word_column: str, label_column: str) -> None:
-  path, width = collected.path, len(_CONLLU_COLUMNS)
-  word, _ = _conllu_column(word_column, "word_column")
-  label, key = _conllu_column(label_column, "label_column")
-  has_tag = False
-  for number, text in lines:
-    text = text.rstrip("\r\n")
-    if text.startswith("#"):
-      if text[1:].strip().startswith("newdoc"):
-        collected.start_document()
-      continue
-    if not text.strip():
-      collected.end_sentence()
-      continue
-    fields = text.split("\t")
-    if len(fields) != width:
-      raise UserError(f"{path}:{number}: {width} columns separated by tabs expected, but {len(fields)} found")
-    if not fields[0].isdecimal():
-      if not re.fullmatch(r"\d+[-.]\d+", fields[0]):
-        raise UserError(f"{path}:{number}: {shown(fields[0])} is no number of a word: 1, 1-2 or 1.1 is expected")
-      continue
-    collected.words.append(fields[word])
-    collected.lines.append(number)
-    value = fields[label]
-    if key is not None:
-      value = dict(part.partition("=")[::2] for part in value.split("|")).get(key, OUTSIDE)
-    has_tag |= value not in ("_", OUTSIDE) or key is not None
-    collected.tag(value)
-  if not has_tag:
-    del collected.tags[:]
-    collected.numbers.clear()
-
-
-def _conllu_column(column: str, flag: str) -> tuple[int, str | None]:
-  """(number of the column, key in it)."""
-  name, _, key = column.partition(":")
-  if name.isdecimal() and whole_number(name) < len(_CONLLU_COLUMNS):
-    return int(name), key or None
-  if name.lower() not in _CONLLU_COLUMNS:
-    raise UserError(f"--{flag}={column} is no column of CoNLL-U: use one of {', '.join(_CONLLU_COLUMNS)}, or 0 to 9")
-  return _CONLLU_COLUMNS.index(name.lower()), key or None
+      collected.tag(fields[label_column])
 
 
 def _read_json(collected: _Collected, lines: Iterator[tuple[int, str]], word_key: str | None, label_key: str | None
@@ -342,20 +222,15 @@ def _add_tokens(collected: _Collected, value: dict, word_key: str, label_key: st
       raise UserError(f"{where}: {shown(label_key)} must be a list of {len(words)} tags, one for every word "
                       "(--label_column)")
     for tag in tags:
-      collected.tag(_json_tag(tag, collected.label_names, where))
+      if type(tag) is int:
+        if not 0 <= tag < len(collected.label_names):
+          raise UserError(f"{where}: the tag {tag} is a number without a name: give all names in their order, e.g. "
+                          "--label_names=O,B-PER,I-PER")
+        tag = collected.label_names[tag]
+      if not isinstance(tag, str):
+        raise UserError(f"{where}: a tag must be a string, not {shown(tag)}")
+      collected.tag(tag)
   collected.words += words
-
-
-def _json_tag(tag: object, label_names: tuple[str, ...], where: str) -> str:
-  if isinstance(tag, str):
-    return tag
-  if type(tag) is not int:
-    raise UserError(f"{where}: a tag must be a string, not {shown(tag)}")
-  if not label_names:
-    raise UserError(f"{where}: the tag {tag} is a number: give what the numbers mean, e.g. --label_names=O,B-PER,I-PER")
-  if not 0 <= tag < len(label_names):
-    raise UserError(f"{where}: the tag {tag} has no name: --label_names has {len(label_names)}")
-  return label_names[tag]
 
 
 def _add_text(collected: _Collected, value: dict, label_key: str, where: str) -> list[str]:

@@ -25,7 +25,7 @@ KIND = "token_classification"
 # Of a tagger on fixed activations.
 FEATURES_KIND = "token_classification_from_features"
 # Names in --data_dir, the first that is there is read.
-_EXTENSIONS = (".txt", ".conll", ".conllu", ".jsonl")
+_EXTENSIONS = (".txt", ".conll", ".jsonl")
 _FILES = {
     "train": ("eng.train", *(f"train{extension}" for extension in _EXTENSIONS)),
     "dev": ("eng.testa", *(f"{name}{extension}" for name in ("valid", "dev") for extension in _EXTENSIONS)),

@@ -46,7 +46,7 @@ class TaggedFileOptions(Options):
 
   data_dir: str | None = option(
       None, "Where the files are, under the names of CoNLL-2003: eng.train, eng.testa and eng.testb, or train, valid "
-      "(or dev) and test with .txt, .conll, .conllu or .jsonl.", path=DIRECTORY, common=True)
+      "(or dev) and test with .txt, .conll or .jsonl.", path=DIRECTORY, common=True)
   train_file: str | None = option(
       None, "What is trained on, in place of the file in --data_dir.", path=FILE, common=True)
   dev_file: str | None = option(
@@ -56,17 +56,16 @@ class TaggedFileOptions(Options):
       None, "What is predicted, in place of the file in --data_dir; scored, too, where it has labels.", path=FILE,
       common=True)
   format: str = option(
-      "auto", "Of the files. auto: by their names and first lines, else columns (conll).", choices=FORMATS)
+      "auto", "Of the files. auto: by their names, else columns (conll).", choices=FORMATS)
   word_column: str | None = option(
-      None, "The column of the words: a number from 0, a name in CoNLL-U, a key in JSON lines.",
-      default_text="as the format has it; the first in conll")
+      None, "The column of the words: a number from 0, or a key in JSON lines.", default_text="the first; tokens")
   label_column: str | None = option(
-      None, "The column of the labels; misc:NER is NER=… in the last column of CoNLL-U.",
-      default_text="as the format has it; the last in conll, upos in conllu")
+      None, "The column of the labels: a number, or a key in JSON lines.",
+      default_text="the last; ner_tags or entities")
   label_names: tuple[str, ...] = option((), "What the labels of JSON lines mean where they are numbers.")
   tag_scheme: str = option(
-      AUTO, "Of the files. auto: found out. lenient: chunks as conlleval reads them, whatever the tags. plain: every "
-      "word has a tag and there are no chunks, such as parts of speech.", choices=SCHEMES)
+      AUTO, "Of the files. auto: found out. plain: every word has a tag and there are no chunks, such as "
+      "parts of speech.", choices=SCHEMES)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,17 +8,7 @@ from hypothesis import strategies as st
 from bert_common.errors import UserError
 from bert_tf.evaluation.conlleval import count_chunks
 from data_gen.labelled import tag_schemes
-from data_gen.labelled.tag_schemes import (
-  IOB1,
-  IOB2,
-  IOBES,
-  LENIENT,
-  PLAIN,
-  Chunks,
-  find_chunks,
-  find_scheme,
-  write_tags,
-)
+from data_gen.labelled.tag_schemes import IOB1, IOB2, IOBES, PLAIN, Chunks, find_chunks, interpret, write_tags
 
 TAGS = [*(f"{prefix}-{kind}" for prefix in "BIES" for kind in ("X", "Y-Z")), "O"]
 IOB_TAGS = [tag for tag in TAGS if tag[0] in "BIO"]
@@ -63,9 +53,9 @@ def test_every_scheme_keeps_the_chunks_and_is_recognised(sentences, scheme):
   converted = cut(written(chunks, scheme), sentences)
   again = chunks_of(converted)
   np.testing.assert_array_equal(again.spans(), chunks.spans())
-  tags, names, row_lengths = arrays(converted)
-  tag_schemes.check_scheme(tags, names, row_lengths, scheme, str)
-  found = find_scheme(tags, names, row_lengths, str)
+  tags, _, row_lengths = arrays(converted)
+  assert interpret(tags, TAGS, row_lengths, scheme, str)[1] == scheme
+  found = interpret(tags, TAGS, row_lengths, "auto", str)[1]
   assert found == scheme or written(again, found) == written(again, scheme)
 
 
@@ -82,14 +72,6 @@ def test_a_chunk_ends_with_its_sentence():
   assert written(chunks_of([["I-X"], ["I-X"]]), IOB1) == ["I-X", "I-X"]
 
 
-def test_names_of_bilou_and_plain_tags():
-  names = tag_schemes.parse_names(["U-X", "B-X", "L-X", "I-X", "O"])
-  chunks = find_chunks(np.array([0, 1, 3, 2, 4]), names, np.array([5]))
-  assert written(chunks, IOB2) == ["B-X", "B-X", "I-X", "I-X", "O"]
-  assert tag_schemes.parse_names(["NOUN", "VERB", "O"]) is None
-  assert find_scheme(np.zeros(3, np.int32), None, np.array([3]), str) == PLAIN
-
-
 @pytest.mark.parametrize(("sentences", "word", "message"), [
     ([["B-X", "I-X"], ["B-X", "O", "B-X"], ["O", "I-X"]], 6, "I-X after the tag O is wrong in IOB2"),
     ([["B-X", "O", "B-X", "I-Y-Z"]], 3, "I-Y-Z after the tag B-X is wrong in IOB2.*: B-Y-Z is expected"),
@@ -98,28 +80,23 @@ def test_names_of_bilou_and_plain_tags():
     ([["I-X", "I-X", "S-X"]], 0, "I-X after the start of the sentence is wrong in IOBES"),
 ])
 def test_tags_that_follow_no_scheme_are_named(sentences, word, message):
-  tags, names, row_lengths = arrays(sentences)
+  tags, _, row_lengths = arrays(sentences)
   with pytest.raises(UserError, match=f"^file:{word}: {message}"):
-    find_scheme(tags, names, row_lengths, lambda number: f"file:{number}")
-  tag_schemes.check_scheme(tags, names, row_lengths, LENIENT, str)
+    interpret(tags, TAGS, row_lengths, "auto", lambda number: f"file:{number}")
 
 
 def test_a_scheme_that_is_given_is_checked():
-  tags, names, row_lengths = arrays([["I-X", "O"]])
-  tag_schemes.check_scheme(tags, names, row_lengths, IOB1, str)
+  tags, _, row_lengths = arrays([["I-X", "O"]])
+  assert interpret(tags, TAGS, row_lengths, IOB1, str)[1] == IOB1
   with pytest.raises(UserError, match="wrong in IOB2: B-X is expected"):
-    tag_schemes.check_scheme(tags, names, row_lengths, IOB2, str)
-  with pytest.raises(UserError, match="--tag_scheme=plain"):
-    tag_schemes.check_scheme(tags, None, row_lengths, IOB2, str)
-  with pytest.raises(ValueError, match="none of"):
-    write_tags(find_chunks(tags, names, row_lengths), PLAIN)
+    interpret(tags, TAGS, row_lengths, IOB2, str)
 
 
-def test_a_file_of_chunks_with_another_tag_in_it():
+def test_tags_that_are_no_chunks():
   names = ["O", "B-X", "x"]
   with pytest.raises(UserError, match="^file:2: the tag 'x' is in none of the schemes"):
-    tag_schemes.interpret(np.array([0, 1, 2]), names, np.array([3]), "auto", lambda word: f"file:{word}")
-  assert tag_schemes.interpret(np.array([0, 1, 2]), names, np.array([3]), PLAIN, str) == (None, PLAIN)
-  assert tag_schemes.interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), "auto", str) == (None, PLAIN)
-  chunks, scheme = tag_schemes.interpret(np.array([1, 0]), ["O", "I-X"], np.array([2]), "auto", str)
-  assert (scheme, chunks.spans().tolist()) == (IOB1, [[0, 1, 0]])
+    interpret(np.array([0, 1, 2]), names, np.array([3]), "auto", lambda word: f"file:{word}")
+  with pytest.raises(UserError, match="the tag 'NOUN' is in none .*--tag_scheme=plain"):
+    interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), IOB2, str)
+  assert interpret(np.array([0, 1, 2]), names, np.array([3]), PLAIN, str) == (None, PLAIN)
+  assert interpret(np.array([0, 1]), ["NOUN", "O"], np.array([2]), "auto", str) == (None, PLAIN)
