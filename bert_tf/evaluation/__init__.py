@@ -1,8 +1,7 @@
-"""Scores and graders' files, in numpy, scipy and scikit-learn. Nothing here imports a model or TensorFlow.
+"""Scores and graders' files, in numpy and scipy. Nothing here imports a model or TensorFlow.
 
-    classification.py   metrics of classification and regression
+    classification.py   metrics of classification and regression, confusion matrices
     glue_submission.py  files for the GLUE server; `make_glue_submission.py`
-    confusion.py        confusion matrices
     calibration.py      reliability of probabilities
     retrieval.py        exact search, scores of rankings
     drawing.py          figures of matplotlib in files

@@ -1,13 +1,18 @@
 """The metrics of classification and regression on sentences: GLUE's, and those of custom tasks.
 
-Input: predictions and labels. Output: name → score. `confusion.py` shows where a classifier is wrong.
+Input: predictions and labels. Output: name → score; confusion matrices as text and as a figure, a table of scores by
+class.
+
+Letters: E examples, C classes.
 """
 
-import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+
+from bert_common.tables import columns, named_table, pad
+from bert_tf.evaluation.drawing import new_figure, shorten, shown_width, to_pixels
 
 # What the GLUE server averages for its tasks with two metrics, and what F1 alone would not show: predicting 1 for every
 # pair of MRPC has an F1 of 0.81.
@@ -28,6 +33,20 @@ TASK_METRICS: dict[str, tuple[str, ...]] = {
 OWN_CLASSIFICATION = ("accuracy", "macro_f1")
 OWN_REGRESSION = ("pearson", "spearman")
 OWN_MULTI_LABEL = ("micro_f1", "macro_f1", "subset_accuracy", "micro_precision", "micro_recall")
+
+# More classes than this: the table shows the most frequent ones, the picture combines the others.
+_MOST_CLASSES = 50
+# More classes than this: the text lists the most frequent confusions in place of a matrix wider than a terminal.
+_MOST_COLUMNS = 10
+_MOST_CONFUSIONS = 20
+# Longer names together (characters) than this: the columns of the matrix have numbers in place of names.
+_WIDEST_HEAD = 70
+# More classes than this: the picture has no numbers in its cells.
+_MOST_NUMBERED = 25
+# Longest name shown in full.
+_LONGEST_NAME = 24
+# In pixels of the picture: a letter of a name, a cell that has a number, one that has none.
+_LETTER_PIXELS, _NUMBER_PIXELS, _CELL_PIXELS = 6.5, 30, 14
 
 
 def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
@@ -51,12 +70,20 @@ def score(metrics: Sequence[str], predictions: np.ndarray, labels: np.ndarray,
   predictions, labels = np.asarray(predictions), np.asarray(labels)
   if predictions.ndim != 1 or predictions.shape != labels.shape or not predictions.size:
     raise ValueError(f"predictions {predictions.shape} and labels {labels.shape} must both be [E], E > 0")
-  if num_classes is not None:
-    check_classes(predictions, labels, num_classes)
-  unknown = [name for name in metrics if name not in _METRICS]
-  if unknown:
-    raise ValueError(f"unknown metrics {unknown}; known are {sorted(_METRICS)}")
-  return {name: float(_METRICS[name](predictions, labels)) for name in metrics}
+  if num_classes is None:
+    found = {name: _correlation(name, predictions, labels) for name in OWN_REGRESSION}
+  else:
+    correct, true, predicted = _count_classes(predictions, labels, num_classes)
+    accuracy, f1, size = correct.sum() / len(labels), _ratio(2 * correct, true + predicted), float(len(labels))
+    # Gorodkin's R_K, which is Matthews' correlation where there are two classes; 0 where a side is constant.
+    spread = (size**2 - np.square(predicted, dtype=float).sum()) * (size**2 - np.square(true, dtype=float).sum())
+    covariance = correct.sum() * size - (true * predicted.astype(float)).sum()
+    found = {"accuracy": accuracy, "f1": f1[1:2].sum(), F1_ACCURACY_MEAN: (f1[1:2].sum() + accuracy) / 2,
+             "macro_f1": f1[true + predicted > 0].mean(),
+             "matthews_correlation": covariance / np.sqrt(spread) if spread else 0.0}
+  if not set(metrics) <= set(found):
+    raise ValueError(f"unknown metrics {sorted(set(metrics) - set(found))}; known are {', '.join(found)}")
+  return {name: float(found[name]) for name in metrics}
 
 
 def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -74,29 +101,16 @@ def score_multi_label(predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
   predictions, labels = np.asarray(predictions, bool), np.asarray(labels, bool)
   if predictions.ndim != 2 or predictions.shape != labels.shape or not predictions.size:
     raise ValueError(f"predictions {predictions.shape} and labels {labels.shape} must both be [E, C], E > 0")
-  correct, predicted, expected = ((predictions & labels).sum(0), predictions.sum(0), labels.sum(0))
-  seen = predicted + expected > 0
+  correct, true, predicted = _count_classes(predictions, labels, predictions.shape[1])
+  seen = predicted + true > 0
   values = {
-      "micro_f1": 2 * correct.sum() / max((predicted + expected).sum(), 1),
-      "macro_f1": np.mean(2 * correct[seen] / (predicted + expected)[seen]) if seen.any() else 0.0,
+      "micro_f1": 2 * correct.sum() / max((predicted + true).sum(), 1),
+      "macro_f1": np.mean(_ratio(2 * correct, predicted + true)[seen]) if seen.any() else 0.0,
       "subset_accuracy": np.mean((predictions == labels).all(axis=1)),
       "micro_precision": correct.sum() / max(predicted.sum(), 1),
-      "micro_recall": correct.sum() / max(expected.sum(), 1),
+      "micro_recall": correct.sum() / max(true.sum(), 1),
   }
   return {name: float(values[name]) for name in OWN_MULTI_LABEL}
-
-
-def check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:
-  """Raises `ValueError` unless all are class numbers, 0 ≤ number < `num_classes`."""
-  for name, classes in (("predictions", predictions), ("labels", labels)):
-    if not np.issubdtype(classes.dtype, np.integer) or classes.min() < 0 or classes.max() >= num_classes:
-      raise ValueError(f"{name} must be integers from 0 to {num_classes - 1}")
-
-
-def is_degenerate(predictions: np.ndarray) -> bool:
-  """Whether a model has learnt nothing: all predictions, [E] or [E, C], are the same (or none is a number)."""
-  predictions = np.asarray(predictions)
-  return bool(np.isnan(predictions).all() or (predictions == predictions[0]).all())
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -113,49 +127,130 @@ def sigmoid(logits: np.ndarray) -> np.ndarray:
   return np.where(logits >= 0, 1.0, small) / (1.0 + small)
 
 
-def _accuracy(predictions: np.ndarray, labels: np.ndarray) -> float:
-  return np.mean(predictions == labels)
+def confusion_matrix(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> np.ndarray:
+  """Counts, int64 [C, C], of class numbers, int [E]: a row for each true class, a column for each predicted one."""
+  predictions, labels = np.asarray(predictions), np.asarray(labels)
+  _check_classes(predictions, labels, num_classes)
+  pairs = labels.astype(np.int64) * num_classes + predictions
+  return np.bincount(pairs, minlength=num_classes * num_classes).reshape(num_classes, num_classes)
 
 
-def _f1(predictions: np.ndarray, labels: np.ndarray, classes: Sequence[int] | None = (1,)) -> float:
-  """Mean over the classes; None for those that occur or are predicted."""
-  from sklearn.metrics import f1_score
+def per_class_table(predictions: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> str:
+  """Precision, recall, F1 and number of examples of each class, and their means: text for the console.
 
-  return f1_score(labels, predictions, labels=classes, average="macro", zero_division=0)
+  The mean F1 is the metric `macro_f1`: over the classes that occur or are predicted.
+
+  Args:
+    predictions, labels: int [E], class numbers; or [E, C], 1 for each class, where there may be several.
+  """
+  correct, true, predicted = _count_classes(np.asarray(predictions), np.asarray(labels), len(names))
+  scores = [_ratio(correct, predicted), _ratio(correct, true), _ratio(2 * correct, true + predicted)]
+  seen = (true + predicted) > 0
+  shown = _most_frequent(true + predicted, _MOST_CLASSES)
+  rows = [("class", "precision", "recall", "f1", "examples")]
+  rows += [(shorten(names[number], _LONGEST_NAME), *(f"{values[number]:.4f}" for values in scores),
+            f"{true[number]:,}") for number in shown]
+  means = [values[seen].mean() if seen.any() else 0.0 for values in scores]
+  rows.append(("macro average", *(f"{mean:.4f}" for mean in means), f"{len(labels):,}"))
+  lines = named_table(rows).split("\n")
+  if len(shown) < len(names):
+    lines.insert(-1, f"… and {len(names) - len(shown):,} less frequent classes")
+  return "\n".join(lines)
 
 
-def _f1_accuracy_mean(predictions: np.ndarray, labels: np.ndarray) -> float:
-  return (_f1(predictions, labels) + _accuracy(predictions, labels)) / 2
+def confusion_text(matrix: np.ndarray, names: Sequence[str]) -> str:
+  """The matrix, int [C, C], with names; of many classes, the most frequent confusions instead."""
+  names = [shorten(name, _LONGEST_NAME) for name in names]
+  if len(names) <= _MOST_COLUMNS:
+    rows = heads = names
+    if sum(map(columns, names)) > _WIDEST_HEAD:
+      rows, heads = [f"{number}: {name}" for number, name in enumerate(names)], [str(n) for n in range(len(names))]
+    return named_table([["true \\ predicted", *heads], *(
+        [row, *(f"{count:5,}" for count in counts)] for row, counts in zip(rows, matrix, strict=True))])
+  errors = matrix - np.diag(matrix.diagonal())
+  true, predicted = np.nonzero(errors)
+  counts = errors[true, predicted]
+  order = np.argsort(-counts, kind="stable")[:_MOST_CONFUSIONS]
+  if not len(order):
+    return "no example in a wrong class"
+  padded = pad([[names[true[number]]] for number in order], str.ljust)
+  lines = ["most frequent confusions (examples  true → predicted)"]
+  lines += [f"{counts[number]:8,}  {name} → {names[predicted[number]]}"
+            for number, (name,) in zip(order, padded, strict=True)]
+  if len(order) < len(counts):
+    lines.append(f"… and {counts.sum() - counts[order].sum():,} examples in {len(counts) - len(order):,} rarer ones")
+  return "\n".join(lines)
 
 
-def _matthews_correlation(predictions: np.ndarray, labels: np.ndarray) -> float:
-  from sklearn.metrics import matthews_corrcoef
+def confusion_picture(matrix: np.ndarray, names: Sequence[str]) -> np.ndarray:
+  """The matrix as a picture: dark cells are a large share of their true class; the number in a cell is the count.
 
-  if is_degenerate(predictions) or is_degenerate(labels):
-    return 0.0
-  return matthews_corrcoef(labels, predictions)
+  Returns:
+    uint8 [height, width, 4], RGBA in pixels; as wide as TensorBoard shows it, or a whole multiple of that.
+  """
+  if len(names) > _MOST_CLASSES:
+    kept = _most_frequent(matrix.sum(axis=1) + matrix.sum(axis=0), _MOST_CLASSES - 1)
+    place = np.full(len(names), len(kept))
+    place[kept] = np.arange(len(kept))
+    combined = np.zeros((len(kept) + 1, len(kept) + 1), np.int64)
+    np.add.at(combined, (place[:, None], place[None, :]), matrix)
+    matrix, names = combined, [*(names[number] for number in kept), "(others)"]
+  size, labels = len(names), [shorten(name, _LONGEST_NAME) for name in names]
+  shares = _ratio(matrix, matrix.sum(axis=1, keepdims=True))
+  # In pixels: the longest name, and all that is left of the matrix.
+  longest = _LETTER_PIXELS * max(map(columns, labels))
+  left = longest + 50
+  width = shown_width(left + size * (_NUMBER_PIXELS if size <= _MOST_NUMBERED else _CELL_PIXELS))
+  is_turned = longest > (width - left) / size
+  with new_figure(width / 100, (width - left + (longest if is_turned else 10) + 50) / 100) as figure:
+    axes = figure.add_subplot()
+    # The square root shows also the errors of a good classifier.
+    axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(size), labels, rotation=90 if is_turned else 0, fontsize=8)
+    axes.set_yticks(range(size), labels, fontsize=8)
+    axes.set(xlabel="predicted", ylabel="true")
+    for row, column in np.argwhere(matrix > 0) if size <= _MOST_NUMBERED else ():
+      count = matrix[row, column]
+      axes.text(column, row, str(count) if count < 10_000 else f"{count / 1000:.0f}k", ha="center", va="center",
+                fontsize=8, color="white" if shares[row, column] > 0.3 else "black")
+    return to_pixels(figure)
 
 
-def _correlation(statistic: str, predictions: np.ndarray, labels: np.ndarray) -> float:
-  """One of the correlations of `scipy.stats`."""
+def _check_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> None:
+  """Raises `ValueError` unless all are class numbers, 0 ≤ number < `num_classes`."""
+  for name, classes in (("predictions", predictions), ("labels", labels)):
+    if not np.issubdtype(classes.dtype, np.integer) or classes.min() < 0 or classes.max() >= num_classes:
+      raise ValueError(f"{name} must be integers from 0 to {num_classes - 1}")
+
+
+def _count_classes(predictions: np.ndarray, labels: np.ndarray, num_classes: int) -> tuple[np.ndarray, ...]:
+  """For each class, int64 [C]: correct predictions, true examples, predictions; of [E] numbers or of [E, C]."""
+  if labels.ndim == 2:
+    predictions, labels = predictions.astype(bool), labels.astype(bool)
+    return (predictions & labels).sum(axis=0), labels.sum(axis=0), predictions.sum(axis=0)
+  _check_classes(predictions, labels, num_classes)
+  return tuple(np.bincount(classes, minlength=num_classes)
+               for classes in (labels[predictions == labels], labels, predictions))
+
+
+def _correlation(name: str, predictions: np.ndarray, labels: np.ndarray) -> float:
   from scipy import stats
 
   predictions, labels = predictions.astype(np.float64), labels.astype(np.float64)
-  if is_degenerate(predictions) or is_degenerate(labels) or not np.isfinite(predictions).all():
+  if not np.isfinite(predictions).all() or not np.ptp(predictions) or not np.ptp(labels):
     return 0.0
   with warnings.catch_warnings():
     # scipy warns of numbers that are equal but for rounding; their correlation may then not be defined.
     warnings.simplefilter("ignore")
-    correlation = getattr(stats, statistic)(predictions, labels).statistic
+    correlation = getattr(stats, f"{name}r")(predictions, labels).statistic
   return correlation if np.isfinite(correlation) else 0.0
 
 
-_METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "accuracy": _accuracy,
-    "f1": _f1,
-    F1_ACCURACY_MEAN: _f1_accuracy_mean,
-    "macro_f1": functools.partial(_f1, classes=None),
-    "matthews_correlation": _matthews_correlation,
-    "pearson": functools.partial(_correlation, "pearsonr"),
-    "spearman": functools.partial(_correlation, "spearmanr"),
-}
+def _most_frequent(frequency: np.ndarray, limit: int) -> np.ndarray:
+  """Numbers of the at most `limit` classes with the most examples and predictions, in the order of the classes."""
+  return np.sort(np.argsort(-frequency, kind="stable")[:limit])
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+  """The quotient, 0 where it is not defined."""
+  return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator > 0)

@@ -1,10 +1,8 @@
 """The official scorer of CoNLL-2000 and CoNLL-2003, `conlleval.pl` of 2004-01-26: the same report, byte for byte.
 
   python -m bert_tf.evaluation.conlleval < predictions.txt
-  python -m bert_tf.evaluation.conlleval -l < predictions.txt          # a table for LaTeX
   python -m bert_tf.evaluation.conlleval -d '\\t' < predictions.txt     # columns separated by tabs
 
-    -l            a table for LaTeX
     -r            tags are raw: types without B- and I-, every token a chunk of its own
     -d DELIMITER  a regular expression, instead of a single space
     -o TAG        with -r, the tag of what is outside of every chunk, instead of O
@@ -16,6 +14,7 @@ A chunk starts at B, at I after O, and where the type changes. Tags that begin w
 rules: convert IOBES first (`data_gen/labelled/tag_schemes.py`).
 """
 
+import argparse
 import dataclasses
 import re
 import sys
@@ -48,11 +47,6 @@ class ChunkCounts:
   gold: Counter[str] = dataclasses.field(default_factory=Counter)
   guessed: Counter[str] = dataclasses.field(default_factory=Counter)
   correct: Counter[str] = dataclasses.field(default_factory=Counter)
-
-  @property
-  def accuracy(self) -> float:
-    """Share of the tokens whose tag is right, in percent."""
-    return 100 * self.correct_tags / self.tokens if self.tokens else 0.0
 
   def overall(self) -> tuple[float, float, float]:
     """Precision, recall and F1 of all types together, in percent."""
@@ -99,23 +93,21 @@ def count_chunks(rows: Iterable[tuple[str, str] | None]) -> ChunkCounts:
   return counts
 
 
-def report(counts: ChunkCounts, latex: bool = False) -> str:
+def report(counts: ChunkCounts) -> str:
   """The report that the script prints."""
   types = counts.types()
   if "" in counts.gold and "" in counts.guessed:
     # The script's removal of duplicates takes "" for "none yet".
     types.insert(0, "")
-  overall = counts.overall()
-  if latex:
-    template = " &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\"
-    rows = [f"\n{_padded(name, -7)}{template % counts.of_type(name)}" for name in types]
-    return ("        & Precision &  Recall  & F$_{\\beta=1} \\\\\\hline" + "".join(rows)
-            + f"\\hline\nOverall{template % overall}\\hline\n")
+  shown = "precision: %6.2f%%; recall: %6.2f%%; FB1: %6.2f"
   lines = [f"processed {counts.tokens} tokens with {counts.gold.total()} phrases; found: {counts.guessed.total()} "
            f"phrases; correct: {counts.correct.total()}.\n"]
   if counts.tokens:
-    lines.append(f"accuracy: {counts.accuracy:6.2f}%; {_plain_scores(overall)}\n")
-  lines += [f"{_padded(name, 17)}: {_plain_scores(counts.of_type(name))}  {counts.guessed[name]}\n" for name in types]
+    lines.append(f"accuracy: {100 * counts.correct_tags / counts.tokens:6.2f}%; {shown % counts.overall()}\n")
+  for name in types:
+    # To 17 bytes, as Perl counts them.
+    padding = " " * (17 - len(name.encode("utf-8", "surrogateescape")))
+    lines.append(f"{padding}{name}: {shown % counts.of_type(name)}  {counts.guessed[name]}\n")
   return "".join(lines)
 
 
@@ -149,42 +141,22 @@ def read_rows(lines: Iterable[str], delimiter: str = " ", raw: bool = False, out
     yield gold, guess
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
   """The command line, see above; returns the exit status."""
-  options: dict[str, object] = {}
-  latex, rest = False, list(arguments)
+  parser = argparse.ArgumentParser("conlleval", description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("-r", dest="raw", action="store_true", help="tags are raw")
+  parser.add_argument("-d", dest="delimiter", default=" ", help="a regular expression, instead of a single space")
+  parser.add_argument("-o", dest="outside", default="O", help="with -r, the tag of what is outside of every chunk")
+  options = parser.parse_args(arguments)
+  # Whatever the bytes are, they come out as they went in.
+  sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+  sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
   try:
-    while rest:
-      flag = rest.pop(0)
-      if flag == "-l":
-        latex = True
-      elif flag == "-r":
-        options["raw"] = True
-      elif flag in ("-d", "-o"):
-        if not rest:
-          raise UserError(f"{flag} requires a value")
-        options[{"-d": "delimiter", "-o": "outside"}[flag]] = rest.pop(0)
-      elif flag in ("-h", "--help"):
-        print(__doc__)
-        return 0
-      else:
-        raise UserError(f"unknown argument {flag}: -l, -r, -d DELIMITER and -o TAG are known")
-    # Whatever the bytes are, they come out as they went in.
-    sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
-    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
-    text = report(count_chunks(read_rows(sys.stdin, **options)), latex)
-  except re.error as error:
-    print(f"conlleval: -d {options.get('delimiter')}: no regular expression: {error}", file=sys.stderr)
-    return 2
-  except UserError as error:
-    print(f"conlleval: {error}", file=sys.stderr)
-    return 2
-  try:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    print(report(count_chunks(read_rows(sys.stdin, **vars(options)))), end="", flush=True)
   except BrokenPipeError:
     pass
-  except UserError as error:
+  except (UserError, re.error) as error:
     print(f"conlleval: {error}", file=sys.stderr)
     return 2
   return 0
@@ -211,17 +183,6 @@ def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
   precision = 100 * correct / guessed if guessed else 0.0
   recall = 100 * correct / gold if gold else 0.0
   return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _plain_scores(values: tuple[float, float, float]) -> str:
-  precision, recall, f1 = values
-  return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
-
-
-def _padded(name: str, width: int) -> str:
-  """To so many bytes, as Perl counts them; negative: on the right."""
-  padding = " " * (abs(width) - len(name.encode("utf-8", "surrogateescape")))
-  return name + padding if width < 0 else padding + name
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ https://gluebenchmark.com/faq
 import dataclasses
 import io
 import os
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ _HEADER = "index\tprediction"
 _BINARY = ("0", "1")
 _THREE_WAY = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
-_LOWEST_SIMILARITY, _HIGHEST_SIMILARITY = 0.0, 5.0
+_HIGHEST_SIMILARITY = 5.0
 # Of the files in a zip, so that the same predictions make the same bytes.
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -69,9 +70,6 @@ class SubmissionOptions(Options):
       "server takes only complete submissions. Their scores mean nothing.")
 
 
-_NAMES_OF_SPLITS = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}
-
-
 @dataclasses.dataclass(frozen=True)
 class SubmissionEntry:
   """One file of a submission.
@@ -88,7 +86,7 @@ class SubmissionEntry:
 
 def submission_name(folder: str, split: str) -> str:
   """The server's name for the predictions of one split, e.g. ("MNLI", "test_matched") → "MNLI-m.tsv"."""
-  return _NAMES_OF_SPLITS.get(split, f"{folder}.tsv")
+  return {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"}.get(split, f"{folder}.tsv")
 
 
 def write_submission_file(path: str, ids: Sequence[object], predictions: Sequence[str] | Sequence[float],
@@ -111,7 +109,7 @@ def write_submission_file(path: str, ids: Sequence[object], predictions: Sequenc
       raise UserError(f"{path}: prediction {wrong[0]} is {numbers[wrong[0]]}: the model has diverged; train it again "
                       "with a smaller --learning_rate")
     # Adding 0 makes the 0 of a clipped -0.0 positive.
-    predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, _LOWEST_SIMILARITY, _HIGHEST_SIMILARITY)]
+    predictions = [f"{number + 0.0:.3f}" for number in np.clip(numbers, 0, _HIGHEST_SIMILARITY)]
   with files.atomic_write(path) as file:
     file.write(f"{_HEADER}\n")
     file.writelines(f"{index}\t{prediction}\n" for index, prediction in zip(ids, predictions, strict=True))
@@ -157,7 +155,7 @@ def make_submission(directories: Sequence[str], output: str, fill_missing: bool 
       rows = "".join(f"{index}\t{prediction}\n" for index, prediction in enumerate(predictions))
       contents[name] = f"{_HEADER}\n{rows}"
     entries.append(SubmissionEntry(name, source, predictions))
-  # In memory first: an archive can't be written into a device or a pipe, which have no places to return to.
+  # In memory first: an archive can't be written into a pipe, which has no places to return to.
   packed = io.BytesIO()
   with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
     for name, content in contents.items():
@@ -183,10 +181,16 @@ def read_submission_file(path: str, expected: SubmissionFile) -> tuple[str, ...]
     if columns[0] != str(index):
       raise UserError(f"{path}:{index + 2}: index {columns[0][:80]!r} where {index} is expected: the rows must be all "
                       "those of the test file, in its order")
-    if not _is_allowed(columns[1], expected):
-      allowed = "a number from 0 to 5" if expected.labels is None else f"one of {', '.join(expected.labels)}"
-      raise UserError(f"{path}:{index + 2}: the prediction is {columns[1][:80]!r}, it must be {allowed}")
-    predictions.append(columns[1])
+    prediction = columns[1]
+    if expected.labels is None:
+      # As it is written: no signs, exponents or "nan".
+      is_allowed = re.fullmatch(r"\d+(\.\d*)?", prediction) and float(prediction) <= _HIGHEST_SIMILARITY
+      allowed = "a number from 0 to 5"
+    else:
+      is_allowed, allowed = prediction in expected.labels, f"one of {', '.join(expected.labels)}"
+    if not is_allowed:
+      raise UserError(f"{path}:{index + 2}: the prediction is {prediction[:80]!r}, it must be {allowed}")
+    predictions.append(prediction)
   if len(lines) - 1 != expected.num_examples:
     raise UserError(f"{path} has {len(lines) - 1:,} predictions, the test set has {expected.num_examples:,} examples: "
                     "predict the whole official test file")
@@ -198,26 +202,12 @@ def describe_submission(entries: Sequence[SubmissionEntry]) -> str:
   lines = [f"{'file':11} predictions  {'distribution':56}  from"]
   for entry in entries:
     source = entry.source or ("constant" if entry.predictions else "MISSING")
-    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {_distribution(entry):56}  {source}")
+    distribution = ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
+    if entry.predictions and SUBMISSION_FILES[entry.name].labels is None:
+      numbers = np.array(entry.predictions, np.float64)
+      distribution = f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
+    lines.append(f"{entry.name:11} {len(entry.predictions):11,}  {distribution or '-':56}  {source}")
   return "\n".join(lines)
-
-
-def _distribution(entry: SubmissionEntry) -> str:
-  if not entry.predictions:
-    return "-"
-  if SUBMISSION_FILES[entry.name].labels is None:
-    numbers = np.array(entry.predictions, np.float64)
-    return f"{numbers.min():.4f} to {numbers.max():.4f}, mean {numbers.mean():.4f}"
-  return ", ".join(f"{label}: {count}" for label, count in sorted(Counter(entry.predictions).items()))
-
-
-def _is_allowed(prediction: str, expected: SubmissionFile) -> bool:
-  if expected.labels is not None:
-    return prediction in expected.labels
-  try:
-    return _LOWEST_SIMILARITY <= float(prediction) <= _HIGHEST_SIMILARITY
-  except ValueError:
-    return False
 
 
 def _find(directories: Sequence[str]) -> dict[str, str]:
@@ -226,7 +216,8 @@ def _find(directories: Sequence[str]) -> dict[str, str]:
   for directory in directories:
     if not files.is_directory(directory):
       raise UserError(f"--input_dir: {directory} is not a directory")
-    for name, path in _files_below(directory):
+    for path in _files_below(directory):
+      name = os.path.basename(path)
       other = found.setdefault(name, path) if name in SUBMISSION_FILES else path
       if not files.same_file(other, path):
         raise UserError(f"--input_dir: two files for {name}: {other} and {path}: name only the directory of the "
@@ -234,11 +225,10 @@ def _find(directories: Sequence[str]) -> dict[str, str]:
   return found
 
 
-def _files_below(directory: str) -> Iterator[tuple[str, str]]:
-  """(name, path) of all files in and below a directory; links to directories are not followed."""
-  for name in files.list_directory(directory):
-    path = os.path.join(directory, name)
+def _files_below(directory: str) -> Iterator[str]:
+  """Paths of all files in and below a directory; links to directories are not followed."""
+  for path in (os.path.join(directory, name) for name in files.list_directory(directory)):
     if not files.is_directory(path):
-      yield name, path
+      yield path
     elif not os.path.islink(path):
       yield from _files_below(path)

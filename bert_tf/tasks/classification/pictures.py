@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a classifier's evaluation: confusion matrix, precision and recall, reliability, examples.
+"""What TensorBoard shows of a classifier's evaluation: confusion matrix, precision and recall, examples.
 
 Input: the probabilities of a development set. Output: summaries of the current `tf.summary` writer and step, pictures
 also for other trackers.
@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import markdown
-from bert_tf.evaluation import calibration, confusion
+from bert_tf.evaluation import classification
 from bert_tf.training.reports import Reports
 
 # Classes that get a curve of precision and recall: those with the most examples.
@@ -29,14 +29,12 @@ def show(reports: Reports, names: Sequence[str], labels: np.ndarray, probabiliti
   """
   labels, predicted = np.asarray(labels), probabilities.argmax(axis=-1)
   confidence = probabilities.max(axis=-1)
-  matrix = confusion.confusion_matrix(predicted, labels, len(names))
-  reports.picture("quality/confusion", confusion.confusion_picture(matrix, names),
+  matrix = classification.confusion_matrix(predicted, labels, len(names))
+  reports.picture("quality/confusion", classification.confusion_picture(matrix, names),
                   "Rows are true classes, columns predicted ones; dark is a large share of the row. A click shows it "
                   "in full size.")
   if not np.isfinite(confidence).all():
     return
-  diagram = calibration.reliability_picture(calibration.reliability(confidence, predicted == labels))
-  reports.picture("quality/reliability", diagram, "Of what the model is 80 % sure of, 80 % should be right.")
   _show_precision_and_recall(names, labels, probabilities)
   tf.summary.text("eval/examples", _examples(names, labels, predicted, confidence, texts))
 

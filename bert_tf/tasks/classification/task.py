@@ -9,8 +9,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bert_tf.evaluation import confusion
-from bert_tf.evaluation.classification import F1_ACCURACY_MEAN, score, score_multi_label
+from bert_tf.evaluation.classification import (
+  F1_ACCURACY_MEAN,
+  confusion_matrix,
+  confusion_text,
+  per_class_table,
+  score,
+  score_multi_label,
+)
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.classification import pictures, readers, results
 from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
@@ -140,10 +146,10 @@ class ClassificationTask(DevelopmentSetsTask):
     split, logits = self.first_set(evaluation)
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
-      run.log(confusion.per_class_table(predictions, labels, data.labels))
+      run.log(per_class_table(predictions, labels, data.labels))
     if data.kind == readers.CLASSES:
-      matrix = confusion.confusion_matrix(predictions, labels, len(data.labels))
-      run.log("\n" + confusion.confusion_text(matrix, data.labels))
+      matrix = confusion_matrix(predictions, labels, len(data.labels))
+      run.log("\n" + confusion_text(matrix, data.labels))
 
   def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:
     return results.write_predicted_split(self.options.output_dir, self.data, name, split, self.data.values(answers))

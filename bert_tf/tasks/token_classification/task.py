@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import json_files
-from bert_tf.evaluation import confusion, conlleval, entities
+from bert_tf.evaluation import classification, conlleval, entities
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
@@ -100,7 +100,7 @@ class TokenClassificationTask(DevelopmentSetsTask):
     _, tagged = self.first_set(evaluation)
     if tagged.counts is None:
       return
-    run.reports.picture("quality/confusion", confusion.confusion_picture(*_confusion(tagged)))
+    run.reports.picture("quality/confusion", classification.confusion_picture(*_confusion(tagged)))
     worst = results.worst_sentences(tagged, self.options.worst_sentences)
     tf.summary.text("eval/worst_sentences", "\n".join(f"    {line}" for line in worst.split("\n")))
 
@@ -113,7 +113,7 @@ class TokenClassificationTask(DevelopmentSetsTask):
       results.write_predictions(os.path.join(directory, f"dev_predictions{suffix}.txt"), one)
     paths = results.write_reports(directory, tagged, self.options.worst_sentences)
     if paths:
-      run.log(f"{conlleval.report(tagged.counts)}\n{confusion.confusion_text(*_confusion(tagged))}")
+      run.log(f"{conlleval.report(tagged.counts)}\n{classification.confusion_text(*_confusion(tagged))}")
       run.log(f"reports: {', '.join(paths)}")
 
   def is_labelled(self, split: Split) -> bool:
