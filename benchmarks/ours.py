@@ -79,8 +79,8 @@ def squad(config: BertConfig, precision: str, input_file: str, vocab_file: str, 
   """A whole prediction, as `run_squad.py --do_predict` makes it; returns the number of windows."""
   from bert_common.progress import Progress
   from bert_tf.tasks.question_answering.data import read_predicted
+  from bert_tf.tasks.question_answering.options import SquadSettings
   from bert_tf.tasks.question_answering.results import answer_questions, write
-  from bert_tf.tasks.question_answering.settings import SquadSettings
   from bert_tf.tasks.question_answering.task import OUTPUTS
   from bert_tf.training.devices import set_up
   from data_gen.tokenization.tokenizer import Tokenizer

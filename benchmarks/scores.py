@@ -29,7 +29,7 @@ import numpy as np
 from bert_common import cli
 from bert_common.options import declared_options, option
 from bert_common.tables import show_mean
-from bert_tf.tasks.question_answering.settings import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadSettings
 
 if TYPE_CHECKING:
   from bert_tf.tasks.fine_tuning import FineTuningTask

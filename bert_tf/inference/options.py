@@ -14,7 +14,7 @@ from bert_common.options import DIRECTORY, FILE, DeclaredOption, Options, declar
 from bert_tf.inference.exports import FORMATS
 from bert_tf.inference.task_table import TASKS
 from bert_tf.tasks.options import CheckpointOptions, DeviceOptions
-from bert_tf.tasks.question_answering.settings import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadSettings
 from modeling.checkpoints.companion_files import FORMER_TASK_NAMES, is_checkpoint_file
 from modeling.config import POOLINGS
 

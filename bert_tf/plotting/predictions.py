@@ -13,7 +13,7 @@ from bert_tf.evaluation.squad_files import NBEST_PREDICTIONS, NULL_ODDS
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import LONGEST_NAME, Picture, line_style, named
 from bert_tf.plotting.records import read_flag
-from bert_tf.tasks.question_answering.settings import THRESHOLD
+from bert_tf.tasks.question_answering.options import THRESHOLD
 from modeling.checkpoints.companion_files import TASK_FILE
 
 EVAL_PREDICTIONS = "eval_predictions*.jsonl"

@@ -17,7 +17,7 @@ from bert_common.options import Options
 from bert_tf.extras.search import SearchOptions
 from bert_tf.extras.search_index import run as search
 from bert_tf.tasks.question_answering.ensemble import open_ensemble
-from bert_tf.tasks.question_answering.settings import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining.generation import generate
 from data_gen.pretraining.masking import Masked

@@ -23,7 +23,7 @@ from bert_tf.inference.options import ExportOptions
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.inference import TaskInference
 from bert_tf.tasks.options import FineTuningOptions
-from bert_tf.tasks.question_answering.settings import SETTINGS
+from bert_tf.tasks.question_answering.options import SETTINGS
 from bert_tf.training.examples import Examples, lengths_for
 from bert_tf.training.prediction import LocalPrediction, run_batches
 from modeling.checkpoints.companion_files import FLAGS_FILE

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from bert_common.errors import UserError
-from bert_tf.tasks.question_answering.settings import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.training.examples import Examples
 from data_gen.labelled.squad import Question, SquadData, check_training, read_squad
 from data_gen.labelled.squad_features import ContextTokens, Windows, make_windows

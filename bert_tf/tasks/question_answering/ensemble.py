@@ -14,12 +14,12 @@ import numpy as np
 from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation.squad_answers import average_logits
-from bert_tf.tasks.question_answering.options import SquadOptions
-from bert_tf.tasks.question_answering.settings import (
+from bert_tf.tasks.question_answering.options import (
   DEFAULT,
   GIVEN,
   THRESHOLD,
   TUNED_ON,
+  SquadOptions,
   SquadSettings,
   choose_settings,
 )

@@ -15,7 +15,7 @@ from bert_tf.evaluation.squad_scores import f1_by_question, score, score_officia
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.question_answering.data import SquadSplit
-from bert_tf.tasks.question_answering.settings import TUNED_ON, SquadSettings
+from bert_tf.tasks.question_answering.options import TUNED_ON, SquadSettings
 
 # Of the answers that TensorBoard shows.
 _MOST_SHOWN = 10

@@ -16,9 +16,15 @@ from bert_tf.tasks import run as driver
 from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.question_answering.data import SquadSplit, one_question, read_predicted, read_training
-from bert_tf.tasks.question_answering.options import SquadOptions
+from bert_tf.tasks.question_answering.options import (
+  DEFAULT,
+  GIVEN,
+  TUNED_ON,
+  SquadOptions,
+  SquadSettings,
+  choose_settings,
+)
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
-from bert_tf.tasks.question_answering.settings import DEFAULT, GIVEN, TUNED_ON, SquadSettings, choose_settings
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.step import Objective

@@ -17,7 +17,7 @@ from bert_common.errors import UserError
 from bert_tf.inference.export import AGREEMENT_FILE, export
 from bert_tf.inference.options import ExportOptions
 from bert_tf.inference.task_table import load_task
-from bert_tf.tasks.question_answering.settings import SquadSettings
+from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
 from modeling.causal_lm import BertForCausalLm

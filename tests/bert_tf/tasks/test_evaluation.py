@@ -13,8 +13,8 @@ from bert_tf.tasks.classification.task import ClassificationTask
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.multiple_choice.results import describe_choices
+from bert_tf.tasks.question_answering.options import SquadSettings
 from bert_tf.tasks.question_answering.results import Answered
-from bert_tf.tasks.question_answering.settings import SquadSettings
 from tests.bert_tf.tasks.classification.toy_task import write_csv, write_model
 from tests.bert_tf.tasks.test_run import fine_tuning
 

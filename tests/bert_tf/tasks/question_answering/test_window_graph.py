@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.tasks.question_answering.settings import SquadSettings
-from bert_tf.tasks.question_answering.window_graph import Windows, choose_answers, make_windows
+from bert_tf.tasks.question_answering.inference import answers_in_graph, windows_in_graph
+from bert_tf.tasks.question_answering.options import SquadSettings
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows as exact_windows
 from modeling.preprocessing.graph_tokenizer import GraphTokenizer
@@ -29,7 +29,7 @@ def both(rng, settings, number=12):
       data, TOKENIZER, max_seq_length=settings.max_seq_length, doc_stride=settings.doc_stride,
       max_query_length=settings.max_query_length, training=False)
   tokens = GRAPH(tf.constant(contexts))
-  return contexts, context_tokens, exact, tokens, make_windows(
+  return contexts, context_tokens, exact, tokens, windows_in_graph(
       GRAPH(tf.constant(questions)).ids, tokens.ids, settings, TOKENIZER.vocabulary)
 
 
@@ -53,7 +53,7 @@ def test_windows_are_those_of_training(seed):
   np.testing.assert_array_equal(np.argmax(numbers >= 0, 1), exact.doc_token_start)
 
 
-def plain_answers(windows: Windows, start_logits, end_logits, offsets, settings, questions):
+def plain_answers(windows, start_logits, end_logits, offsets, settings, questions):
   """`write_predictions` of the original: [(start, end, score, null score − score)]."""
   numbers, best_window = windows.context_tokens.numpy(), windows.is_best.numpy()
   lengths = windows.features["input_mask"].numpy().sum(1)
@@ -93,7 +93,7 @@ def test_answers_are_those_of_the_plain_loops(seed, negative):
   contexts, context_tokens, _, tokens, windows = both(rng, settings, 30)
   # Few different numbers, so that there are ties.
   start_logits, end_logits = rng.integers(-3, 4, (2, *windows.is_best.shape)).astype(np.float32)
-  found = choose_answers(windows, tf.constant(start_logits), tf.constant(end_logits), tokens, settings)
+  found = answers_in_graph(windows, tf.constant(start_logits), tf.constant(end_logits), tokens, settings)
   expected = plain_answers(windows, start_logits, end_logits, context_tokens.offsets, settings, len(contexts))
   assert list(zip(*(values.numpy().tolist() for values in found), strict=True)) == expected
   starts = [start for start, *_ in expected]
