@@ -6,7 +6,6 @@
     sequences.py  texts → sequences, or windows of long texts
     teachers.py   outputs of trained classifiers, for students
     task.py       the task as the driver runs it
-    results.py    files of results
-    pictures.py   plots in TensorBoard
+    results.py    files of results, plots in TensorBoard
     inference.py  predictions and exports
 """

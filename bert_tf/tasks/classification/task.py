@@ -5,6 +5,7 @@ Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run di
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,7 +19,7 @@ from bert_tf.evaluation.classification import (
   score_multi_label,
 )
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.classification import pictures, readers, results
+from bert_tf.tasks.classification import readers, results
 from bert_tf.tasks.classification.data import ClassificationData, Split, check_head, read_data
 from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.teachers import Teachers
@@ -133,16 +134,18 @@ class ClassificationTask(DevelopmentSetsTask):
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == readers.CLASSES:
       split, logits = self.first_set(evaluation)
-      texts = [texts for texts in (split.source.text_a, split.source.text_b) if texts is not None]
-      pictures.show(run.reports, self.data.labels, split.source.labels, self.data.values(logits), texts)
+      results.show(run.reports, self.data.labels, split.source, self.data.values(logits))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory, data = self.options.output_dir, self.data
     # The original's files have the loss under two names.
     loss = {name: value for name, value in evaluation.metrics.items() if name == "loss"}
     run.log(write_eval_results(directory, evaluation, sum(map(len, data.dev.values())), "eval_", loss))
-    for name, split in data.dev.items():
-      results.write_evaluated_split(directory, data, name, split, data.values(evaluation.details[name]))
+    for number, (name, split) in enumerate(data.dev.items()):
+      # Of MNLI's second one `eval_predictions_mismatched.jsonl`.
+      suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
+      results.write_predictions(os.path.join(directory, f"eval_predictions{suffix}.jsonl"), data, split.source,
+                                data.values(evaluation.details[name]), with_truth=True)
     split, logits = self.first_set(evaluation)
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:

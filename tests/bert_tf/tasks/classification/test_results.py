@@ -1,4 +1,5 @@
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -7,6 +8,14 @@ from bert_tf.tasks.classification.results import write_predictions
 from bert_tf.tasks.eval_results import write_eval_results, write_test_results
 from bert_tf.tasks.evaluation import Evaluation
 from data_gen.labelled.labelled_files import LabelledTexts
+
+
+class Data(NamedTuple):
+  """Of `ClassificationData` what files of predictions are written by."""
+
+  labels: list[str]
+  multi_label: bool = False
+
 
 PROBABILITIES = np.array([[0.9, 0.1], [1 / 3, 2 / 3]], np.float32)
 
@@ -39,8 +48,8 @@ def test_scores_are_a_line_an_example(tmp_path):
 
 def test_predictions_of_pairs(tmp_path):
   path = tmp_path / "predictions.jsonl"
-  write_predictions(str(path), LabelledTexts("", ["a", 7], ["one\u2028line", "tab\there"], ["größer", "中文"], None),
-                    ["no", "yes"], PROBABILITIES)
+  texts = LabelledTexts("", ["a", 7], ["one\u2028line", "tab\there"], ["größer", "中文"], None)
+  write_predictions(str(path), Data(["no", "yes"]), texts, PROBABILITIES)
   assert "größer" in path.read_text(encoding="utf-8")
   assert [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]] == [
     {"id": "a", "text_a": "one\u2028line", "text_b": "größer", "label": "no", "probabilities": {"no": 0.9, "yes": 0.1}},
@@ -50,15 +59,16 @@ def test_predictions_of_pairs(tmp_path):
 
 def test_predictions_of_a_regression_on_single_texts(tmp_path):
   path = tmp_path / "predictions.jsonl"
-  write_predictions(str(path), LabelledTexts("", [0, 1], ["a", "half a pair: \ud83d"], None, None), [],
-                    np.array([3.25, 0.1], np.float32))
+  write_predictions(str(path), Data([]), LabelledTexts("", [0, 1], ["a", "b"], None, np.array([3.0, 0.5])),
+                    np.array([3.25, 0.1], np.float32), with_truth=True)
   assert [json.loads(line) for line in path.read_bytes().splitlines()] == [
-    {"id": 0, "text_a": "a", "score": 3.25}, {"id": 1, "text_a": "half a pair: \ud83d", "score": 0.1}]
+    {"id": 0, "text_a": "a", "score": 3.25, "true_score": 3.0},
+    {"id": 1, "text_a": "b", "score": 0.1, "true_score": 0.5}]
 
 
 @pytest.mark.parametrize("labels, values", [(["a"], PROBABILITIES), (["a", "b"], PROBABILITIES[:1])])
 def test_values_must_fit_the_labels_and_examples(tmp_path, labels, values):
   with pytest.raises(ValueError, match="zip"):
-    write_predictions(str(tmp_path / "predictions.jsonl"), LabelledTexts("", [0, 1], ["a", "b"], None, None), labels,
-                      values)
+    write_predictions(str(tmp_path / "predictions.jsonl"), Data(labels),
+                      LabelledTexts("", [0, 1], ["a", "b"], None, None), values)
   assert not list(tmp_path.iterdir())
