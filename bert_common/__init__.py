@@ -8,7 +8,6 @@
     files.py         files on any file system, written whole or not at all
     directories.py   directories written or copied as one
     remote_files.py  files that only TensorFlow can reach
-    downloads.py     files of web servers: resumed, unpacked without trust
     gzipped.py       gzipped files
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files

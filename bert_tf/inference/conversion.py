@@ -1,27 +1,22 @@
 """Conversion of a checkpoint for others to use: `convert_checkpoint.py`, and the model card of Hugging Face's format.
 
 Input: a checkpoint; of a run directory also its flags and scores. Output: `convert`'s, with a `README.md` whose front
-matter the hub reads: library, task, base model, and scores as `model-index`. Of a run with LoRA also an adapter alone.
+matter the hub reads: library, task, base model, and scores as `model-index`.
 """
 
 import json
 import os
 from collections.abc import Mapping
 
-from bert_common import charts, directories, files, json_files
-from bert_common.errors import UserError
+from bert_common import charts, json_files
 from bert_common.markdown import one_line
 from bert_tf.tasks import model_card
 from bert_tf.tasks.eval_results import EVAL_RESULTS
-from bert_tf.training.run_directory import read_flags
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, FLAGS_FILE, StoredWeights
-from modeling.checkpoints.convert import ADAPTER_FORMAT, ConvertOptions, convert
+from modeling.checkpoints.convert import ConvertOptions, convert
 from modeling.checkpoints.huggingface_config import architecture_of
-from modeling.checkpoints.load import best_of_run, config_for, read_checkpoint, read_task
-from modeling.checkpoints.named_weights import GOOGLE, HUB, hub_name, local_path
-from modeling.checkpoints.peft import write_adapter
-from modeling.checkpoints.tensorflow_files import find_prefix
-from modeling.checkpoints.weights import POOLER
+from modeling.checkpoints.load import config_for, read_checkpoint, read_task
+from modeling.checkpoints.named_weights import hub_name
 from modeling.config import BertConfig
 
 # Class of transformers → what the hub calls its task.
@@ -50,8 +45,6 @@ _DATA_OPTIONS = ("task_name", "predict_file", "dev_file", "data_dir", "train_fil
 
 def run(options: ConvertOptions) -> None:
   """Converts a checkpoint and prints what was done, for `convert_checkpoint.py`."""
-  if options.output_format == ADAPTER_FORMAT:
-    return write_adapter_of(options.input, options.output)
   texts = {}
   if options.output_format in _LIBRARIES:
     source = read_checkpoint(options.input)
@@ -61,34 +54,6 @@ def run(options: ConvertOptions) -> None:
                                           options.output_format)
   print(convert(options.input, options.output_format, options.output, options.bert_config_file, options.vocab_file,
                 options.do_lower_case, texts).describe())
-
-
-def write_adapter_of(run_directory: str, output: str) -> None:
-  """Writes what LoRA has trained in a run as an adapter of PEFT, and prints what it is.
-
-  Raises:
-    UserError: there is no such run, or the output exists or can't be written.
-  """
-  files.refuse_existing(output, "output")
-  prefix = find_prefix(best_of_run(local_path(run_directory)))
-  if prefix is None:
-    raise UserError(f"{run_directory} holds no checkpoint of a run, which alone has the matrices of LoRA")
-  start = str(read_flags(os.path.dirname(prefix)).get("init_checkpoint") or "")
-  base = hub_name(start) or _last_part(start) or None
-  with directories.new_directory(output, "output") as directory:
-    merged = write_adapter(prefix, directory, base, with_pooler=not _has_pooler(start))
-  print(f"read {prefix}\n{len(merged)} matrices have an update of LoRA, which makes of the base's what is in the run\n"
-        f"wrote {output} (an adapter of PEFT for {base or 'the model that the run began with'})")
-
-
-def _has_pooler(start: str) -> bool:
-  """Whether it is certain that a run began with a pooler; nothing is downloaded to find out."""
-  if start.startswith((HUB, GOOGLE)):
-    return start.startswith(GOOGLE)
-  try:
-    return bool(start) and POOLER[0].original in read_checkpoint(start).tensors
-  except UserError:
-    return False
 
 
 def card(source: StoredWeights, config: BertConfig, name: str, output_format: str = "huggingface") -> str:

@@ -10,7 +10,6 @@
     named_weights.py       released weights by name: downloads and caches
     native.py              checkpoints of our own runs
     lora.py                LoRA matrices in them
-    peft.py                adapters of PEFT: LoRA matrices and a head alone
     original.py            checkpoints of the original
     model_garden.py        checkpoints of the TensorFlow Model Garden
     huggingface.py         directories of Hugging Face's transformers

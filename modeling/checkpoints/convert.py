@@ -28,8 +28,6 @@ from modeling.checkpoints.weight_shapes import (
 from modeling.checkpoints.write import FORMATS, without_place, write_checkpoint
 from modeling.config import BertConfig
 
-# The matrices of LoRA and the head alone, see modeling/checkpoints/peft.py.
-ADAPTER_FORMAT = "peft"
 # Format → what the code that it comes from makes of the exact GELU, and of another epsilon than the original's.
 _LIMITS = {
     "original": ("the original's code has only the tanh form of GELU and refuses it",
@@ -47,7 +45,7 @@ class ConvertOptions(Options):
   input: str = option(
       None, "The checkpoint: a directory, a prefix, a .safetensors or an .h5 file, or a name, hf:OWNER/NAME or "
       "google:NAME.", required=True, path=True)
-  output_format: str = option(None, "Format of the output.", choices=(*FORMATS, ADAPTER_FORMAT), required=True)
+  output_format: str = option(None, "Format of the output.", choices=FORMATS, required=True)
   output: str = option(None, "Directory of the output; it must not exist.", required=True, path=True)
   bert_config_file: str | None = option(
       None, "The model's shape, bert_config.json or config.json; usually found beside the input.", path=FILE)
@@ -57,10 +55,6 @@ class ConvertOptions(Options):
   def check(self) -> None:
     super().check()
     files.refuse_existing(self.output, "output")
-    unread = sorted(self.given & {"bert_config_file", "vocab_file", "do_lower_case"})
-    if self.output_format == ADAPTER_FORMAT and unread:
-      raise UserError(f"--{unread[0]} is not read with --output_format={ADAPTER_FORMAT}, which has no configuration "
-                      "and no vocabulary: leave it out")
 
   def check_inputs(self) -> None:
     super().check_inputs()

@@ -30,10 +30,9 @@ from modeling.checkpoints.huggingface import find_safetensors, read_huggingface,
 from modeling.checkpoints.huggingface_config import read_either_config
 from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
 from modeling.checkpoints.model_garden import read_model_garden
-from modeling.checkpoints.named_weights import local_path, no_checkpoint, split_adapter
+from modeling.checkpoints.named_weights import local_path, no_checkpoint
 from modeling.checkpoints.native import read_native
 from modeling.checkpoints.original import read_original
-from modeling.checkpoints.peft import refuse_adapter_alone, with_adapter
 from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
@@ -111,7 +110,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
       file of its TensorFlow classes; a directory of sentence-transformers; a preset directory of KerasHub, or its
       `.weights.h5`. Configuration, vocabulary and casing are looked for beside it. On any file system. Or released
       weights by name, which are downloaded once: `google:uncased_L-12_H-768_A-12`, `hf:google-bert/bert-base-uncased`,
-      see `named_weights.py`. Or one of these and an adapter of PEFT, `BASE+ADAPTER`.
+      see `named_weights.py`.
 
   Raises:
     UserError: nothing is there, a file of it is missing or damaged, several checkpoints are there, the format
@@ -122,10 +121,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
 
 
 def _read_checkpoint(path: str) -> StoredWeights:
-  if adapted := split_adapter(path):
-    return with_adapter(_read_checkpoint(adapted[0]), local_path(adapted[1]))
   path = encoder_directory(best_of_run(local_path(path)))
-  refuse_adapter_alone(path)
   prefix = find_prefix(path)
   candidates = find_safetensors(path)
   if len(candidates) + (prefix is not None) > 1:
