@@ -12,7 +12,6 @@
     json_files.py    JSON files and their fields
     locks.py         locks on directories and files
     parallel.py      work on several processes, results in order
-    beam_map.py      the same on the workers of an Apache Beam pipeline
     gpus.py          the driver of GPUs, options of XLA, the cache of compiled programs
     cluster.py       the machines of a run, from TF_CONFIG
     schedulers.py    the same from the variables of Slurm and SageMaker

@@ -13,19 +13,24 @@ import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from bert_common import beam_map, files, parallel
+from bert_common import files, parallel
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, FILES, LARGEST_INT64, Options, option, whole_number
+from bert_common.plugins import Plugins
 from data_gen.pretraining.masking import DEFAULT_RATIOS, MaskingRatios
 from data_gen.pretraining.record_files import STATISTICS_SUFFIX, shard_names
 from data_gen.pretraining.schema import Schema
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# Engines for data beside the processes of this machine, `parallel.ordered_map`, which is the default. Each is made from
+# the value of a flag, and has `check()` and `ordered_map(function, items, directory)`.
+ENGINES = Plugins("engine for data", {"beam": "bert_tf.extras.beam:BeamEngine"})
 
 TEXT_FILES = "Text files: paths and patterns, separated by commas; gzipped or not."
 # More are files of a few records each, and as many renames and disk writes.
@@ -56,8 +61,8 @@ class WorkerOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BeamOptions(WorkerOptions):
-  """Worker processes, or the workers of an Apache Beam pipeline."""
+class EngineOptions(WorkerOptions):
+  """Worker processes, or the workers of an engine for data."""
 
   beam_pipeline_options: str | None = option(
       None, "Work on the machines of an Apache Beam runner, e.g. runner=FlinkRunner,flink_master=HOST:8081; the output "
@@ -66,22 +71,24 @@ class BeamOptions(WorkerOptions):
   def check(self) -> None:
     """Checks also the form of the options of Beam, and that one of the two says how many workers there are."""
     super().check()
-    if self.beam_pipeline_options is None:
-      return
-    if self.num_workers is not None:
+    if self.engine and self.num_workers is not None:
       raise UserError("--num_workers: with --beam_pipeline_options the runner decides how many workers there are: "
                       "leave it out (FnApiRunner takes direct_num_workers=N)")
-    beam_map.check_options(self.beam_pipeline_options)
+
+  @property
+  def engine(self) -> Any:
+    """The engine that is asked for, see `ENGINES`; None for worker processes of this machine."""
+    return None if self.beam_pipeline_options is None else ENGINES.load("beam")(self.beam_pipeline_options)
 
   def ordered_map(self, function: Callable[[Item], Result], items: Iterable[Item], directory: str) -> Iterator[Result]:
-    """`map(function, items)` on the workers; see `parallel.ordered_map` and `beam_map.ordered_map`."""
-    if self.beam_pipeline_options is None:
-      return parallel.ordered_map(function, items, self.workers)
-    return beam_map.ordered_map(function, items, self.beam_pipeline_options, directory)
+    """`map(function, items)` on the workers; an engine leaves its results in the directory on the way."""
+    if engine := self.engine:
+      return engine.ordered_map(function, items, directory)
+    return parallel.ordered_map(function, items, self.workers)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextOptions(BeamOptions):
+class TextOptions(EngineOptions):
   """Faults of the text."""
 
   on_bad_utf8: str = option("error", "What to do about bytes that are not UTF-8.", choices=("error", "replace"))

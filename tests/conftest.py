@@ -8,8 +8,7 @@ import signal
 import hypothesis
 import pytest
 
-from bert_common import beam_map
-from tests.beam import IN_PROCESS, NEEDS_BEAM, WithoutBeam
+from tests.beam import IN_PROCESS, NEEDS_BEAM, start_without_beam
 from tests.golden.values import unpack
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -70,8 +69,8 @@ def beam_options(request, monkeypatch) -> str:
   if request.param == "FnApiRunner":
     pytest.importorskip("apache_beam", reason=NEEDS_BEAM)
   else:
-    monkeypatch.setattr(beam_map, "check_runner", lambda text: None)
-    monkeypatch.setattr(beam_map, "_Pipeline", WithoutBeam)
+    monkeypatch.setattr("bert_tf.extras.beam.BeamEngine.check", lambda engine: None)
+    monkeypatch.setattr("bert_tf.extras.beam._start", start_without_beam)
   return IN_PROCESS
 
 

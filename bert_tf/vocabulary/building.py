@@ -56,8 +56,8 @@ def run(options: VocabularyOptions) -> None:
   """The command: builds the vocabulary and prints how well it fits.
 
   Raises:
-    UserError: an input can't be read or has no words, the output can't be written, the size is too small, or Beam is at
-      fault.
+    UserError: an input can't be read or has no words, the output can't be written, the size is too small, or the
+      engine is at fault.
   """
   files.make_output_directory(options.output_dir, "output_dir")
   inputs = {name: files.expand_patterns(given, name) for name in ("input_file", "held_out_file")
@@ -110,12 +110,12 @@ def suitable_size(words: Mapping[str, int], tokens: Sequence[str]) -> int:
 def _count(options: VocabularyOptions, flag: str, held_out_fraction: float) -> CorpusCounts:
   # Here, for --help to be quick.
   from data_gen.pretraining.corpus import plain_file
-  from data_gen.pretraining.work_directory import beam_directory
+  from data_gen.pretraining.work_directory import engine_directory
 
   paths = names = files.expand_patterns(getattr(options, flag), flag)
   for path in paths:
     files.check_readable(path, flag)
-  with beam_directory(options, os.path.join(options.output_dir, WRITTEN[0]), "output_dir") as work:
+  with engine_directory(options, os.path.join(options.output_dir, WRITTEN[0]), "output_dir") as work:
     if work:
       paths = [files.absolute(plain_file(path, work.text_path(number))) for number, path in enumerate(paths)]
     ordered_map = functools.partial(options.ordered_map, directory=work and work.path)

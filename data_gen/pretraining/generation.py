@@ -31,13 +31,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from bert_common import beam_map, files, json_files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 from bert_common.options import declared_options
 from bert_common.progress import Progress, painter
 from data_gen.options import PretrainingDataOptions
 from data_gen.pretraining import corpus, external_shuffle, record_files, records, statistics, workers
-from data_gen.pretraining.work_directory import WorkDirectory, join_parts, remove_finished
+from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
 from data_gen.tokenization.tokenizer_config import check_beside
@@ -86,12 +86,12 @@ def generate(options: PretrainingDataOptions) -> dict:
     What the statistics file holds: the options, counts, shares, warnings and shards; and how long it took ("run").
 
   Raises:
-    UserError: the input, an output, the disk or Beam is at fault, there is nothing to resume or something in the way,
-      or the vocabulary contradicts the `tokenizer_config.json` beside it.
+    UserError: the input, an output, the disk or the engine is at fault, there is nothing to resume or something in the
+      way, or the vocabulary contradicts the `tokenizer_config.json` beside it.
   """
   check_beside(load_tokenizer(options.vocab_file, options.do_lower_case).vocabulary, options.do_lower_case)
-  if options.beam_pipeline_options is not None:
-    beam_map.check_runner(options.beam_pipeline_options)
+  if options.engine:
+    options.engine.check()
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
     files.check_readable(path, "input_file")
@@ -155,7 +155,7 @@ def _generate(options: PretrainingDataOptions, work: WorkDirectory, identity: di
                                            len(shards)),
       "run": {"seconds": round(time.monotonic() - started, 2), "resumed": options.resume, "text_bytes": text.size,
               "num_workers": max(len({facts.get("process") for facts in half}) for half in made)
-                             if options.beam_pipeline_options else options.workers,
+                             if options.engine else options.workers,
               "peak_mib_per_worker": round(max(facts["peak_bytes"] for facts in itertools.chain(*made)) / 2**20)},
   }
 
@@ -303,19 +303,6 @@ def _make_parts(work: WorkDirectory, options: PretrainingDataOptions, runs: list
     made = options.ordered_map(make, missing, work.path)
     for part in parts:
       facts = done[part] = done.get(part) or next(made)
-      if not options.beam_pipeline_options:
-        work.append_part(part, facts)
+      work.append_part(part, facts)
       progress.advance(part.last - part.first)
       yield facts
-  if options.beam_pipeline_options:
-    _join_parts(work, options, {part: done[part] for part in parts})
-
-
-def _join_parts(work: WorkDirectory, options: PretrainingDataOptions, parts: dict[external_shuffle.ShardPart, dict]
-                ) -> None:
-  """Has the parts of each shard, given with their facts in order, put together by one worker."""
-  shards = [list(group) for _, group in itertools.groupby(parts, key=lambda part: part.shard)]
-  jobs = [work.shard_work(shard, [parts[part] for part in shard]) for shard in shards]
-  with Progress("files", total=len(jobs), unit=" files") as progress:
-    for _ in options.ordered_map(join_parts, jobs, work.path):
-      progress.advance(1)

@@ -1,4 +1,4 @@
-"""The directory in which `generation.py`, and other commands with Beam, work: out of the way until all is done.
+"""The directory in which `generation.py`, and other commands with an engine, work: out of the way until all is done.
 
 For an output `records.tfrecord` it is `.records.tfrecord.partial` beside it, and holds `manifest.json` (what is being
 made), `run-*` and `part-*` (finished work), and `shard-*` (parts put together). A part's `.json` stays when its
@@ -7,7 +7,6 @@ it can't be resumed: what is in it is removed.
 """
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -17,9 +16,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from bert_common import beam_map, files, json_files, locks
+from bert_common import files, json_files, locks
 from bert_common.errors import UserError
-from data_gen.options import BeamOptions
+from data_gen.options import EngineOptions
 from data_gen.pretraining.external_shuffle import ShardPart, disk_error, read_facts
 
 _SYNC_EVERY_BYTES = 64 << 20
@@ -203,12 +202,6 @@ class WorkDirectory:
     except OSError as error:
       raise disk_error(path, error) from None
 
-  def shard_work(self, parts: Sequence[ShardPart], found: Sequence[dict]) -> "ShardWork":
-    """What `join_parts` needs to put a shard together, of its parts in order and their facts."""
-    shard, sizes = parts[0].shard, [facts["bytes"] for facts in found]
-    self._shard_sizes[shard] = sum(sizes)
-    return ShardWork(self._shard_path(shard), [self.part_path(part) for part in parts], sizes)
-
   def shard_bytes(self, number: int) -> int:
     """The size of a shard that has all its parts."""
     return self._shard_sizes.get(number, 0)
@@ -222,9 +215,12 @@ class WorkDirectory:
     with contextlib.suppress(FileNotFoundError):
       os.unlink(stats_file)
     for number, path in enumerate(output_files):
-      shard = self._shard_path(number)
-      if os.path.exists(shard) or not self._shard_sizes.get(number):
+      shard, size = self._shard_path(number), self.shard_bytes(number)
+      if os.path.exists(shard) or not size:
         self._move(shard, path)
+      if os.path.getsize(path) != size:
+        raise UserError(f"{path} has lost bytes: is its file system seen alike by all machines? Remove it, then give "
+                        "--resume")
     json_files.write(stats_file, stats)
     self.discard()
 
@@ -246,65 +242,19 @@ class WorkDirectory:
     os.unlink(shard)
 
 
-def beam_directory(options: BeamOptions, output: str, flag: str) -> contextlib.AbstractContextManager:
-  """The directory beside an output where the workers of Beam leave what they make; None without Beam.
+def engine_directory(options: EngineOptions, output: str, flag: str) -> contextlib.AbstractContextManager:
+  """The directory beside an output where an engine's workers leave what they make; None without an engine.
 
   Raises:
-    UserError: the runner can't work, as `beam_map.check_runner`, or the output is no file of a file system of machines.
+    UserError: the engine can't work, or the output is no file of a file system of machines.
   """
-  if options.beam_pipeline_options is None:
+  if not options.engine:
     return contextlib.nullcontext()
   if files.is_remote(output) or files.is_special(output):
     raise UserError(f"--{flag}: {output}: with --beam_pipeline_options the workers leave files beside it: name a file "
                     "of a file system that all machines see")
-  beam_map.check_runner(options.beam_pipeline_options)
+  options.engine.check()
   return WorkDirectory(output, {}, resume=False)
-
-
-@dataclasses.dataclass(frozen=True)
-class ShardWork:
-  """A shard to put together: its path, and paths and bytes of its parts in order."""
-
-  path: str
-  parts: list[str]
-  sizes: list[int]
-
-
-def join_parts(shard: ShardWork) -> None:
-  """Puts a shard together under another name, renames it, then removes its parts, the first one first; in a worker.
-
-  Called again, or by two workers at a time, it does no harm. The first parts may be in the shard already, as
-  `WorkDirectory.append_part` leaves them, and what this leaves when it is killed `append_part` completes.
-
-  Raises:
-    UserError: the disk is full.
-  """
-  try:
-    present = list(map(os.path.exists, shard.parts))
-    if not any(present):
-      return
-    moved = present.index(True)
-    temporary = files.unshared_name(shard.path)
-    with open(temporary, "wb") as target:
-      if moved:
-        with open(shard.path, "rb") as source:
-          _copy(source, target)
-        target.truncate(sum(shard.sizes[:moved]))
-        target.seek(0, os.SEEK_END)
-      for path in shard.parts[moved:]:
-        with open(path, "rb") as source:
-          _copy(source, target)
-      os.fsync(target.fileno())
-    os.replace(temporary, shard.path)
-    for path in shard.parts[moved:]:
-      with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-  except FileNotFoundError:
-    # Another worker has put this shard together, and its parts are going.
-    if os.path.getsize(shard.path) != sum(shard.sizes):
-      raise
-  except OSError as error:
-    raise disk_error(shard.path, error) from None
 
 
 def remove_finished(output_file: str, identity: dict) -> None:

@@ -1,8 +1,8 @@
 """Documents → sentences on all cores → the prepared corpus and its statistics; for `prepare_corpus.py`.
 
 Input: the documents of `corpus_readers.py`, which `sentences.py` splits. Output: one sentence per line, a blank line
-between documents. A long document is worked on in parts; documents and parts go to the workers in portions. With Apache
-Beam whole files go to the workers, each of which does there what the command does here.
+between documents. A long document is worked on in parts; documents and parts go to the workers in portions. With an
+engine for data (`options.ENGINES`) whole files go to its workers, each of which does there what the command does here.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ import functools
 import gzip
 import hashlib
 import itertools
-import operator
 import os
 import pickle
 import socket
@@ -22,14 +21,14 @@ from bert_common import files, parallel
 from bert_common.errors import UserError
 from bert_common.progress import Progress
 from data_gen.options import CorpusOptions
-from data_gen.pretraining.work_directory import WorkDirectory, beam_directory
+from data_gen.pretraining.work_directory import WorkDirectory, engine_directory
 from data_gen.text.corpus_readers import read_documents
 from data_gen.text.lines import ReadingNotes
 from data_gen.text.sentences import split_sentences
 
 # Characters given to a worker at a time: some 50 ms of work.
 _PORTION_CHARACTERS = 1 << 18
-# Bytes of files given to a worker of Beam at a time; a file is never divided.
+# Bytes of files given to a worker of an engine at a time; a file is never divided.
 _FILES_BYTES = 32 << 20
 # A longer document is worked on in parts of this size.
 _PART_CHARACTERS = 1 << 20
@@ -178,7 +177,7 @@ def run(options: CorpusOptions) -> None:
   """The command: checks, prepares, prints the table and the warnings.
 
   Raises:
-    UserError: an input can't be read or an output can't be written, or Beam is at fault.
+    UserError: an input can't be read or an output can't be written, or the engine is at fault.
   """
   input_files = files.expand_patterns(options.input_file, "input_file")
   for path in input_files:
@@ -206,18 +205,18 @@ def prepare_corpus(
     Statistics of the output, of the held-out output, and notes about the input.
 
   Raises:
-    UserError: an input can't be read or holds no text at all, an output can't be written, or Beam is at fault. No
-      output exists then.
+    UserError: an input can't be read or holds no text at all, an output can't be written, or the engine is at
+      fault. No output exists then.
   """
   notes = ReadingNotes()
   total = sum(map(files.file_size, input_files))
   with contextlib.ExitStack() as stack:
-    work = stack.enter_context(beam_directory(options, options.output_file, "output_file"))
+    work = stack.enter_context(engine_directory(options, options.output_file, "output_file"))
     progress = stack.enter_context(Progress("sentences", total=total, unit="B"))
     main = held_out = CorpusWriter(stack.enter_context(open_output(options.output_file)))
     if options.held_out_file:
       held_out = CorpusWriter(stack.enter_context(open_output(options.held_out_file)))
-    groups = (_split_with_beam(input_files, options, notes, progress.advance, work) if work else
+    groups = (_split_elsewhere(input_files, options, notes, progress.advance, work) if work else
               [_split(input_files, options, notes, progress.advance, options.workers)])
     for group in groups:
       with contextlib.closing(group) as splits:
@@ -240,44 +239,34 @@ def _split(input_files: Iterable[str], options: CorpusOptions, notes: ReadingNot
   return parallel.ordered_map(split_portion, portions, num_workers)
 
 
-@dataclasses.dataclass(frozen=True)
-class FileGroup:
-  """Input files in order, each with its bytes, and the file for what a worker of Beam makes of them."""
-
-  paths: list[tuple[str, int]]
-  target: str
-
-
-def _split_with_beam(input_files: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
+def _split_elsewhere(input_files: Sequence[str], options: CorpusOptions, notes: ReadingNotes,
                      progress: Callable[[int], None], work: WorkDirectory
                      ) -> Iterator[Generator[list[SplitPart], None, None]]:
-  """`_split` on the workers of Beam, for some files after others."""
+  """`_split` on the workers of an engine, for some files after others."""
   given = {files.absolute(path): path for path in input_files}
-  sizes = ((files.absolute(path), files.file_size(path)) for path in input_files)
-  groups = [FileGroup(paths, work.text_path(number))
-            for number, paths in enumerate(parallel.portions(sizes, operator.itemgetter(1), _FILES_BYTES))]
-  for group, found in zip(groups, options.ordered_map(functools.partial(split_files, options), groups, work.path),
-                          strict=True):
+  groups = [(paths, work.text_path(number)) for number, paths in enumerate(
+      parallel.portions(map(files.absolute, input_files), files.file_size, _FILES_BYTES))]
+  for (paths, target), found in zip(
+      groups, options.ordered_map(functools.partial(split_files, options), groups, work.path), strict=True):
     notes.add(dataclasses.replace(found, empty_files=[given[path] for path in found.empty_files]))
-    yield _read_split(group.target)
-    progress(sum(size for _, size in group.paths))
+    yield _read_split(target)
+    progress(sum(map(files.file_size, paths)))
 
 
-def split_files(options: CorpusOptions, group: FileGroup) -> ReadingNotes:
-  """Splits files into sentences and writes what `_read_split` reads; runs in the workers of Beam.
+def split_files(options: CorpusOptions, group: tuple[list[str], str]) -> ReadingNotes:
+  """Splits files into sentences and writes what `_read_split` reads into another; runs in the workers of an engine.
 
   Raises:
-    UserError: a file can't be read, or is another one than that of the command; the disk is full.
+    UserError: a file can't be read; the disk is full.
   """
-  for path, size in group.paths:
-    files.check_size(path, size)
+  paths, target = group
   notes = ReadingNotes()
-  temporary = files.unshared_name(group.target)
-  with files.user_error(f"can't write {group.target} on {socket.gethostname()}"):
+  temporary = files.unshared_name(target)
+  with files.user_error(f"can't write {target} on {socket.gethostname()}"):
     with open(temporary, "wb") as file:
-      for parts in _split((path for path, _ in group.paths), options, notes, lambda read: None, 1):
+      for parts in _split(paths, options, notes, lambda read: None, 1):
         pickle.dump(parts, file)
-    os.replace(temporary, group.target)
+    os.replace(temporary, target)
   return notes
 
 
