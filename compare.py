@@ -5,7 +5,7 @@
   python compare.py run_a run_b --output_dir=comparison    # also writes them as comparison.md
 
 Runs that differ in the seed only are one column: mean ± standard deviation, intervals and p-values of the differences.
-docs/compare.md shows an example.
+docs/monitoring.md shows an example.
 """
 
 from bert_common import cli

@@ -7,7 +7,7 @@
   python export_model.py --init_checkpoint=out --export_dir=hub --api=tfhub
   python export_model.py --init_checkpoint=out --export_dir=served --format=onnx
 
-docs/export.md shows which export is for whom, and how to call each. The export is loaded back and compared with the
+docs/exports.md shows which export is for whom, and how to call each. The export is loaded back and compared with the
 model before it appears.
 """
 

@@ -6,7 +6,7 @@
   zcat lines.gz | python extract_features.py --input_file=- --output_file=vectors.npz --init_checkpoint=bert
 
 A line is a text, or a pair of texts with " ||| " between them. Flags and defaults are those of the original script;
-what is new is additional. docs/features.md describes both outputs.
+what is new is additional. docs/predict.md describes both outputs.
 """
 
 from bert_common import cli

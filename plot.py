@@ -7,7 +7,7 @@
   python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
   python plot.py demo_output/run --what=projector               # word embeddings for TensorBoard's projector
 
-docs/plots.md shows all of them.
+docs/monitoring.md shows all of them.
 """
 
 from bert_common import cli

@@ -66,7 +66,7 @@ class EngineOptions(WorkerOptions):
 
   beam_pipeline_options: str | None = option(
       None, "Work on the machines of an Apache Beam runner, e.g. runner=FlinkRunner,flink_master=HOST:8081; the output "
-      "is the same. See docs/beam.md.")
+      "is the same. See docs/many_machines.md.")
 
   def check(self) -> None:
     """Checks also the form of the options of Beam, and that one of the two says how many workers there are."""

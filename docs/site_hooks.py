@@ -1,5 +1,6 @@
-"""What `mkdocs` asks while it makes the site: pages that lie outside docs/ become pages of the site."""
+"""Hooks of `mkdocs`: pages from outside docs/, the API reference, redirects of moved pages."""
 
+import ast
 import pathlib
 import posixpath
 import re
@@ -8,21 +9,47 @@ from mkdocs.structure.files import File
 
 _PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # File of the project → page of the site.
-_PAGES = {"README.md": "install.md", "samples/README.md": "samples.md", "vocab/README.md": "english_vocabulary.md",
+_PAGES = {"README.md": "index.md", "samples/README.md": "samples.md", "vocab/README.md": "english_vocabulary.md",
           "tests/golden/README.md": "golden_values.md", "CHANGELOG.md": "changelog.md",
           "CONTRIBUTING.md": "contributing.md"}
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+# Documented beside the names of `from modeling import …`; `Tokenizer` is one of these, defined elsewhere.
+_MORE = ("data_gen.tokenization.tokenizer.Tokenizer", "bert_tf.inference.predictor.Predictor",
+         "modeling.checkpoints.load.read_checkpoint", "modeling.checkpoints.load.load_weights",
+         "modeling.checkpoints.convert.convert")
+_MOVED = re.compile(r"^\| ([\w., ]+) \| \[[^]]*\]\(([^)]+)\) \|$", re.MULTILINE)
+_REDIRECT = ('<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={0}">'
+             '<a href="{0}">{0}</a>\n')
 
 
 def on_files(files, config):
   for path, page in _PAGES.items():
     content = (_PROJECT / path).read_text("utf-8")
     files.append(File.generated(config, page, content=_with_links_of_the_site(content, posixpath.dirname(path))))
+  files.append(File.generated(config, "api.md", content=_reference()))
   return files
 
 
+def on_post_build(config):
+  """Pages of the site that lead from the addresses in moved.md to those of today."""
+  for names, target in _MOVED.findall((_PROJECT / "docs/moved.md").read_text("utf-8")):
+    address = "index.html" if target == "../README.md" else target.replace(".md", ".html")
+    for name in names.split(", "):
+      if name != "index.md" and name != "api.md":
+        pathlib.Path(config.site_dir, name.replace(".md", ".html")).write_text(_REDIRECT.format(address), "utf-8")
+
+
+def _reference() -> str:
+  """The public names of `modeling`, in the order of its stub, and some others, for mkdocstrings."""
+  stub = ast.parse((_PROJECT / "modeling/__init__.pyi").read_text("utf-8"))
+  names = [f"modeling.{node.module}.{name.name}" for node in stub.body if isinstance(node, ast.ImportFrom)
+           for name in node.names if name.name != "Tokenizer"]
+  return "\n".join(["# API reference\n", "From the docstrings of the public names; [Keras](keras.md) uses them.\n",
+                    *(f"::: {name}" for name in (*names, *_MORE))])
+
+
 def on_page_markdown(markdown, page, config, files):
-  return _with_links_of_the_site(markdown, "docs") if page.file.src_uri not in _PAGES.values() else markdown
+  return markdown if page.file.generated_by else _with_links_of_the_site(markdown, "docs")
 
 
 def _with_links_of_the_site(markdown: str, folder: str) -> str:

@@ -18,9 +18,15 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-  """(language, content) of the blocks of a page that are to be run."""
-  return _BLOCK.findall((PROJECT / page).read_text("utf-8"))
+def blocks(page: str, title: str = "") -> list[tuple[str, str]]:
+  """(language, content) of the blocks of a page, or of its section with that title, that are to be run."""
+  text = (PROJECT / page).read_text("utf-8")
+  return _BLOCK.findall(text.split(f"\n## {title}\n")[1].split("\n## ")[0] if title else text)
+
+
+def programs(page: str, title: str) -> list[str]:
+  """The Python programs in a section of a page."""
+  return [content for language, content in blocks(page, title) if language == "python"]
 
 
 def commands(block: str) -> list[list[str]]:
@@ -29,18 +35,19 @@ def commands(block: str) -> list[list[str]]:
   return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
-def run_page(page: str, sizes: dict[str, str]) -> list[str]:
+def run_page(page: str, sizes: dict[str, str], title: str = "") -> list[str]:
   """Runs the blocks of a page in the current directory.
 
   Args:
     page: path below the project.
     sizes: flag → value in place of the page's own, wherever the flag is given.
+    title: of the section whose blocks are run; the whole page by default.
 
   Returns:
     the commands that were run, as they stand on the page.
   """
   done = []
-  for language, content in blocks(page):
+  for language, content in blocks(page, title):
     if language == "python":
       exec(compile(content, page, "exec"), {"__name__": "__main__"})
       continue
@@ -59,7 +66,9 @@ def run_command(words: list[str], sizes: dict[str, str]) -> str:
   if words[:2] == ["mkdir", "-p"]:
     pathlib.Path(words[2]).mkdir(parents=True, exist_ok=True)
     return ""
-  assert words[0] == "python" and words[1].endswith(".py"), words
+  assert words[0] == "python", words
+  if words[1] == "-m":
+    words = ["python", f"{words[2].replace('.', '/')}.py", *words[3:]]
   arguments = [_resized(word, sizes) for word in words[2:]]
   return _run_script(str(PROJECT / words[1]), arguments, given)
 

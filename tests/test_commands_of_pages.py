@@ -10,8 +10,8 @@ import pytest
 from tests.page_commands import PROJECT, parse_command
 
 # At the start of a line, after a prompt, a pipe or variables; not what a sentence mentions.
-_COMMAND = re.compile(r"^ *(?:\$ |[^`]*\| )?(?:\w+=\S+ )*(?:\S*/)?python (?P<script>[\w/]+\.py) (?P<arguments>[^`\n]+)",
-                      re.MULTILINE)
+_COMMAND = re.compile(r"^ *(?:\$ |[^`]*\| )?(?:\w+=\S+ )*(?:\S*/)?python "
+                      r"(?P<script>[\w/]+\.py|-m bert_tf\.extras\.\w+) (?P<arguments>[^`\n]+)", re.MULTILINE)
 # Of a page's loops.
 _VARIABLES = {"$task": "mrpc", "$rate": "1e-3"}
 # Left out by the page, or different for every reader: what stands there is no command line.
@@ -35,11 +35,13 @@ def _commands() -> list[tuple[str, str, str]]:
   found = {}
   for name, text in _texts():
     for match in _COMMAND.finditer(re.sub(r"\\\n\s*", "", text)):
-      arguments = match["arguments"]
+      script, arguments = match["script"], match["arguments"]
+      if script.startswith("-m "):
+        script = f"{script[3:].replace('.', '/')}.py"
       # What is below tests/ is a tool of this project, with argparse.
-      if not (match["script"].startswith("tests/") or "--help" in arguments
+      if not (script.startswith("tests/") or "--help" in arguments
               or any(mark in arguments for mark in _NO_COMMAND)):
-        found[name, match["script"], arguments] = None
+        found[name, script, arguments] = None
   return list(found)
 
 
@@ -54,7 +56,7 @@ def _words(arguments: str) -> list[str]:
 
 _COMMANDS = _commands()
 # The run.yaml of the pages.
-_CONFIGURATION = re.search(r"^```yaml\n(.*?)^```", (PROJECT / "docs/recipes.md").read_text("utf-8"),
+_CONFIGURATION = re.search(r"^```yaml\n(.*?)^```", (PROJECT / "docs/fine_tuning.md").read_text("utf-8"),
                            re.MULTILINE | re.DOTALL)[1]
 
 

@@ -67,10 +67,10 @@ def _missing(path: pathlib.Path) -> list[str]:
   return sorted(name for name in named if not (_PROJECT / name).exists() and not list(_PROJECT.glob(f"{name}.py")))
 
 
-def test_a_tokens_way_can_be_followed():
+def test_a_token_can_be_followed():
   """Every file of the section is imported by one that is named before it; commands are where a way begins."""
   page = (_PROJECT / "docs/architecture.md").read_text("utf-8")
-  section = re.search(r"^## A token's way\n(.*?)^## ", page, re.M | re.S)[1]
+  section = re.search(r"^## Following a token through the code\n(.*?)^## ", page, re.M | re.S)[1]
   named = re.findall(r"`([\w/]+\.py)`", section)
   assert len(named) > 25 and len(set(named)) == len(named)
   reached: set[str] = set()

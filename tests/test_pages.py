@@ -16,7 +16,7 @@ SIZES = {"held_out_fraction": "0.3", "vocab_size": "400", "max_seq_length": "48"
          "doc_stride": "16", "max_predictions_per_seq": "4", "dupe_factor": "1", "num_train_steps": "2",
          "num_warmup_steps": "1", "eval_steps": "2", "train_batch_size": "4", "num_train_epochs": "1",
          "learning_rate": "1e-3"}
-TUTORIAL, RELEASED = "docs/tutorial.md", "docs/released_weights.md"
+TUTORIAL, RELEASED = "docs/tutorial.md", "docs/checkpoints.md"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_samples(folder, monkeypatch):
   done = run_page(TUTORIAL, SIZES)
   assert len(done) == len(commands("".join(content for language, content in blocks(TUTORIAL) if language == "bash")))
   run_page("README.md", SIZES)
-  run_page("docs/python_api.md", SIZES)
+  run_page("docs/keras.md", SIZES, title="Python API")
   for path in ("pretrained/checkpoint", "from_python/eval_results.json", "reviews/test_results.tsv",
                "served/reviews/1/saved_model.pb", "questions/predictions.json", "vectors.npz", "index/vectors.f32",
                "classifier.keras"):

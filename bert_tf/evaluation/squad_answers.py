@@ -5,7 +5,7 @@
 
 The score of the span from token i to token j ≥ i is S·T_i + E·T_j; that of "no answer" is the score of [CLS] (paper,
 sections 4.2 and 4.3). An answer is what stands in the context from the first character of token i to the last of token
-j, never put together again from tokens. docs/squad_answers.md lists where this differs from the original's text.
+j, never put together again from tokens. docs/squad.md lists where this differs from the original's text.
 
 Input: the windows of `data_gen/labelled/squad_features.py` and the model's logits for them. Output: `QuestionAnswers`,
 for `squad_scores.py` and `squad_files.py`.

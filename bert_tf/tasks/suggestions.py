@@ -2,7 +2,7 @@
 
 Input: the options of a run, and its data, read once more where it is cut nowhere. Output: lines for the user, which are
 the file. The rules are those of the paper (A.3), of the original's README and of "On the Stability of Fine-tuning BERT"
-(Mosbach et al. 2021); what the command line gives stays as it is given. docs/settings.md explains them.
+(Mosbach et al. 2021); what the command line gives stays as it is given. docs/fine_tuning.md explains them.
 """
 
 import json

@@ -30,7 +30,7 @@ from modeling.checkpoints.tensorflow_files import latest_checkpoint
 from modeling.config import BertConfig
 
 _MASKING_OPTIONS = ("masked_lm_prob", "masking", "do_whole_word_mask")
-# With more, reading everything keeps a process from its own share; docs/scale.md has the measurement.
+# With more, reading everything keeps a process from its own share; docs/many_machines.md has the measurement.
 _PROCESSES_READING_ALL = 3
 
 

@@ -24,7 +24,7 @@ from tests.bert_tf.evaluation.squad_reference import (
 from tests.data_gen.tokenization.common import ENGLISH, TEXTS, TOKENIZERS
 
 # How many texts of the original's n best answers are no slices, by kind and for each of the golden cases; see
-# docs/squad_answers.md.
+# docs/squad.md.
 DIFFERENCES = [
   {"changed length": 4},
   {"white space": 4, "changed length": 10},

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -29,6 +28,7 @@ from modeling.pretraining import BertForPreTraining
 from tests.bert_tf.inference.exports.stock_server import assert_served
 from tests.full_disk import full_disk
 from tests.modeling.checkpoints.common import random_weights, write_huggingface
+from tests.page_commands import programs
 
 WORDS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,?!é", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
          "the", "array", "is", "returned", "list", "who", "what"]
@@ -354,15 +354,15 @@ def test_the_function_for_keras_costs_no_second_graph(exports):
   assert sum(type.endswith("PartitionedCall") for type in operations) == 1
 
 
-def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, project, capsys):
+def test_programs_of_the_documentation(exports, tmp_path, monkeypatch, capsys):
   (tmp_path / "served").mkdir()
   os.symlink(exports["features"][1], tmp_path / "served/1")
   os.symlink(exports["classification"][1], tmp_path / "served/pairs")
   monkeypatch.chdir(tmp_path)
-  programs = re.findall("```python\n(.*?)```", (project / "docs/saved_model.md").read_text("utf-8"), re.DOTALL)
-  assert len(programs) == 2 and "TFSMLayer" in programs[1]
-  for program in programs:
-    exec(compile(program, "docs/saved_model.md", "exec"), {})
+  of_page = programs("docs/exports.md", "SavedModel")
+  assert len(of_page) == 2 and "TFSMLayer" in of_page[1]
+  for program in of_page:
+    exec(compile(program, "docs/exports.md", "exec"), {})
   assert "shape=(3, 3)" in capsys.readouterr().out
 
 

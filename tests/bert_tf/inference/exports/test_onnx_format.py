@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -25,6 +24,7 @@ from modeling.checkpoints.load import open_checkpoint
 from modeling.classification import BertForClassification
 from tests.bert_tf.inference.exports.common import TEXTS, export_to, ids_of
 from tests.full_disk import full_disk
+from tests.page_commands import programs
 from tests.tiny import CONFIG, write_tiny
 
 HIDDEN = CONFIG.hidden_size
@@ -194,11 +194,11 @@ def test_a_full_disk_leaves_nothing(tmp_path):
   assert not os.path.exists(tmp_path / "out")
 
 
-def test_the_client_of_the_page(tmp_path, project):
+def test_the_client_of_the_page(tmp_path):
   """In a process without TensorFlow."""
   path = tiny(tmp_path / "in", "classification", task=CLASSES)
   export_to(tmp_path / "served", path, "onnx")
-  program = re.search("```python\n(import .*?)```", (project / "docs/onnx.md").read_text("utf-8"), re.DOTALL)[1]
+  [program] = programs("docs/exports.md", "ONNX and LiteRT")
   assert len(program.splitlines()) <= 20
   done = subprocess.run([sys.executable, "-c", f"{program}\nimport sys\nassert 'tensorflow' not in sys.modules"],
                         cwd=tmp_path, capture_output=True, text=True, timeout=300)

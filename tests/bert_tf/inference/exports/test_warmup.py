@@ -1,7 +1,6 @@
 """What TensorFlow Serving gets: warm-up requests, operations that it has, and clients, those of the documentation."""
 
 import json
-import re
 import urllib.request
 
 import numpy as np
@@ -14,6 +13,7 @@ from bert_tf.inference.exports.warmup import WARMUP_FILE
 from bert_tf.inference.options import ExportOptions
 from tests.bert_tf.inference.exports.stock_server import Model, assert_served, grpc_port, rest
 from tests.bert_tf.inference.test_export import PAIRS, checkpoint
+from tests.page_commands import programs
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +51,18 @@ def test_the_stock_image_has_all_operations(reviews, tmp_path):
     assert_served(path)
 
 
-def test_the_clients_of_the_documentation(reviews, project, capsys):
+def test_the_clients_of_the_documentation(reviews, capsys):
   model = Model(str(reviews))
-  [over_rest, over_grpc] = re.findall("```python\n(.*?)```", (project / "docs/serving.md").read_text("utf-8"), re.S)
+  [over_rest, over_grpc] = programs("docs/exports.md", "TensorFlow Serving")
   assert "tensorflow" not in over_rest and len(over_rest.splitlines()) <= 20
   with rest("reviews", model) as port:
-    exec(compile(over_rest.replace("localhost:8501", f"localhost:{port}"), "docs/serving.md", "exec"), {})
+    exec(compile(over_rest.replace("localhost:8501", f"localhost:{port}"), "docs/exports.md", "exec"), {})
     labels = capsys.readouterr().out
     with pytest.raises(SystemExit, match="inputs are .'text_a'."):
       exec(compile(over_rest.replace("localhost:8501", f"localhost:{port}").replace("text_a=", "text="),
-                   "docs/serving.md", "exec"), {})
+                   "docs/exports.md", "exec"), {})
   with grpc_port("reviews", model) as port:
-    exec(compile(over_grpc.replace("localhost:8500", f"localhost:{port}"), "docs/serving.md", "exec"), {})
+    exec(compile(over_grpc.replace("localhost:8500", f"localhost:{port}"), "docs/exports.md", "exec"), {})
   assert any(label in labels for label in PAIRS["labels"]) and capsys.readouterr().out.startswith("[[0.")
 
 

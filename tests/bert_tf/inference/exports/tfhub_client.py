@@ -142,14 +142,15 @@ def masked(preprocess, encoder, texts):
 
 
 def documentation():
-  """Runs the programs of docs/tfhub.md; returns how many there are, and the names that they have defined."""
-  page = (pathlib.Path(__file__).resolve().parents[4] / "docs/tfhub.md").read_text("utf-8")
+  """Runs the programs of docs/exports.md; returns how many there are, and the names that they have defined."""
+  page = (pathlib.Path(__file__).resolve().parents[4] / "docs/exports.md").read_text("utf-8")
+  page = page.split("\n## TF-Hub\n")[1].split("\n## ")[0]
   programs = re.findall("```python\n(.*?)```", page, re.DOTALL)
   os.symlink(os.path.abspath(OURS), os.path.join(WORK, "hub"))
   os.chdir(WORK)
   names = {}
   for program in programs:
-    exec(compile(program, "docs/tfhub.md", "exec"), names)
+    exec(compile(program, "docs/exports.md", "exec"), names)
   return len(programs), names
 
 
