@@ -2,7 +2,7 @@
 
   python plot.py demo_output/run                                # curves, records, embeddings → demo_output/run/plots
   python plot.py run_a run_b --what=curves --output_dir=plots   # several runs in one picture
-  python plot.py out --what=selection,reliability,threshold     # fine-tuning: a selection, a classifier, SQuAD v2.0
+  python plot.py out --what=selection                           # fine-tuning with several hyperparameters
   python plot.py records.tfrecord.stats.json                    # lengths and masks of records
   python plot.py demo_output/run --what=attention --sentence='Returns the shape of the array.'
   python plot.py demo_output/run --what=projector               # word embeddings for TensorBoard's projector

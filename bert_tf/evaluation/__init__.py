@@ -2,7 +2,6 @@
 
     classification.py   metrics of classification and regression, confusion matrices
     glue_submission.py  files for the GLUE server; `make_glue_submission.py`
-    calibration.py      reliability of probabilities
     retrieval.py        exact search, scores of rankings
     drawing.py          figures of matplotlib in files
     squad_answers.py    logits of windows → n best answers

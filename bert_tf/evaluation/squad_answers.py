@@ -16,7 +16,7 @@ the start and as the end of an answer, C candidate answers.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -133,8 +133,11 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
   max_context = windows.max_context()
   context_starts = np.concatenate([[0], np.cumsum(windows.num_context_tokens, dtype=np.int64)])
   question_contexts = np.array([question.context for question in data.questions])
-  results = []
-  for first, last in _slices(bounds):
+  results: list[QuestionAnswers] = []
+  while len(results) < len(data.questions):
+    # The questions that have about `_WINDOWS_AT_ONCE` windows.
+    first = len(results)
+    last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _WINDOWS_AT_ONCE, side="right")) - 1)
     rows = slice(bounds[first], bounds[last])
     flat = slice(row_starts[rows.start], row_starts[rows.stop])
     lengths = windows.row_lengths[rows]
@@ -143,15 +146,21 @@ def find_answers(data: SquadData, contexts: ContextTokens, windows: Windows, sta
       windows.num_context_tokens[rows], max_context[context_starts[rows.start]:context_starts[rows.stop]], options)
     question = windows.question_index[rows][window]
     token = contexts.row_starts[question_contexts[question]] + windows.first_context_token[rows][window]
-    candidates = _Candidates(question, *_characters(contexts.offsets, token + first_token, token + last_token),
-                             *logits)
+    offsets = contexts.offsets[token + first_token], contexts.offsets[token + last_token]
+    # Not simply the start of the first: two tokens of one letter's marks may stand in NFD's order, not the text's.
+    found = _Candidates(question, np.minimum(offsets[0][:, 0], offsets[1][:, 0]),
+                        np.maximum(offsets[0][:, 1], offsets[1][:, 1]), *logits)
     if options.version_2_with_negative:
       null = _find_null(start_logits[row_starts[rows]], end_logits[row_starts[rows]],
                         bounds[first:last + 1] - rows.start, first)
-      candidates = _Candidates(*map(np.concatenate, zip(candidates, null, strict=True)))
-    for number, rows_of_question in zip(range(first, last), _by_question(candidates, first, last), strict=True):
-      answered = data.questions[number]
-      results.append(_choose_nbest(answered.id, data.contexts[answered.context], rows_of_question, options))
+      found = _Candidates(*map(np.concatenate, zip(found, null, strict=True)))
+    # Best first, equals in their order.
+    order = np.lexsort((-(found.start_logit + found.end_logit), found.question))
+    ends = np.searchsorted(found.question[order], np.arange(first, last + 1)).tolist()
+    columns = [column[order].tolist() for column in found[1:]]
+    for answered, begin, end in zip(data.questions[first:last], ends[:-1], ends[1:], strict=True):
+      candidates = zip(*(column[begin:end] for column in columns), strict=True)
+      results.append(_choose_nbest(answered.id, data.contexts[answered.context], candidates, options))
   return results
 
 
@@ -163,25 +172,6 @@ def best_spans(results: Sequence[QuestionAnswers]) -> dict[str, str]:
 def collect_null_odds(results: Sequence[QuestionAnswers]) -> dict[str, float] | None:
   """id → null odds; None in version 1.1."""
   return {result.id: result.null_odds for result in results if result.null_odds is not None} or None
-
-
-def average_logits(members: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-  """The means of (start logits, end logits), float32 [T] each, of an ensemble's members, for the same windows."""
-  starts, ends = zip(*members, strict=True)
-  if len({logits.shape for logits in starts + ends}) != 1:
-    raise ValueError(f"logits of different shapes: {[logits.shape for logits in starts + ends]}")
-  # One by one: stacking an ensemble's logits would double the memory.
-  return tuple((sum(logits.astype(np.float64) for logits in side) / len(members)).astype(np.float32)
-               for side in (starts, ends))
-
-
-def _slices(bounds: np.ndarray) -> Iterator[tuple[int, int]]:
-  """(first, last + 1) question of slices of about `_WINDOWS_AT_ONCE` windows; `bounds` [Q + 1] counts windows."""
-  first = 0
-  while first < len(bounds) - 1:
-    last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _WINDOWS_AT_ONCE, side="right")) - 1)
-    yield first, last
-    first = last
 
 
 def _pad(logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -229,12 +219,6 @@ def _best_positions(logits: np.ndarray, count: int) -> np.ndarray:
   return (np.sort(keys, axis=1) & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
-def _characters(offsets: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """Starts and ends of answers in their contexts; [C] each. `first`, `last`: rows of `offsets`."""
-  # Not simply the start of the first: two tokens of one letter's marks may stand in the order of NFD, not of the text.
-  return np.minimum(offsets[first, 0], offsets[last, 0]), np.maximum(offsets[first, 1], offsets[last, 1])
-
-
 def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndarray, first_question: int
                ) -> _Candidates:
   """"No answer" for each question: the [CLS], float32 [W], of the window where it scores least (0 + 0 without any)."""
@@ -250,18 +234,13 @@ def _find_null(start_logits: np.ndarray, end_logits: np.ndarray, bounds: np.ndar
   return _Candidates(first_question + np.arange(count), nowhere, nowhere, logits[0], logits[1])
 
 
-def _by_question(candidates: _Candidates, first: int, last: int) -> Iterator[Iterable[tuple[int, int, float, float]]]:
-  """For each question (start, end, start logit, end logit) of its candidates, best first, equals in their order."""
-  order = np.lexsort((-(candidates.start_logit + candidates.end_logit), candidates.question))
-  bounds = np.searchsorted(candidates.question[order], np.arange(first, last + 1)).tolist()
-  columns = [column[order].tolist() for column in candidates[1:]]
-  for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
-    yield zip(*(column[begin:end] for column in columns), strict=True)
-
-
 def _choose_nbest(id: str, context: str, rows: Iterable[tuple[int, int, float, float]], options: AnswerOptions
                   ) -> QuestionAnswers:
-  """The best of the candidates `rows`, which are sorted, of different texts, with their probabilities."""
+  """The best of the candidates, of different texts, with their probabilities.
+
+  Args:
+    rows: (start, end, start logit, end logit), sorted.
+  """
   chosen: dict[str, tuple[int, int, float, float]] = {}
   null = None
   for row in rows:

@@ -107,35 +107,16 @@ def tune_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, 
     spans: id → the best answer that is a part of the context; "" where there is none.
     null_odds: id → score of "no answer" - score of that span.
   """
-  values, _, gains = _gains(data, spans, null_odds)
-  best = int(np.argmax(gains))
+  as_answered, as_null = f1_by_question(data, spans), f1_by_question(data, dict.fromkeys(spans, ""))
+  # A question without any span is not answered under any threshold, so its gain is 0.
+  gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
+  values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)  # [n], ascending
+  # What answering the k questions with the lowest odds adds to the F1 of no answers at all, [n + 1].
+  best = int(np.argmax(np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])))
   edges = np.concatenate([values[:1] - 2 * _MARGIN, values, values[-1:] + 2 * _MARGIN])
   below, above = edges[best:best + 2]
   middle = (below + above) / 2
   return float(middle if middle < above else below)
-
-
-def f1_by_threshold(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]
-                    ) -> tuple[np.ndarray, np.ndarray]:
-  """F1 under every threshold that makes a difference; the arguments are those of `tune_threshold`.
-
-  Returns:
-    the null odds, ascending, float [n]; and F1 in percent, float [n + 1]: entry k with the k lowest of them answered,
-    that is under a threshold from the odds k - 1 up to the odds k.
-  """
-  values, unanswered, gains = _gains(data, spans, null_odds)
-  return values, 100.0 * (unanswered + gains) / len(data.questions)
-
-
-def _gains(data: SquadData, spans: dict[str, str], null_odds: dict[str, float]) -> tuple[np.ndarray, float, np.ndarray]:
-  """Null odds, ascending [n]; the sum of F1 with no answer at all; what answering the k lowest adds to it, [n + 1]."""
-  as_answered = f1_by_question(data, spans)
-  as_null = f1_by_question(data, dict.fromkeys(spans, ""))
-  # A question without any span is not answered under any threshold, so its gain is 0.
-  gains = np.array([as_answered[id] - as_null[id] for id in null_odds])
-  values, group = np.unique(np.array(list(null_odds.values())), return_inverse=True)
-  gains = np.concatenate([[0.0], np.cumsum(np.bincount(group, gains))])
-  return values, sum(as_null.values()), gains
 
 
 def _answered(data: SquadData) -> list[Question]:
@@ -152,26 +133,24 @@ def _words(text: str) -> list[str]:
 
 
 def _score_answer(answer: str, question: Question, version_2: bool) -> tuple[int, float]:
-  """Exact match and F1 with that right answer that fits best.
+  """Exact match and F1, each with the right answer that fits best.
 
   Version 2.0 ignores right answers without a word, like "the", and where none is left "" is right; two texts without a
   word agree. In version 1.1 their F1 is 0.
   """
-  words = _words(answer)
+  words, exact, f1 = _words(answer), 0, 0.0
   rights = [_words(right.text) for right in question.answers]
   if version_2:
     rights = [right for right in rights if right] or [[]]
-  return max(int(words == right) for right in rights), max(_f1(words, right, version_2) for right in rights)
-
-
-def _f1(words: list[str], right: list[str], version_2: bool) -> float:
-  if not words or not right:
-    return int(version_2 and words == right)
-  common = sum((collections.Counter(words) & collections.Counter(right)).values())
-  if not common:
-    return 0
-  precision, recall = common / len(words), common / len(right)
-  return 2 * precision * recall / (precision + recall)
+  for right in rights:
+    exact = max(exact, int(words == right))
+    common = sum((collections.Counter(words) & collections.Counter(right)).values())
+    if common:
+      precision, recall = common / len(words), common / len(right)
+      f1 = max(f1, 2 * precision * recall / (precision + recall))
+    elif version_2 and words == right:
+      f1 = 1.0
+  return exact, f1
 
 
 def _best_threshold(questions: list[Question], answers: dict[str, str], scores: dict[str, float],

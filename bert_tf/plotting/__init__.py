@@ -5,6 +5,5 @@
     picture.py       style and files of a plot
     runs.py          curves of runs
     records.py       lengths and masks of records
-    predictions.py   F1 by threshold; reliability
     models.py        attention and embeddings
 """

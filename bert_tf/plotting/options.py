@@ -3,10 +3,10 @@
 import dataclasses
 
 from bert_common.errors import UserError
-from bert_common.options import FILE, Options, option
+from bert_common.options import Options, option
 
 # In the order they are drawn; the last two only where they are asked for.
-KINDS = ("curves", "selection", "threshold", "reliability", "records", "embeddings", "attention", "projector")
+KINDS = ("curves", "selection", "records", "embeddings", "attention", "projector")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,8 +21,6 @@ class PlotOptions(Options):
   formats: tuple[str, ...] = option(("png", "svg"), "Of the files.", choices=("png", "svg", "pdf"))
   metrics: tuple[str, ...] = option(
       (), "Curves: names of metrics, as in metrics.jsonl.", default_text="the losses and what is measured of quality")
-  predict_file: str | None = option(
-      None, "Threshold: the SQuAD file with the right answers.", default_text="that of the run", path=FILE)
   most_records: int = option(5000, "Records: so many are read, the same number from each file.", minimum=1)
   sentence: str | None = option(None, "Attention: the sentence; a second one after ' ||| '.")
   layer: int = option(-1, "Attention: number of the layer, from 0; -1 is the last one.")

@@ -12,9 +12,6 @@ from bert_tf.plotting.picture import write
 _FINDERS = {
     "curves": ("bert_tf.plotting.runs:curves", "a run directory with metrics.jsonl"),
     "selection": ("bert_tf.plotting.runs:selection", "a directory with selection.json"),
-    "threshold": ("bert_tf.plotting.predictions:threshold", "a run on SQuAD v2.0 with null_odds.json"),
-    "reliability": ("bert_tf.plotting.predictions:reliability_diagrams",
-                    "a classifier's run with eval_predictions.jsonl (run_classifier.py --do_eval)"),
     "records": (
         "bert_tf.plotting.records:records", "record files, their statistics, or a run that was pre-trained on some"),
     "embeddings": ("bert_tf.plotting.models:embeddings", "a checkpoint with its vocabulary"),

@@ -182,11 +182,6 @@ COMMANDS = (
     Command("plot.py", {"output_dir": "out", "formats": "png"}, ("records.stats.json",), ("records.stats.json",)),
     Command("plot.py", {"output_dir": "out", "formats": "png", "what": "attention", "sentence": "the array is ."},
             _files_of("encoder"), ("encoder",)),
-    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "threshold", "predict_file": "squad.json"},
-            ("answered/null_odds.json", "answered/nbest_predictions.json", "answered/flags.json", "answered/task.json",
-             "squad.json"), ("answered",)),
-    Command("plot.py", {"output_dir": "out", "formats": "png", "what": "reliability"},
-            ("evaluated/eval_predictions.jsonl", "evaluated/flags.json"), ("evaluated",)),
     Command("compare.py", {"output_dir": "out"},
             ("evaluated/eval_predictions.jsonl", "evaluated/flags.json", "tuning/run/flags.json",
              "tuning/run/metrics.jsonl", "tuning/run/eval_results.json"), ("evaluated", "tuning/run")),
@@ -312,19 +307,13 @@ def make_workspace(folder: pathlib.Path) -> None:
 
 
 def _write_evaluations(folder: pathlib.Path) -> None:
-  """What `plot.py` and `compare.py` read of evaluations of question answering and of a classifier."""
-  for name in ("answered", "evaluated"):
-    (folder / name).mkdir()
-    json_files.write(str(folder / name / "flags.json"), {"script": "run_squad.py", "flags": {
-        "predict_file": str(folder / "squad.json")}})
+  """What `compare.py` reads of the evaluation of a classifier; an ensemble."""
+  (folder / "evaluated").mkdir()
+  json_files.write(str(folder / "evaluated/flags.json"), {"script": "run_classifier.py", "flags": {}})
   (folder / "averaged").mkdir()
   members = open_ensemble([str(folder / "answering/run"), str(folder / "answering/run/best")], {}, None)
   json_files.write(str(folder / "averaged/ensemble.json"), {
       "ensemble": members.fingerprints, **members.settings.with_threshold(0.25, "tuned on x").to_task()})
-  json_files.write(str(folder / "answered/task.json"), {"kind": "question_answering", "null_score_diff_threshold": 0.5})
-  json_files.write(str(folder / "answered/null_odds.json"), {"0": 1.5, "1": -0.5, "2": 0.5})
-  json_files.write(str(folder / "answered/nbest_predictions.json"), {str(number): [
-      {"text": text, "probability": 0.5} for text in ("", "list")] for number in range(3)})
   (folder / "evaluated/eval_predictions.jsonl").write_text("".join(
       json.dumps({"label": "x", "probabilities": {"x": 0.6, "y": 0.4}, "true_label": label}) + "\n" for label in "xyx"))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from bert_tf.evaluation import squad_answers
-from bert_tf.evaluation.squad_answers import AnswerOptions, average_logits, find_answers
+from bert_tf.evaluation.squad_answers import AnswerOptions, find_answers
 from data_gen.labelled.squad import Question, SquadData
 from data_gen.labelled.squad_features import make_windows
 from tests.bert_tf.evaluation import squad_golden
@@ -308,13 +308,3 @@ def test_logits_that_do_not_fit_or_are_no_numbers():
 def test_sizes_below_one(name):
   with pytest.raises(UserError, match=f"--{name} is 0, it must be at least 1"):
     AnswerOptions(**{name: 0}).check()
-
-
-def test_average_of_runs():
-  runs = [(np.array([1, 2], np.float32), np.array([0, 8], np.float32)),
-          (np.array([3, -2], np.float32), np.array([1, 8], np.float32))]
-  starts, ends = average_logits(runs)
-  assert starts.tolist() == [2, 0] and ends.tolist() == [0.5, 8] and starts.dtype == ends.dtype == np.float32
-  assert all(np.array_equal(one, other) for one, other in zip(average_logits(runs[:1]), runs[0], strict=True))
-  with pytest.raises(ValueError, match="different shapes"):
-    average_logits([*runs, (np.zeros(3, np.float32), np.zeros(3, np.float32))])

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from bert_common.errors import UserError
 from bert_tf.evaluation.drawing import new_figure
-from bert_tf.plotting import models, predictions, records, runs
+from bert_tf.plotting import models, records, runs
 from bert_tf.plotting.options import PlotOptions
 from bert_tf.plotting.picture import line_style, marker_style, names_of, shortened
 from bert_tf.plotting.plot import run
@@ -177,69 +177,6 @@ def test_a_selection_without_any_score(tmp_path):
     one["metrics"] = {"accuracy": None}
   path.write_text(json.dumps(found))
   assert "best nan" in drawn(*runs.selection(options(str(tmp_path))))[0].get_title()
-
-
-def write_squad(folder) -> str:
-  """Three questions: answered right with odds of -2, wrongly with 1, and one without an answer, with odds of 3."""
-  data = [("a", "red", -2.0, "red"), ("b", "red", 1.0, "blue"), ("c", None, 3.0, "red")]
-  questions = [{"id": id, "question": "?", "is_impossible": right is None,
-                "answers": [{"text": right, "answer_start": 0}] if right else []} for id, right, _, _ in data]
-  (folder / "dev.json").write_text(json.dumps({"version": "2", "data": [{"title": "", "paragraphs": [
-      {"context": "red blue", "qas": questions}]}]}))
-  (folder / "null_odds.json").write_text(json.dumps({id: odds for id, _, odds, _ in data}))
-  (folder / "nbest_predictions.json").write_text(json.dumps(
-      {id: [{"text": ""}, {"text": text}, {"text": "other"}] for id, _, _, text in data}))
-  (folder / "task.json").write_text(json.dumps({"null_score_diff_threshold": -0.5}))
-  (folder / "flags.json").write_text(json.dumps({"flags": {"predict_file": str(folder / "dev.json")}}))
-  return str(folder)
-
-
-def test_the_threshold_of_squad(tmp_path):
-  (picture,) = predictions.threshold(options(write_squad(tmp_path)))
-  (axes,) = drawn(picture)
-  # Nothing answered: only the question without an answer is right.
-  np.testing.assert_allclose(axes.lines[0].get_ydata(), [100 / 3, 200 / 3, 200 / 3, 100 / 3, 100 / 3])
-  (texts,) = figure_legends(picture)
-  assert texts[0] == "best F1 66.67 %" and texts[-1] == "the run's threshold -0.5"
-  assert axes.lines[1].get_xydata().tolist() == [[-2.0, pytest.approx(200 / 3)]]
-  for name, key, value in (("null_odds", "b", "1"), ("null_odds", "b", None), ("nbest_predictions", "b", [{"text": 1}]),
-                           ("nbest_predictions", "b", {}), ("task", "null_score_diff_threshold", []),
-                           ("flags", "flags", {"predict_file": 3})):
-    path = tmp_path / f"{name}.json"
-    content = path.read_text()
-    path.write_text(json.dumps({**json.loads(content), key: value}))
-    with pytest.raises(UserError, match=f"{name}.json: '({key}|predict_file)\\S* is .* is expected"):
-      predictions.threshold(options(tmp_path))
-    path.write_text(content)
-  (tmp_path / "flags.json").write_text('{"flags": null}')
-  with pytest.raises(UserError, match="give --predict_file"):
-    predictions.threshold(options(tmp_path))
-  write_squad(tmp_path)
-  (tmp_path / "null_odds.json").write_text("{}")
-  with pytest.raises(UserError, match="has no prediction for question a of .*dev.json"):
-    predictions.threshold(options(tmp_path))
-  os.remove(tmp_path / "dev.json")
-  with pytest.raises(UserError, match="give --predict_file.*dev.json does not exist"):
-    predictions.threshold(options(tmp_path))
-
-
-def test_reliability(tmp_path):
-  lines = [{"label": "yes", "probabilities": {"yes": 0.9, "no": 0.1}, "true_label": true} for true in ("yes", "no")]
-  (tmp_path / "eval_predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-  (tmp_path / "eval_predictions_more.jsonl").write_text('{"score": 1.5, "true_score": 1}\n')
-  (picture,) = predictions.reliability_diagrams(options(tmp_path))
-  upper, lower = drawn(picture)
-  assert "2 examples" in upper.get_title() and "calibration error 0.400" in upper.get_title()
-  assert [bar.get_height() for bar in lower.patches][-1] == 2
-  for line, missing in (('{"label": "yes", "probabilities": {}}', "true_label"),
-                        ('{"label": "yes", "probabilities": {"no": 1}, "true_label": "no"}', "probabilities.yes")):
-    (tmp_path / "eval_predictions.jsonl").write_text(f"{line}\n")
-    with pytest.raises(UserError, match=f"eval_predictions.jsonl:1: there is no '{missing}'"):
-      predictions.reliability_diagrams(options(tmp_path))
-  (tmp_path / "eval_predictions.jsonl").unlink()
-  (tmp_path / "eval_predictions.jsonl").symlink_to("/proc/self/mem")
-  with pytest.raises(UserError, match="can't read .*eval_predictions.jsonl: Input/output error"):
-    predictions.reliability_diagrams(options(tmp_path))
 
 
 def write_records(folder) -> str:
