@@ -13,8 +13,7 @@ from bert_common import run_results
 from bert_common.errors import UserError
 from bert_tf.tasks.head_options import DistillationOptions
 from bert_tf.tasks.labels import label_names
-from data_gen.tokenization.tokenizer_config import short
-from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.vocabulary import Vocabulary, short
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import load_weights, read_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary

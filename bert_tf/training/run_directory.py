@@ -31,7 +31,7 @@ from bert_common.charts import METRICS_FILE
 from bert_common.errors import UserError, in_one_line
 from bert_common.options import plain
 from bert_tf.training import console_log
-from data_gen.tokenization.tokenizer_config import write_tokenizer_config
+from data_gen.tokenization.vocabulary import write_tokenizer_config
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
   CONFIG_FILE,

@@ -17,8 +17,7 @@ from bert_common.progress import Progress
 from bert_tf.vocabulary import wordpiece_learner
 from bert_tf.vocabulary.word_counts import CorpusCounts, count_words, total_size
 from data_gen.options import TEXT_FILES, TextOptions
-from data_gen.tokenization.tokenizer_config import write_tokenizer_config
-from data_gen.tokenization.vocabulary import UNK, Vocabulary
+from data_gen.tokenization.vocabulary import UNK, Vocabulary, write_tokenizer_config
 from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
 from modeling.presets import PRESETS
 

@@ -1,6 +1,6 @@
 """Frequencies of the words of a corpus, counted on all cores in bounded memory.
 
-Input: text files. Output: `CorpusCounts`, for `wordpiece_learner.py`. Words are what `data_gen/tokenization/basic.py`
+Input: text files. Output: `CorpusCounts`, for `wordpiece_learner.py`. Words are what `basic_tokenize`
 makes of the text, so a vocabulary learnt from them fits the tokenizer. A worker reads plain text itself, and is sent
 what is gzipped or remote.
 """
@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from bert_common import files, gzipped
 from bert_common.errors import UserError
-from data_gen.tokenization.basic import basic_tokenize, find_chunks, splits_plainly
+from data_gen.tokenization.wordpiece import basic_tokenize, find_chunks, splits_plainly
 
 # Text given to a worker at a time. It decides which lines are held out, so it is the same for any number of workers.
 _PORTION_BYTES = 1 << 22

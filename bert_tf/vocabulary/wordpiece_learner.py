@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 
 from bert_common import parallel
 from bert_common.errors import UserError
-from data_gen.tokenization.basic import find_chunks
 from data_gen.tokenization.vocabulary import CLS, MASK, PAD, SEP, UNK
+from data_gen.tokenization.wordpiece import find_chunks
 
 # The learner's own defaults.
 _NUM_ITERATIONS = 4

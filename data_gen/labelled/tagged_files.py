@@ -16,7 +16,7 @@ import numpy as np
 from bert_common.errors import UserError
 from data_gen.labelled.tables import first_items, json_object, numbered_lines, shown
 from data_gen.labelled.tag_schemes import OUTSIDE
-from data_gen.tokenization.basic import basic_tokenize_with_offsets
+from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
 
 FORMATS = ("auto", "conll", "jsonl")
 _DOCUMENT_START = "-DOCSTART-"

@@ -40,7 +40,7 @@ from data_gen.pretraining import corpus, external_shuffle, record_files, records
 from data_gen.pretraining.work_directory import WorkDirectory, remove_finished
 from data_gen.pretraining.workers import GZIP_LEVEL, MASKS, PACKS, PAIRS, PORTIONS, Portion, load_tokenizer
 from data_gen.tokenization.tokenizer import Tokenizer
-from data_gen.tokenization.tokenizer_config import check_beside
+from data_gen.tokenization.vocabulary import check_beside
 
 # Bytes of text that the projection of the output size looks at.
 _SAMPLE_BYTES = 1 << 19

@@ -19,16 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from data_gen.tokenization.basic import (
+from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
+from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.tokenization.wordpiece import (
+  ID_BYTES,
+  WordPiece,
   basic_tokenize,
   basic_tokenize_with_offsets,
   find_chunk_starts,
   find_chunks,
   splits_plainly,
 )
-from data_gen.tokenization.vectorized import PIECE_WITH_OFFSETS, VectorizedTokenizer
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
-from data_gen.tokenization.wordpiece import ID_BYTES, WordPiece
 
 # A cache is emptied when it holds this many entries: just under the size at which a dict would double.
 _CACHE_ENTRIES = 174_000

@@ -1,6 +1,8 @@
 """The WordPiece vocabulary: one token per line, its number is its id.
 
-Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids.
+Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and all that reads ids. Beside it may stand
+`tokenizer_config.json` with its casing and its fingerprint, so that another one is never taken for it: the file and the
+key `do_lower_case` are those of Hugging Face's tokenizers, which pass over ours, `vocab_sha256`.
 
     vocabulary = Vocabulary.from_file("vocab.txt")
     vocabulary.id_of("[CLS]")  # 101
@@ -8,16 +10,20 @@ Input: a file on any file system. Output: tokens and ids, for `wordpiece.py` and
 
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bert_common import files
+from bert_common import files, json_files
 from bert_common.errors import UserError
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
+
+TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
+_CASING, _FINGERPRINT = "do_lower_case", "vocab_sha256"
 
 # What an editor leaves at the end of a line, or on a line that looks empty.
 _INVISIBLE = " \t\r\v\f"
@@ -51,12 +57,10 @@ class Vocabulary:
     self._file_sha256: str | None = None
     self._ids: dict[str, int] = {}
     for index, token in enumerate(self.tokens):
-      if not token:
-        raise UserError(f"{self._place(index)}: empty token")
       first = self._ids.setdefault(token, index)
-      if first != index:
-        raise UserError(f"{self._place(index)}: {token!r} is already line {first + 1}: every token must be there once "
-                        "(removing a line changes the ids after it)")
+      if not token or first != index:
+        what = f"{token!r} is already line {first + 1}: every token must be there once" if token else "empty token"
+        raise UserError(f"{path or 'the vocabulary'}:{index + 1}: {what} (removing a line changes the ids after it)")
     missing = [token for token in SPECIAL_TOKENS if token not in self._ids]
     if missing:
       raise UserError(f"{path or 'the vocabulary'} has no {', '.join(missing)} among its {self.size} tokens: "
@@ -75,20 +79,14 @@ class Vocabulary:
         or lacks a special token.
     """
     path = str(path)
-    try:
+    with files.user_error(f"can't read the vocabulary {path}"):
       if files.is_directory(path):
         raise UserError(f"{path} is a directory: name the vocabulary file in it, e.g. {path.rstrip('/')}/vocab.txt")
       with files.open_file(files.check_regular(path), "rb") as file:
         data = file.read()
-    except OSError as error:
-      raise UserError(f"can't read the vocabulary {path}: {error.strerror}") from None
-    file_sha256 = hashlib.sha256(data).hexdigest()
-    notes = []
-    if data.startswith(_BOM):
-      data = data[len(_BOM):]
-      notes.append(f"{path}:1: byte order mark ignored")
-    vocabulary = cls(_tokens_of_lines(_split_lines(data, path), path, notes), path, notes)
-    vocabulary._file_sha256 = file_sha256
+    notes: list[str] = []
+    vocabulary = cls(_tokens_of(data, path, notes), path, notes)
+    vocabulary._file_sha256 = hashlib.sha256(data).hexdigest()
     return vocabulary
 
   @functools.cached_property
@@ -152,65 +150,125 @@ class Vocabulary:
     return (f"{len(differing):,} of {longest:,} entries differ, the first in line {differing[0] + 1}: {there} there, "
             f"{here} here")
 
-  def _place(self, index: int) -> str:
-    return f"{self.path}:{index + 1}" if self.path else f"vocabulary entry {index + 1}"
 
-
-def _split_lines(data: bytes, path: str) -> list[str]:
+def _tokens_of(data: bytes, path: str, notes: list[str]) -> list[str]:
+  """The tokens in the bytes of a file; what is odd and harmless is appended to `notes`."""
+  if data.startswith(_BOM):
+    data = data[len(_BOM):]
+    notes.append(f"{path}:1: byte order mark ignored")
   try:
     text = data.decode("utf-8")
   except UnicodeDecodeError as error:
     line = data.count(b"\n", 0, error.start) + 1
-    column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-    hint = " (it looks like UTF-16)" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    raise UserError(f"{path}:{line}: byte {column} of the line (0x{data[error.start]:02x}) is not UTF-8{hint}: "
-                    "save the file as UTF-8") from None
-  if "\r" in text and "\n" not in text:
-    raise UserError(f"{path}:1: the lines end with a bare CR: save the file with LF line ends")
-  # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token.
-  return text.split("\n")
-
-
-def _tokens_of_lines(lines: list[str], path: str, notes: list[str]) -> list[str]:
-  """Takes the tokens out of the lines and appends to `notes` what is odd and harmless."""
-  if not lines[-1]:
-    lines.pop()  # what follows the last "\n" is not a line
-  windows = sum(line.endswith("\r") for line in lines)
-  if windows:
+    raise UserError(f"{path}:{line}: 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8") from None
+  # Not str.splitlines(): a vocabulary may hold U+2028 or U+0085 as a token. What follows the last "\n" is no line.
+  lines = text.removesuffix("\n").split("\n")
+  if windows := sum(line.endswith("\r") for line in lines):
     notes.append(f"{path}: {windows} of {len(lines)} lines have Windows line ends (CR LF); the CR is ignored")
   lines = [line.removesuffix("\r") for line in lines]
-  used = len(lines)
-  while used and not lines[used - 1].strip(_INVISIBLE):
-    used -= 1
+  used = max((number for number, line in enumerate(lines, 1) if line.strip(_INVISIBLE)), default=0)
   if not used:
     raise UserError(f"{path} is empty: one token per line is expected")
   if used < len(lines):
-    notes.append(f"{path}:{used + 1}: {_count(len(lines) - used, 'blank line')} at the end ignored")
-  tokens, padded, inside = [], [], []
-  for number, line in enumerate(lines[:used], 1):
-    # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
-    token = line.strip() or line.strip(_INVISIBLE)
-    if not token:
-      raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
-                      "there to keep the ids after it")
-    if token != line:
-      padded.append(number)
-    if len(token.split()) > 1:
-      inside.append(number)
-    tokens.append(token)
-  if padded:
-    notes.append(f"{path}:{padded[0]}: white space around the token ignored{_and_others(padded)}")
-  if inside:
-    notes.append(f"{path}:{inside[0]}: white space inside the token, which can therefore never match"
-                 f"{_and_others(inside)}")
-  if PAD in tokens and tokens[0] != PAD:
+    notes.append(f"{path}:{used + 1}: blank lines at the end ignored ({len(lines) - used})")
+  # A line of U+2028 or U+3000 alone is a token that never matches, not a mistake: it keeps its id.
+  tokens = [line.strip() or line.strip(_INVISIBLE) for line in lines[:used]]
+  if "" in tokens:
+    number = tokens.index("") + 1
+    raise UserError(f"{path}:{number}: blank line between tokens: remove it, or put a token such as [unused{number}] "
+                    "there to keep the ids after it")
+  padded = [number for number, (token, line) in enumerate(zip(tokens, lines, strict=False), 1) if token != line]
+  inside = [number for number, token in enumerate(tokens, 1) if len(token.split()) > 1]
+  for numbers, what in ((padded, "white space around the token ignored"),
+                        (inside, "white space inside the token, which can therefore never match")):
+    if numbers:
+      notes.append(f"{path}:{numbers[0]}: {what}{f' (and in {len(numbers) - 1} more lines)' if numbers[1:] else ''}")
+  if PAD in tokens[1:]:
     notes.append(f"{path}:{tokens.index(PAD) + 1}: [PAD] has id {tokens.index(PAD)}; other programs pad with id 0")
   return tokens
 
 
-def _count(number: int, what: str) -> str:
-  return f"{number} {what}{'s' if number > 1 else ''}"
+def write_tokenizer_config(directory: str, do_lower_case: bool | None, fingerprint: str | None, **more: object) -> None:
+  """Writes what is known, and nothing where that is nothing.
+
+  Args:
+    directory: of the vocabulary.
+    do_lower_case: its casing; None where it is not known.
+    fingerprint: `Vocabulary.fingerprint`; None where it is not known.
+    more: further keys that Hugging Face's tokenizers read.
+
+  Raises:
+    UserError: it can't be written.
+  """
+  known = {_CASING: do_lower_case, "tokenizer_class": "BertTokenizer", **more, _FINGERPRINT: fingerprint}
+  if do_lower_case is not None or fingerprint is not None or more:
+    optional = (_CASING, _FINGERPRINT)
+    json_files.write(os.path.join(directory, TOKENIZER_CONFIG_FILE),
+                     {name: value for name, value in known.items() if value is not None or name not in optional})
 
 
-def _and_others(numbers: list[int]) -> str:
-  return f" (and on {_count(len(numbers) - 1, 'other line')})" if len(numbers) > 1 else ""
+def read_casing(directory: str) -> bool | None:
+  """The casing in the file; None where it has none.
+
+  Raises:
+    UserError: the file is damaged.
+  """
+  casing = _read(directory).get(_CASING)
+  return casing if isinstance(casing, bool) else None
+
+
+def read_fingerprint(directory: str) -> str | None:
+  """The fingerprint of the vocabulary that the weights in this directory were trained with; None where it is unknown.
+
+  Raises:
+    UserError: the file is damaged.
+  """
+  fingerprint = _read(directory).get(_FINGERPRINT)
+  return fingerprint if isinstance(fingerprint, str) else None
+
+
+def casing_of_release(directory: str) -> bool | None:
+  """The casing of a model that Google released, which only the name of its directory shows; None for other names."""
+  path = files.absolute(directory)
+  name = os.path.basename(path).lower()
+  if "uncased" in name or name in ("chinese_l-12_h-768_a-12", "multilingual_l-12_h-768_a-12"):
+    return True
+  return False if "cased" in name else None
+
+
+def check_beside(vocabulary: Vocabulary, do_lower_case: bool) -> None:
+  """Refuses a vocabulary file, or a casing of it, that contradicts what stands beside it.
+
+  Args:
+    vocabulary: read from a file.
+    do_lower_case: the casing that it is to be used with.
+
+  Raises:
+    UserError: the directory of the file has another casing or another fingerprint.
+  """
+  directory = files.parent_directory(vocabulary.path or "")
+  casing = read_casing(directory)
+  casing = casing_of_release(directory) if casing is None else casing
+  if casing is not None and casing != do_lower_case:
+    raise UserError(f"--do_lower_case is {str(do_lower_case).lower()}, but the vocabulary {vocabulary.path} is of "
+                    f"{'lower-cased' if casing else 'cased'} text: give --do_lower_case={str(casing).lower()}")
+  check_fingerprint(vocabulary, read_fingerprint(directory))
+
+
+def check_fingerprint(vocabulary: Vocabulary, fingerprint: str | None) -> None:
+  """Raises `UserError` where a vocabulary is not the one that the weights beside it were trained with."""
+  if fingerprint is not None and not vocabulary.has_fingerprint(fingerprint):
+    raise UserError(f"{vocabulary.path} (fingerprint {short(vocabulary.fingerprint)}) is not the vocabulary that the "
+                    f"weights beside it were trained with ({short(fingerprint)} in {TOKENIZER_CONFIG_FILE}): put that "
+                    "one back; one in which only [unused] entries are replaced may lie elsewhere, as --vocab_file")
+
+
+def short(fingerprint: str) -> str:
+  """A fingerprint as messages show it."""
+  return fingerprint[:12]
+
+
+def _read(directory: str) -> dict:
+  path = os.path.join(directory, TOKENIZER_CONFIG_FILE)
+  value = json_files.read(path) if files.exists(path) else {}
+  return value if isinstance(value, dict) else {}

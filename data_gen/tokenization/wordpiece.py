@@ -1,12 +1,17 @@
-"""From words to word pieces of a vocabulary (`WordpieceTokenizer` of the original).
+"""Text → words → word pieces: `BasicTokenizer` and `WordpieceTokenizer` of the original.
 
-Input: words of `basic.py`. Output: ids.
+    basic_tokenize("Café-Bar 東京!", do_lower_case=True)  # ['cafe', '-', 'bar', '東', '京', '!']
 
-Greedy: the longest piece of the vocabulary at the start of the word, then the longest "##" piece, and so on; if
-any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
+Input: any str. Output: words (cleaned, in lower case, without accents; punctuation and ideographs apart), and the ids
+of their pieces. The Unicode tables are those of the running Python (`unicodedata`), as with the original.
+
+Pieces are found greedily: the longest piece of the vocabulary at the start of the word, then the longest "##" piece,
+and so on; if any part of the word is covered by no piece, the whole word is [UNK]. "unaffable" → un ##aff ##able.
 """
 
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,9 +21,206 @@ from data_gen.tokenization.vocabulary import UNK, Vocabulary
 ID_BYTES = 4
 # Longer words are [UNK] (characters, after NFD), as in the original.
 MAX_WORD_CHARACTERS = 200
-
 # Characters by which `_lengths_by_prefix` tells pieces apart.
 _PREFIX = 4
+
+# The ideographs that become words of their own. Extensions from U+2CEB0 on are not among them in the original.
+_CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+               (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F))
+_CJK = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CJK_RANGES)
+
+# str.split() also splits at these control characters; the original deletes them first, which joins the words.
+_DELETED_WHITE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+# All white space of Unicode is below U+3001; asking Python keeps this equal to what str.split() does.
+WHITE_SPACE = "".join(chr(code) for code in range(0x3001)
+                      if chr(code).isspace() and chr(code) not in _DELETED_WHITE_SPACE)
+
+# A chunk: the longest stretch that can be tokenized without looking at what is around it.
+find_chunks = re.compile(f"[{_CJK}]|[^{WHITE_SPACE}{_CJK}]+").findall
+# Words and punctuation marks of a text of printable ASCII characters.
+_ASCII_WORD = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
+_find_ascii_words = _ASCII_WORD.findall
+# The same for numpy, by code point.
+_ORDINARY, _SPACE, _IDEOGRAPH = range(3)
+_KINDS = np.zeros(0x110000, np.uint8)
+_KINDS[list(map(ord, WHITE_SPACE))] = _SPACE
+for _first, _last in _CJK_RANGES:
+  _KINDS[_first:_last + 1] = _IDEOGRAPH
+
+# Where str.split() does not find the chunks. The range is wider than needed: a test of every character against
+# the exact set costs more than it saves.
+_search_unsplittable = re.compile(f"[{_DELETED_WHITE_SPACE}\u3400-\U0010ffff]").search
+
+
+class _Cleaning(dict):
+  """For str.translate: deletes what the original deletes, puts spaces around Chinese characters."""
+
+  def __missing__(self, code: int) -> int | str | None:
+    character = chr(code)
+    value: int | str | None = code
+    if character in WHITE_SPACE:
+      value = " "
+    elif code == 0xFFFD or unicodedata.category(character) in ("Cc", "Cf"):
+      value = None
+    elif any(first <= code <= last for first, last in _CJK_RANGES):
+      value = f" {character} "
+    self[code] = value
+    return value
+
+
+class _Separation(dict):
+  """For str.translate: puts spaces around punctuation; deletes the accents that NFD has set apart if asked to."""
+
+  def __init__(self, strip_accents: bool):
+    super().__init__()
+    self._strip_accents = strip_accents
+
+  def __missing__(self, code: int) -> int | str | None:
+    character = chr(code)
+    category = unicodedata.category(character)
+    # ASCII symbols such as "$", "^" and "~" are punctuation here though not in Unicode.
+    value: int | str | None
+    if category[0] == "P" or (code < 128 and category[0] == "S"):
+      value = f" {character} "
+    else:
+      value = None if self._strip_accents and category == "Mn" else code
+    self[code] = value
+    return value
+
+
+# Filled with the characters that are met, hence module-wide.
+_CLEANING = _Cleaning()
+_SEPARATION = {strip_accents: _Separation(strip_accents) for strip_accents in (False, True)}
+
+
+def splits_plainly(text: str) -> bool:
+  """Whether `text.split()` finds the chunks of the text (always if not `False`; the test is quick, not sharp)."""
+  if text.isascii():
+    # Six passes of memchr are many times faster than one of a regular expression.
+    return not ("\x0b" in text or "\x0c" in text or "\x1c" in text
+                or "\x1d" in text or "\x1e" in text or "\x1f" in text)
+  return _search_unsplittable(text) is None
+
+
+def find_chunk_starts(text: str) -> np.ndarray:
+  """The positions at which `find_chunks` finds something, int64 [number of chunks]."""
+  kinds = _KINDS[np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)]
+  previous = np.append(np.uint8(_SPACE), kinds[:-1])
+  return np.flatnonzero((kinds == _IDEOGRAPH) | ((kinds == _ORDINARY) & (previous != _ORDINARY)))
+
+
+def basic_tokenize(text: str, do_lower_case: bool = True) -> list[str]:
+  """Splits text into words and punctuation marks, exactly as `BasicTokenizer.tokenize` of the original.
+
+  Control and format characters, U+0000 and U+FFFD are deleted without ending the word; white space is a boundary;
+  Chinese characters and punctuation marks are words of their own. With `do_lower_case`, `str.lower()` (which knows
+  the final sigma, so it sees a whole chunk at a time), then NFD, then marks of category Mn are dropped.
+
+  Args:
+    text: any str, lone surrogates included.
+    do_lower_case: also strips accents.
+
+  Returns:
+    The words; never an empty one.
+  """
+  if text.isascii() and text.isprintable():
+    return _find_ascii_words(text.lower() if do_lower_case else text)
+  separation = _SEPARATION[do_lower_case]
+  if text.isalnum() and _search_unsplittable(text) is None:
+    # Most words of most languages: nothing to delete or to cut, unless NFD sets accents apart.
+    word = unicodedata.normalize("NFD", text.lower()) if do_lower_case else text
+    return [word] if word.isalnum() else word.translate(separation).split()
+  words = []
+  for chunk in text.translate(_CLEANING).split():
+    if do_lower_case:
+      chunk = unicodedata.normalize("NFD", chunk.lower())
+    words += chunk.translate(separation).split()
+  return words
+
+
+def basic_tokenize_with_offsets(
+    text: str, do_lower_case: bool = True) -> list[tuple[str, Sequence[int], Sequence[int]]]:
+  """`basic_tokenize` with the offsets in `text` of every character of a word.
+
+  A deleted accent belongs to the character before it in its word: text[start:end] of "cafe\u0301" has its accent.
+  After a punctuation mark or an ideograph, which are words of their own, it belongs to none.
+
+  Returns:
+    A (word, starts, ends) for each word: character i of the word comes from text[starts[i]:ends[i]].
+  """
+  if text.isascii() and text.isprintable():
+    return [(match[0].lower() if do_lower_case else match[0], range(*match.span()),
+             range(match.start() + 1, match.end() + 1)) for match in _ASCII_WORD.finditer(text)]
+  words: list[tuple[list[str], list[int], list[int]]] = []
+  separation = _SEPARATION[do_lower_case]
+  for characters, origins in _clean_chunks(text):
+    if do_lower_case:
+      characters, origins = _lower_and_decompose(characters, origins)
+    word: tuple[list[str], list[int], list[int]] | None = None
+    for character, origin in zip(characters, origins, strict=True):
+      kept = separation[ord(character)]
+      if kept is None:
+        if word:
+          word[2][-1] = max(word[2][-1], origin + 1)
+        continue
+      is_punctuation = isinstance(kept, str)
+      if word is None or is_punctuation:
+        word = ([], [], [])
+        words.append(word)
+      word[0].append(character)
+      word[1].append(origin)
+      word[2].append(origin + 1)
+      if is_punctuation:
+        word = None
+  return [("".join(characters), starts, ends) for characters, starts, ends in words]
+
+
+def _clean_chunks(text: str) -> list[tuple[list[str], list[int]]]:
+  """The chunks of the text after deletion: their characters and where these stand in the text."""
+  chunks = []
+  chunk: tuple[list[str], list[int]] | None = None
+  for position, character in enumerate(text):
+    kept = _CLEANING[ord(character)]
+    if kept is None:
+      continue
+    if kept == " ":
+      chunk = None
+      continue
+    is_cjk = isinstance(kept, str)
+    if chunk is None or is_cjk:
+      chunk = ([], [])
+      chunks.append(chunk)
+    chunk[0].append(character)
+    chunk[1].append(position)
+    if is_cjk:
+      chunk = None
+  return chunks
+
+
+def _lower_and_decompose(characters: list[str], origins: list[int]) -> tuple[list[str], list[int]]:
+  """NFD of the lower-cased characters, each with the origin of the character it comes from."""
+  lowered = "".join(characters).lower()
+  pairs = []
+  position = 0
+  for character, origin in zip(characters, origins, strict=True):
+    # Lower-casing looks at the context for the sigma only, and then gives one character either way.
+    length = len(character.lower())
+    pairs += [(part, origin) for part in unicodedata.normalize("NFD", lowered[position:position + length])]
+    position += length
+  _order_canonically(pairs)
+  return [character for character, _ in pairs], [origin for _, origin in pairs]
+
+
+def _order_canonically(pairs: list[tuple[str, int]]) -> None:
+  """Sorts consecutive combining marks by combining class, in place, as NFD does across characters."""
+  start = 0
+  while start < len(pairs):
+    end = start
+    while end < len(pairs) and unicodedata.combining(pairs[end][0]):
+      end += 1
+    if end - start > 1:
+      pairs[start:end] = sorted(pairs[start:end], key=lambda pair: unicodedata.combining(pair[0]))
+    start = max(end, start + 1)
 
 
 class WordPiece:

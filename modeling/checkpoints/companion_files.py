@@ -20,13 +20,13 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.tokenization.tokenizer_config import (
+from data_gen.tokenization.vocabulary import (
   TOKENIZER_CONFIG_FILE,
+  Vocabulary,
   read_casing,
   read_fingerprint,
   write_tokenizer_config,
 )
-from data_gen.tokenization.vocabulary import Vocabulary
 from modeling.checkpoints.weight_shapes import heads_of
 from modeling.checkpoints.weights import HEADS
 from modeling.config import BertConfig

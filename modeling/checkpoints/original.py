@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from data_gen.tokenization.tokenizer_config import casing_of_release
+from data_gen.tokenization.vocabulary import casing_of_release
 from modeling.checkpoints.companion_files import CONFIG_FILE, StoredWeights
 from modeling.checkpoints.tensorflow_files import Bundle
 from modeling.checkpoints.weights import ENCODER_PREFIX

@@ -13,7 +13,7 @@ import os
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
-from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE
+from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE
 from modeling.config import POOLINGS
 
 _MODULES_FILE, _POOLING_DIRECTORY = "modules.json", "1_Pooling"

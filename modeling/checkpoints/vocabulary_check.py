@@ -7,8 +7,7 @@ fingerprint that a run notes in `tokenizer_config.json`.
 
 from bert_common import files
 from bert_common.errors import UserError
-from data_gen.tokenization.tokenizer_config import TOKENIZER_CONFIG_FILE, check_fingerprint, short
-from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.vocabulary import TOKENIZER_CONFIG_FILE, Vocabulary, check_fingerprint, short
 from modeling.checkpoints.companion_files import StoredWeights
 
 

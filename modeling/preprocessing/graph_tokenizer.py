@@ -5,7 +5,7 @@
     tokens.ids     # RaggedTensor int32 [B, (tokens)]
 
 The tokenizers of tensorflow_text lower-case and clean by other rules than BERT's. Only the last step, pieces of a word,
-is taken from them; the steps before are done here, character by character: `data_gen/tokenization/basic.py` as lookups
+is taken from them; the steps before are done here, character by character: `basic_tokenize` as lookups
 in tables (`modeling/preprocessing/unicode_tables.py`). The result is that of `data_gen.tokenization.tokenizer` for all
 text but one kind: two combining marks side by side that both stay and that NFD would swap, which no language writes.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_gen.tokenization.basic import WHITE_SPACE, find_chunk_starts
+from data_gen.tokenization.wordpiece import WHITE_SPACE, find_chunk_starts
 
 # Properties of a character, one bit each.
 DELETED, SPACE, IDEOGRAPH, PUNCTUATION, CASED, CASE_IGNORABLE, ACCENT = (1 << bit for bit in range(7))

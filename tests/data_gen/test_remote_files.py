@@ -14,8 +14,7 @@ from data_gen.labelled.squad import read_squad
 from data_gen.options import CorpusOptions, PretrainingDataOptions, TriviaQaOptions
 from data_gen.pretraining import generation, records, schema
 from data_gen.text import corpus_preparation
-from data_gen.tokenization.tokenizer_config import write_tokenizer_config
-from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.vocabulary import Vocabulary, write_tokenizer_config
 
 ROOT = "ram://data_gen"
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "ran", "."]

@@ -19,8 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 from data_gen.labelled.tag_schemes import TagNames
-from data_gen.tokenization.basic import find_chunk_starts
 from data_gen.tokenization.vocabulary import Vocabulary
+from data_gen.tokenization.wordpiece import find_chunk_starts
 
 BASIC, EDGES = "basic", "edges"
 _ORDINARY, CONTINUATION, _PUNCTUATION, _IDEOGRAPH, _UNKNOWN = range(5)

@@ -9,7 +9,7 @@ import functools
 import math
 import re
 
-from data_gen.tokenization.basic import basic_tokenize, find_chunks
+from data_gen.tokenization.wordpiece import basic_tokenize, find_chunks
 
 # What the original's reader takes for white space.
 WORD = re.compile("[^ \t\r\n\u202f]+")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bert_common.errors import UserError
 from bert_tf.vocabulary import word_counts
-from data_gen.tokenization.basic import basic_tokenize
+from data_gen.tokenization.wordpiece import basic_tokenize
 
 
 def _count(path, **arguments):

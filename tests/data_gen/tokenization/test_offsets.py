@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_gen.tokenization.basic import basic_tokenize_with_offsets
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.wordpiece import basic_tokenize_with_offsets
 from tests.data_gen.tokenization.common import (
   ENGLISH,
   LOWER,

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data_gen.tokenization import tokenizer as tokenization
-from data_gen.tokenization.basic import basic_tokenize
 from data_gen.tokenization.tokenizer import Tokenizer
+from data_gen.tokenization.wordpiece import basic_tokenize
 from tests.data_gen.tokenization.common import (
   ENGLISH,
   LOWER,

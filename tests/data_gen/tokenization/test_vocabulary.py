@@ -1,12 +1,20 @@
-"""What the vocabulary file may look like, and what the user is told when it does not."""
+"""Vocabulary files: what is accepted, what is refused, and what stands beside them."""
 
-import os
-import stat
+import hashlib
+import json
 
 import pytest
 
 from bert_common.errors import UserError
-from data_gen.tokenization.vocabulary import SPECIAL_TOKENS, Vocabulary
+from data_gen.tokenization.vocabulary import (
+  SPECIAL_TOKENS,
+  Vocabulary,
+  casing_of_release,
+  check_beside,
+  read_casing,
+  read_fingerprint,
+  write_tokenizer_config,
+)
 
 TOKENS = [*SPECIAL_TOKENS, "the", "##s", "é"]
 
@@ -56,11 +64,11 @@ def test_unknown_token_and_id_name_themselves(tmp_path):
 @pytest.mark.parametrize(("data", "note"), [
   (b"\xef\xbb\xbf" + lines(*TOKENS).encode(), "vocab.txt:1: byte order mark ignored"),
   (lines(*TOKENS, end="\r\n"), "vocab.txt: 8 of 8 lines have Windows line ends (CR LF); the CR is ignored"),
-  (lines(*TOKENS) + "\n", "vocab.txt:9: 1 blank line at the end ignored"),
-  (lines(*TOKENS) + " \n\t\n", "vocab.txt:9: 2 blank lines at the end ignored"),
+  (lines(*TOKENS) + "\n", "vocab.txt:9: blank lines at the end ignored (1)"),
+  (lines(*TOKENS) + " \n\t\n", "vocab.txt:9: blank lines at the end ignored (2)"),
   (lines(*TOKENS).replace("the", "the \t"), "vocab.txt:6: white space around the token ignored"),
   (lines(*TOKENS).replace("the", " the").replace("##s", "##s\u3000"),
-   "vocab.txt:6: white space around the token ignored (and on 1 other line)"),
+   "vocab.txt:6: white space around the token ignored (and in 1 more lines)"),
 ])
 def test_harmless_is_accepted_and_named(tmp_path, data, note):
   path = write(tmp_path, data)
@@ -73,13 +81,6 @@ def test_no_newline_at_the_end_is_normal(tmp_path):
   vocabulary = Vocabulary.from_file(write(tmp_path, lines(*TOKENS).rstrip("\n")))
   assert vocabulary.tokens == TOKENS
   assert vocabulary.notes == []
-
-
-def test_several_harmless_things_at_once(tmp_path):
-  data = b"\xef\xbb\xbf" + (lines(*TOKENS, end="\r\n") + "\r\n").encode()
-  vocabulary = Vocabulary.from_file(write(tmp_path, data))
-  assert vocabulary.tokens == TOKENS
-  assert len(vocabulary.notes) == 3
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x1c"])
@@ -112,10 +113,8 @@ def test_padding_token_that_is_not_the_first_is_named(tmp_path):
   (lines(*map(str.lower, TOKENS)), "vocab.txt has no [PAD], [UNK], [CLS], [SEP], [MASK] among its 8 tokens:"),
   (b"", "vocab.txt is empty:"),
   (b"\xef\xbb\xbf\r\n\n", "vocab.txt is empty:"),
-  (lines(*TOKENS, end="\r"), "vocab.txt:1: the lines end with a bare CR:"),
-  (lines(*TOKENS).encode("latin-1"), "vocab.txt:8: byte 1 of the line (0xe9) is not UTF-8:"),
-  (lines(*TOKENS, "abc").encode() + b"ab\xff\n", "vocab.txt:10: byte 3 of the line (0xff) is not UTF-8:"),
-  (lines(*TOKENS).encode("utf-16"), "vocab.txt:1: byte 1 of the line (0xff) is not UTF-8 (it looks like UTF-16):"),
+  (lines(*TOKENS).encode("latin-1"), "vocab.txt:8: 0xe9 is not UTF-8:"),
+  (lines(*TOKENS).encode("utf-16"), "vocab.txt:1: 0xff is not UTF-8:"),
 ])
 def test_refused_with_file_and_line(tmp_path, data, message):
   assert refusal(tmp_path, data).startswith(message)
@@ -126,18 +125,12 @@ def test_file_that_can_not_be_read(tmp_path):
     Vocabulary.from_file(str(tmp_path))
   with pytest.raises(UserError, match="No such file"):
     Vocabulary.from_file(str(tmp_path / "absent.txt"))
-  path = write(tmp_path, lines(*TOKENS))
-  os.chmod(path, 0)
-  if not os.access(path, os.R_OK):  # root reads everything
-    with pytest.raises(UserError, match="Permission denied"):
-      Vocabulary.from_file(path)
-  os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
 
 
 def test_tokens_without_a_file_are_checked_too():
-  with pytest.raises(UserError, match="vocabulary entry 7: 'a' is already line 6"):
+  with pytest.raises(UserError, match="the vocabulary:7: 'a' is already line 6"):
     Vocabulary([*SPECIAL_TOKENS, "a", "a"])
-  with pytest.raises(UserError, match="vocabulary entry 6: empty token"):
+  with pytest.raises(UserError, match="the vocabulary:6: empty token"):
     Vocabulary([*SPECIAL_TOKENS, ""])
   with pytest.raises(UserError, match=r"the vocabulary has no \[MASK\]"):
     Vocabulary(SPECIAL_TOKENS[:4])
@@ -149,3 +142,70 @@ def test_released_vocabularies(golden):
     assert vocabulary.size == size
     assert vocabulary.notes == []
     assert vocabulary.id_of("[CLS]") == vocabulary.cls_id == 101
+
+
+OTHERS = [*SPECIAL_TOKENS, "[unused0]", "[unused1]", "the", "##s", "é"]
+
+
+def write_in(directory, tokens=OTHERS, end="\n") -> Vocabulary:
+  directory.mkdir(parents=True, exist_ok=True)
+  (directory / "vocab.txt").write_bytes("".join(f"{token}{end}" for token in tokens).encode())
+  return Vocabulary.from_file(str(directory / "vocab.txt"))
+
+
+def test_the_fingerprint_is_that_of_the_tokens_however_the_file_is_written(tmp_path):
+  plain, windows = write_in(tmp_path / "a"), write_in(tmp_path / "b", end="\r\n")
+  assert plain.fingerprint == windows.fingerprint == Vocabulary(OTHERS).fingerprint
+  assert plain.fingerprint == hashlib.sha256((tmp_path / "a/vocab.txt").read_bytes()).hexdigest()
+  # What earlier versions noted: the bytes of the file.
+  of_bytes = hashlib.sha256((tmp_path / "b/vocab.txt").read_bytes()).hexdigest()
+  assert windows.has_fingerprint(of_bytes) and not plain.has_fingerprint(of_bytes)
+  assert write_in(tmp_path / "c", OTHERS[::-1]).fingerprint != plain.fingerprint
+
+
+def test_differences_of_two_vocabularies():
+  there = Vocabulary(OTHERS)
+  assert there.replaced_unused(Vocabulary(OTHERS)) == 0
+  assert there.replaced_unused(Vocabulary([*SPECIAL_TOKENS, "a", "b", *OTHERS[7:]])) == 2
+  assert there.replaced_unused(Vocabulary([*OTHERS[:7], "a", *OTHERS[8:]])) is None
+  assert there.replaced_unused(Vocabulary(OTHERS[:-1])) == 0
+  assert there.replaced_unused(Vocabulary([*OTHERS, "more"])) is None
+  # The other way round the weights know words where the vocabulary has none.
+  assert Vocabulary([*SPECIAL_TOKENS, "a", *OTHERS[6:]]).replaced_unused(there) is None
+  assert there.describe_difference(Vocabulary([*OTHERS[:7], "a", *OTHERS[8:]])) == (
+      "1 of 10 entries differ, the first in line 8: the there, a here")
+  assert there.describe_difference(Vocabulary(OTHERS[:8])) == (
+      "2 of 10 entries differ, the first in line 9: ##s there, nothing here")
+
+
+def test_what_is_written_is_read(tmp_path):
+  write_tokenizer_config(str(tmp_path), None, None)
+  assert not list(tmp_path.iterdir())
+  assert read_casing(str(tmp_path)) is None and read_fingerprint(str(tmp_path)) is None
+  write_tokenizer_config(str(tmp_path), False, "abc", model_max_length=12, strip_accents=None)
+  assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
+      "do_lower_case": False, "tokenizer_class": "BertTokenizer", "model_max_length": 12, "strip_accents": None,
+      "vocab_sha256": "abc"}
+  assert read_casing(str(tmp_path)) is False and read_fingerprint(str(tmp_path)) == "abc"
+
+
+@pytest.mark.parametrize(("name", "casing"), [
+    ("uncased_L-12_H-768_A-12", True), ("cased_L-12_H-768_A-12", False), ("multi_cased_L-12_H-768_A-12", False),
+    ("multilingual_L-12_H-768_A-12", True), ("chinese_L-12_H-768_A-12", True), ("mine", None)])
+def test_the_casing_of_a_release(tmp_path, name, casing):
+  assert casing_of_release(str(tmp_path / name)) is casing
+  vocabulary = write_in(tmp_path / name)
+  check_beside(vocabulary, casing is not False)
+  if casing is not None:
+    with pytest.raises(UserError, match=f"give --do_lower_case={str(casing).lower()}"):
+      check_beside(vocabulary, not casing)
+
+
+def test_a_vocabulary_that_contradicts_what_stands_beside_it(tmp_path):
+  vocabulary = write_in(tmp_path / "run")
+  write_tokenizer_config(str(tmp_path / "run"), False, vocabulary.fingerprint)
+  check_beside(vocabulary, False)
+  with pytest.raises(UserError, match="--do_lower_case is true, .*of cased text: give --do_lower_case=false"):
+    check_beside(vocabulary, True)
+  with pytest.raises(UserError, match="vocab.txt .* is not the vocabulary that the weights beside it were trained"):
+    check_beside(write_in(tmp_path / "run", [*OTHERS[:-1], "other"]), False)
