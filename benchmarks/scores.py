@@ -108,7 +108,7 @@ def fine_tune(options: ScoresOptions, task: "FineTuningTask", seed: int) -> dict
   steps = options.num_train_epochs * -(-len(examples) // settings.train_batch_size)
   rates = WarmupDecay(1.0, steps, steps // 10)
   schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: float(rates(step)))
-  lengths = np.arange(1, task.max_seq_length + 1)
+  lengths = np.arange(1, task.description["max_seq_length"] + 1)
   best: tuple[float, dict[str, float]] | None = None
   for epoch in range(options.num_train_epochs):
     model.train()
@@ -133,7 +133,8 @@ def evaluate(options: ScoresOptions, task: "FineTuningTask", model, is_test: boo
 
   run = Predicting(task, lambda examples: run_batches(
       lambda batches: [as_task_outputs(options.task, pytorch_peers.outputs(model, batch)) for batch in batches],
-      examples, task.options.predict_batch_size, np.arange(1, task.max_seq_length + 1), task.token_outputs))
+      examples, task.options.predict_batch_size, np.arange(1, task.description["max_seq_length"] + 1),
+      task.token_outputs))
   with torch.no_grad():
     if options.task == "question_answering":
       return {} if is_test else task.evaluate(run).metrics

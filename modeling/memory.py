@@ -1,8 +1,7 @@
 """The least memory that a model needs, and whether this machine has it, checked before anything is built.
 
 What is refused by is a lower bound, so nothing that fits is. It is for sizes that can't be meant, such as a batch
-of 10^10 examples, where the process would otherwise be killed without a word. `step_bytes` estimates what a step takes
-on a GPU.
+of 10^10 examples, where the process would otherwise be killed without a word.
 """
 
 import dataclasses
@@ -15,15 +14,6 @@ from modeling.checkpoints.weights import BILSTM
 from modeling.config import BertConfig
 
 BYTES_PER_FLOAT = 4
-# What a step of pre-training keeps, compiled by XLA, in half precision, with dropout: bytes for each token and layer by
-# hidden and by intermediate unit, for each attention score (probabilities, dropout mask, dropped ones), for each logit
-# (float32, with its gradient), for each parameter (with gradient and moments). Chosen to give what was measured on an
-# H100: 20.1 GiB for BERT-Base, 256 rows of 128 tokens; 28.7 GiB, 64 of 512; 28.0 GiB for BERT-Large, 128 of 128.
-_PER_HIDDEN, _PER_INTERMEDIATE, _PER_SCORE, _PER_LOGIT, _PER_PARAMETER = 35, 4, 5, 8, 16
-# The same for scores in float32.
-_PER_SCORE_IN_FLOAT32 = 9
-# What the fused kernel keeps for each head of a token in the place of its scores.
-_PER_LOG_SUM = 4
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 # Where the kernel shows how much of the machine's memory this process may use, in a container.
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -66,37 +56,6 @@ def training_bytes(config: BertConfig, tokens: float, frozen_layers: int = 0, fr
   kept = tokens * (trained * config.hidden_size + config.intermediate_size) * (2 if half_precision else 4)
   copies = 1 if frozen_layers or frozen_embeddings else 4
   return encoder_parameters(config) * BYTES_PER_FLOAT * copies + kept
-
-
-def step_bytes(config: BertConfig, rows: float, length: int, predictions: int = 0, half_precision: bool = True,
-               recompute: bool = False, fused_attention: bool = False) -> float:
-  """About what a training step of the whole model takes on a GPU.
-
-  Args:
-    config: of the model.
-    rows: of the micro-batch on one device.
-    length: tokens of a row, with padding.
-    predictions: positions of a row that are projected to the vocabulary.
-    half_precision: of the matrix products.
-    recompute: only the outputs of the layers are kept, and the inside of one.
-    fused_attention: no scores are kept.
-  """
-  wide = 1 if half_precision else 2
-  hidden, layers = config.hidden_size, config.num_hidden_layers
-  scores = config.num_attention_heads * (
-      _PER_LOG_SUM if fused_attention else length * (_PER_SCORE if half_precision else _PER_SCORE_IN_FLOAT32))
-  inside = wide * (_PER_HIDDEN * hidden + _PER_INTERMEDIATE * config.intermediate_size) + scores
-  kept = layers * 2 * wide * hidden + inside if recompute else layers * inside
-  return (encoder_parameters(config) * _PER_PARAMETER + rows * length * kept
-          + rows * predictions * config.vocab_size * _PER_LOGIT)
-
-
-def fitting_rows(available: float, config: BertConfig, length: int, predictions: int = 0, half_precision: bool = True,
-                 recompute: bool = False, fused_attention: bool = False) -> int:
-  """Rows whose step takes about `available` bytes, 0 for none; the other arguments are those of `step_bytes`."""
-  none, one = (step_bytes(config, rows, length, predictions, half_precision, recompute, fused_attention)
-               for rows in (0, 1))
-  return max(0, int((available - none) // (one - none)))
 
 
 def batch_bytes(tokens: float) -> float:

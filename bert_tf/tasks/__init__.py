@@ -10,9 +10,7 @@ Every run has the same skeleton: check → data → model → train / evaluate /
     head_options.py        options of heads: dropout, weights of classes, teachers
     many_runs.py           runs with several hyperparameters, folds; the best one
     preview.py             what --dry_run shows
-    suggestions.py         settings that fit the training data, for --suggest
     model_card.py          README.md of a run directory
-    device_memory.py       what a step takes of the devices, and running out of it
     teachers.py            outputs of trained models for a smaller one
     splits.py              what tasks on labelled files read
     pretraining/           masked LM and next sentence

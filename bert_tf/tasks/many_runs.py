@@ -37,7 +37,7 @@ _IRRELEVANT = frozenset((
     "do_predict", "fold",
     "save_checkpoints_steps", "keep_checkpoint_max", "iterations_per_loop", "profile_steps", "verbose_logging",
     "hardest_questions", "worst_sentences", "distribution_strategy", "jit_compile", "deterministic",
-    "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run", "suggest",
+    "compilation_cache_dir", "use_tpu", "tpu_name", "tpu_zone", "gcp_project", "num_tpu_cores", "dry_run",
     "recompute", "gradient_accumulation_steps", "predict_batch_size", "pad_to_max_length", "eval_batch_size",
     "report_to", "report_weights", "cluster_timeout", "official_scores"))
 # What a written result of an earlier version is called.
@@ -228,7 +228,8 @@ def check_place(directory: str, tasks: Sequence[FineTuningTask]) -> None:
 
 def sources_of_combinations(task: FineTuningTask, tasks: Sequence[FineTuningTask]) -> dict[str, dict[str, object]]:
   """Name of each combination's directory → what its result is made from."""
-  sources = {**sources_of(task.options, task.checkpoint, task.data_files()), **task.other_sources()}
+  sources = {**sources_of(task.options, task.checkpoint, task.data.files()),
+             **{name: find() for name, find in task.data.sources.items()}}
   return {os.path.basename(one.options.output_dir): {**sources, **relevant_options(one.options)} for one in tasks}
 
 

@@ -10,7 +10,6 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from typing import Self
 
 from bert_common.errors import UserError
 from bert_common.gpus import DEFAULT_CACHE
@@ -162,11 +161,12 @@ class TrainingOptions(CheckpointOptions, DeviceOptions, TrackerOptions):
   do_eval = False
   layerwise_lr_decay = 1.0
   do_predict = False
+  # Of question answering: a run that only prints an answer writes nothing, and leaves out all other lines.
+  asks = False
   # Of pre-training.
   fused_attention = False
   # Of fine-tuning.
   early_stopping_patience = None
-  suggest = None
   lora = {}
 
   def check(self) -> None:
@@ -273,9 +273,6 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
   bilstm_units: int | None = option(
       None, "Units of each direction of a BiLSTM between encoder and head, of random initial weights; 0 for none.",
       minimum=0, maximum=10_000, default_text="as in bert_config.json, 0 unless the checkpoint was trained with one")
-  suggest: str | None = option(
-      None, "Look at the training data, propose settings with their reasons, and write them into this file, for "
-      "--config; - only prints them. Nothing is trained.", path=True, common=True)
   original_batches: bool = option(
       False, "Batches as in the original: of random examples and not of similar lengths, across the ends of epochs and "
       "so always full; a run has so many steps as that gives.")
@@ -294,11 +291,6 @@ class FineTuningOptions(LoraOptions, TrainingOptions):
       raise UserError(f"--bilstm_units={self.bilstm_units} contradicts the checkpoint, whose BiLSTM has "
                       f"{config.bilstm_units} units: leave the flag out, or start from the pre-trained checkpoint")
     return dataclasses.replace(config, bilstm_units=self.bilstm_units)
-
-  def reads_whole(self, longest: int) -> Self | None:
-    """The options under which the training data is a sequence an example, cut at `longest` tokens only, to see how long
-    they are; None for tasks that read what is longer in parts."""
-    return self.replace(max_seq_length=longest)
 
   def steps_per_epoch(self, num_examples: int) -> int:
     """The last batch of an epoch may be smaller; it is not dropped. In the original, full batches of an epoch."""

@@ -24,7 +24,7 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
   if plan is None:
     rows += [("devices", str(run.devices)), ("model", run.describe_model())]
   else:
-    flops = task.flops_ahead(run.step)
+    flops = task.workload(run.devices).flops_ahead(run.step)
     if flops and "\ntime " not in plan and (time := describe_time(flops, run.devices)):
       rows.append(("time", f"{time}; starting and evaluations come on top"))
     rows.append(("memory", _memory(task, run)))
@@ -33,8 +33,7 @@ def describe(task: Task, run: RunningModel, plan: str | None) -> str:
 
 
 def _memory(task: Task, run: RunningModel) -> str:
-  parts = run.devices.strategy.num_replicas_in_sync * task.options.gradient_accumulation_steps
-  needed = max(task.step_bytes(run.devices, size // parts * tokens) for size, tokens in task.batches())
+  needed = max(stage.least_bytes for stage in task.workload(run.devices).stages)
   there = f"; this machine has {memory.shown(memory.machine_memory())}" if run.devices.kind == "CPU" else ""
   return f"at least {memory.shown(needed)} for a training step on a device{there}"
 
@@ -42,14 +41,14 @@ def _memory(task: Task, run: RunningModel) -> str:
 def _reads(task: Task) -> list[str]:
   """The flags that name what is read, and files that are found by them."""
   given = {name: path for name, path in task.options.path_options().items() if name != "output_dir"}
-  found = task.data_files() if isinstance(task, FineTuningTask) else {}
+  found = task.data.files() if isinstance(task, FineTuningTask) else {}
   return [*(f"--{name}={','.join(path) if isinstance(path, tuple) else path}" for name, path in given.items()),
           *(f"{path} ({split})" for split, path in found.items() if path not in given.values())]
 
 
 def _writes(task: Task, run: RunningModel, trains: bool) -> str:
   options = task.options
-  if task.prints_only:
+  if options.asks:
     return "nothing, answers are printed"
   if not trains:
     return f"{options.output_dir}: results"

@@ -14,7 +14,7 @@ import tensorflow as tf
 from bert_common import files
 from bert_common.errors import UserError
 from bert_common.gpus import cache_problem
-from bert_tf.tasks import many_runs, model_card, preview, suggestions
+from bert_tf.tasks import many_runs, model_card, preview
 from bert_tf.tasks.evaluation import RunOutcome
 from bert_tf.tasks.options import DeviceOptions, TrainingOptions
 from bert_tf.tasks.running import Run
@@ -48,16 +48,13 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     UserError: see the task and `training`; another process writes in the output directory.
   """
   options.check()
-  if options.suggest:
-    suggestions.suggest(make_task, options, set_up_devices)
-    return None
   combinations = options.combinations()
   task = make_task(options)
   if len(combinations) > 1:
     many_runs.check(task)
   if options.do_train and options.early_stopping_patience and not (task.can_evaluate and task.main_metric):
     raise UserError("--early_stopping_patience needs something with labels to evaluate on while training")
-  if not task.prints_only:
+  if not options.asks:
     place = files.check_output_directory if options.dry_run else files.make_output_directory
     place(options.output_dir, "output_dir")
   try:
@@ -74,7 +71,7 @@ def start(make_task: Callable[[TrainingOptions], Task], options: TrainingOptions
     return None
   # The chief writes for all processes of a cluster.
   held = (run_directory.writing(options.output_dir, str(devices))
-          if devices.is_chief and not task.prints_only else contextlib.nullcontext())
+          if devices.is_chief and not options.asks else contextlib.nullcontext())
   with held:
     for note in task.notes:
       log(note)
@@ -131,9 +128,7 @@ def set_up_devices(options: DeviceOptions, paths: tuple[str, ...] = ()) -> Devic
 def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_evaluate: bool = False) -> RunOutcome:
   """One run, from its options to its files; `must_evaluate` whether or not the options say so."""
   options = task.options
-  if devices.compiles_by_work:
-    flops = task.flops_ahead(0) if options.do_train else 0.0
-    devices = compiled_for(devices, flops, task.config.num_hidden_layers, task.count_shapes(devices))
+  devices = compiled_for(devices, task.workload(devices), task.config.num_hidden_layers)
   changes = run_directory.changed_flags(options.output_dir, options.values()) if options.do_train else []
   for change in changes:
     log(f"changed since the last run in {options.output_dir}: {change}")
@@ -141,7 +136,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
   unused = run_directory.changed_flags(options.output_dir, many_runs.relevant_options(options)) if changes else []
   one = Run(task, devices, log)
   console_log.begin()
-  reported = options.report_to if devices.is_chief and not task.prints_only else ()
+  reported = options.report_to if devices.is_chief and not options.asks else ()
   with tracked(one.trackers, reported, options.output_dir, options.values(), log):
     if options.do_train and one.train() and unused:
       log(f"nothing was trained with {', '.join(unused)}: to do so, choose another --output_dir")
@@ -151,7 +146,7 @@ def run_once(task: Task, devices: Devices, log: Callable[[str], None], must_eval
       if options.do_eval and devices.is_chief:
         task.write_evaluation(one, one.evaluation())
       test_metrics = task.predict(one) if options.predicts else None
-    if devices.is_chief and not task.prints_only:
+    if devices.is_chief and not options.asks:
       model_card.write(options.output_dir, type(options))
     outcome = RunOutcome(one.known_evaluation, test_metrics)
     one.report_outcome(outcome)

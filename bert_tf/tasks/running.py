@@ -3,17 +3,20 @@
 Input: a task and the devices. Output: weights, reports and evaluations in the run directory.
 """
 
+import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import tensorflow as tf
 
 from bert_common import json_files
 from bert_common.errors import UserError
+from bert_common.gpus import is_out_of_memory
 from bert_common.options import flags_table
-from bert_tf.tasks import device_memory, many_runs, model_card
+from bert_tf.tasks import many_runs, model_card
 from bert_tf.tasks.evaluation import Evaluation, RunOutcome
 from bert_tf.tasks.options import TENSORBOARD
 from bert_tf.tasks.task import Stage, Task, count_parameters
@@ -47,6 +50,17 @@ _REPORTED_FILES = (model_card.CARD_FILE, FLAGS_FILE, TASK_FILE, *model_card.SCOR
 _INEXACT = "; bit for bit as without the interruption only with --deterministic from the start"
 
 
+@contextlib.contextmanager
+def _out_of_memory(advice: str) -> Iterator[None]:
+  """Raises a `UserError` with the advice where a device's memory does not suffice."""
+  try:
+    yield
+  except tf.errors.OpError as error:
+    if not is_out_of_memory(str(error)):
+      raise
+    raise UserError(f"out of memory: {advice}") from None
+
+
 class Run:
   """A model in its run directory: restored, or initialised from a checkpoint.
 
@@ -72,7 +86,7 @@ class Run:
     self._best_step: int | None = None
     self._state = TrainingState()
     self._checkpoints = self._optimizer = self._reports = self._best = self._prediction = self._lora = None
-    self._note = (lambda line: None) if task.prints_only else log
+    self._note = (lambda line: None) if options.asks else log
     if options.output_dir:
       # All that can be wrong with what is there, before anything of it is replaced.
       run_directory.check_places(options.output_dir)
@@ -94,16 +108,15 @@ class Run:
       if restored:
         is_exact = options.deterministic or devices.kind != "GPU"
         self._note(f"resuming from {restored}, step {self.step}{'' if is_exact else _INEXACT}")
-      elif task.start is not None:
+      elif task.start.weights is not None:
         self._load_start()
       elif options.do_train:
         self._note("no --init_checkpoint: all weights are random")
     if not options.do_train:
-      self._state.step.assign(task.start_step)
+      self._state.step.assign(task.start.step)
     if options.do_train and task.main_metric is not None:
       self._best = checkpoints.BestCheckpoint(
-          options.output_dir, self.model, self._state, task.main_metric, self._describe, task.complete_metrics,
-          self._lora)
+          options.output_dir, self.model, self._state, task.main_metric, self._describe, self._lora)
     if devices.is_chief and options.do_train:
       self._describe(options.output_dir)
       model_card.write(options.output_dir, type(options))
@@ -152,9 +165,12 @@ class Run:
         stage = task.stage(self)
         if stage.name:
           self.log(stage.name)
-        with device_memory.explained(lambda: device_memory.training_error(task, self.devices)):
+        with _out_of_memory(
+            f"a step of --train_batch_size={stage.work.batch_size} does not fit into the device. Lower it; or keep it "
+            f"with --gradient_accumulation_steps={2 * options.gradient_accumulation_steps} or --recompute, the results "
+            "are the same; or shorten --max_seq_length. Other programs may use the memory, too (nvidia-smi)"):
           self._train_stage(stage, loop_options, schedule)
-        if self.step < stage.last_step or stage.last_step >= loop_options.num_train_steps:
+        if self.step < stage.work.last_step or stage.work.last_step >= loop_options.num_train_steps:
           break
     except Interrupted as interruption:
       raise Interrupted(f"{interruption}: saved step {self.step} in {options.output_dir}") from None
@@ -179,14 +195,14 @@ class Run:
       self.trackers.files(lambda: checkpoints.final_weights(directory), "weights")
 
   def describe_training(self) -> str:
-    """The plan of the training, with the memory it takes of GPUs, or that it is finished."""
+    """The plan of the training, or that it is finished."""
     if self.is_finished():
-      return self.task.finished(self)
-    plan = self.task.plan(self)
-    if not self.devices.memory:
-      return plan
-    estimate, fits = device_memory.describe_step(self.task, self.devices, self.devices.memory)
-    return f"{plan}\n{estimate if fits else f'warning: {estimate}'}"
+      options, steps = self.task.options, self.task.schedule().steps
+      end = f"of {steps}" if self.step <= steps else f"and {steps} are asked for"
+      longer = "num_train_steps" if "num_train_steps" in options.values() else "num_train_epochs"
+      return (f"training is finished: {options.output_dir} is at step {self.step} {end}; to train further, raise "
+              f"--{longer} (the learning rate then follows the longer schedule)")
+    return self.task.plan(self)
 
   def is_finished(self) -> bool:
     """Whether there is nothing left to train."""
@@ -201,14 +217,14 @@ class Run:
   def _train_stage(self, stage: Stage, loop_options: LoopOptions, schedule: WarmupDecay) -> None:
     task, options, devices = self.task, self.task.options, self.devices
     training_step = TrainingStep(
-        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.batch_size,
+        task.objective(self.model), self._optimizer, schedule, self._state, devices.strategy, stage.work.batch_size,
         StepOptions(jit_compile=devices.jit_compile, seed=options.seed, loss_scaling=devices.dtype == "mixed_float16",
                     deterministic=options.deterministic,
                     gradient_accumulation_steps=options.gradient_accumulation_steps, batch_sizes=stage.batch_sizes))
     train(Trainer(
         training_step, stage.make_dataset, self._state, devices,
-        dataclasses.replace(loop_options, last_step=stage.last_step, tokens_per_example=stage.tokens_per_example,
-                            flops_per_example=stage.flops_per_example),
+        dataclasses.replace(loop_options, last_step=stage.work.last_step, tokens_per_example=stage.work.tokens,
+                            flops_per_example=stage.work.flops),
         self._checkpoints if devices.is_chief else None, self.reports, self.stop,
         self.evaluate if loop_options.eval_steps else None,
         self._ends_early if options.early_stopping_patience else None))
@@ -251,15 +267,20 @@ class Run:
   def evaluation(self) -> Evaluation:
     """Of the weights as they are: the last one where it was of the same weights."""
     if self.known_evaluation is None:
-      if self.task.reports_every_evaluation:
+      if self.task.main_metric is None:
         self.evaluate()
       else:
         self._evaluation = self._evaluated()
     return self.known_evaluation
 
   def _evaluated(self) -> Evaluation:
-    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+    with _out_of_memory(self._prediction_batch()):
       return self.task.evaluate(self)
+
+  def _prediction_batch(self) -> str:
+    values = self.task.options.values()
+    name = "predict_batch_size" if "predict_batch_size" in values else "eval_batch_size"
+    return f"a batch of --{name}={values[name]} does not fit into the device: lower it"
 
   def predict(self, examples: Examples, advance: Callable[[int], None] = lambda count: None) -> dict[str, np.ndarray]:
     """The task's outputs for examples in memory, with the weights as they are; see `Prediction`."""
@@ -267,9 +288,9 @@ class Run:
       task = self.task
       self._prediction = Prediction(
           lambda features: task.outputs(self.model, features), task.options.predict_batch_size,
-          task.padded_lengths(self.devices), self.devices.strategy, self.devices.jit_compile, task.token_outputs,
+          task.workload(self.devices).lengths, self.devices.strategy, self.devices.jit_compile, task.token_outputs,
           self.check_stop)
-    with device_memory.explained(lambda: device_memory.prediction_error(self.task.options)):
+    with _out_of_memory(self._prediction_batch()):
       return self._prediction(examples, advance)
 
   def check_stop(self) -> None:
@@ -303,19 +324,19 @@ class Run:
   def _load_start(self) -> None:
     task = self.task
     heads = [name for name in original_names(self.model) if not name.startswith("bert/")]
-    start = task.start
-    if task.head_mismatch is not None:
+    start = task.start.weights
+    if task.start.head_mismatch is not None:
       start = dataclasses.replace(
           start, tensors={name: shape for name, shape in start.tensors.items() if name not in heads})
     report = load_weights(self.model, start)
     self._note(report.describe())
-    if task.head_mismatch is not None:
-      self._note(f"the head is newly initialised: {task.head_mismatch}")
-    optional = {weight.original for head in task.optional_heads for weight in HEADS[head].weights}
+    if task.start.head_mismatch is not None:
+      self._note(f"the head is newly initialised: {task.start.head_mismatch}")
+    optional = {weight.original for head in task.start.optional_heads for weight in HEADS[head].weights}
     if not task.options.do_train and {*heads} & {*report.newly_initialised} - optional:
-      raise UserError(f"{start.description} is not a trained model for this task"
-                      f"{f' ({task.head_mismatch})' if task.head_mismatch else ''}: give --do_train, or the checkpoint "
-                      "of one")
+      mismatch = f" ({task.start.head_mismatch})" if task.start.head_mismatch else ""
+      raise UserError(f"{start.description} is not a trained model for this task{mismatch}: give --do_train, or the "
+                      "checkpoint of one")
 
   def _load_best(self) -> None:
     directory = os.path.join(self.task.options.output_dir, BEST_DIRECTORY)
@@ -345,5 +366,5 @@ class Run:
   def _describe(self, directory: str) -> None:
     task = self.task
     run_directory.write_description(
-        directory, task.options.script, task.options.values(), task.config, task.vocab_file, task.do_lower_case,
-        self.description, task.vocab_sha256, task.options.given)
+        directory, task.options.script, task.options.values(), task.config, task.start.vocab_file,
+        task.start.do_lower_case, self.description, task.start.vocab_sha256, task.options.given)

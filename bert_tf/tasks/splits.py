@@ -1,7 +1,7 @@
 """What runs on labelled files read: a file's examples as they are in it, and as the model sees them."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bert_tf.training.examples import Examples
@@ -21,6 +21,11 @@ class Split:
   def __len__(self) -> int:
     return len(self.source)
 
+  @property
+  def is_labelled(self) -> bool:
+    """Whether the right answers are known."""
+    return self.source.labels is not None
+
 
 @dataclasses.dataclass(frozen=True)
 class TaskData:
@@ -32,6 +37,7 @@ class TaskData:
     test: name → what is predicted.
     description: `task.json`.
     notes: what the user should know about the data.
+    sources: name → () → what a result is made from besides options, checkpoint and files, e.g. the digest of a teacher.
   """
 
   train: Any
@@ -39,3 +45,14 @@ class TaskData:
   test: Mapping[str, Any]
   description: dict
   notes: list[str]
+  sources: dict[str, Callable[[], object]] = dataclasses.field(default_factory=dict, kw_only=True)
+
+  def files(self) -> dict[str, str]:
+    """Split → path, of what is trained and evaluated on."""
+    splits = {"train": self.train, **self.dev}
+    return {name: split.source.path for name, split in splits.items() if split is not None}
+
+  def first(self, answers: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The development set that chooses the best weights, and the answers about it."""
+    name, split = next(iter(self.dev.items()))
+    return split, answers[name]

@@ -154,14 +154,13 @@ class BestCheckpoint:
   Args:
     metric: what is compared; higher is better.
     describe: writes into a directory what `run_directory.write_description` does.
-    complete: adds to metrics that an earlier version noted those that have been added since.
 
   Raises:
     UserError: the record of an earlier evaluation is damaged, or missing beside its weights.
   """
 
   def __init__(self, directory: str, model, state: TrainingState, metric: str, describe: Callable[[str], None],
-               complete: Callable[[Mapping[str, float]], dict[str, float]] = dict, lora: LoraWeights | None = None):
+               lora: LoraWeights | None = None):
     self.directory = os.path.join(directory, BEST_DIRECTORY)
     self._metric = metric
     self._describe = describe
@@ -173,7 +172,6 @@ class BestCheckpoint:
     there = saved_steps(self.directory)
     reported = {line["step"] for line in read_metrics(directory) if line["split"] == EVAL}
     if self._record is not None:
-      self._record["metrics"] = complete(self._record["metrics"])
       json_files.check_object(self._record, {"metrics": {metric: float}}, self._record_file)
     # Weights whose evaluation was not reported are of a run that was killed before it had recorded them.
     if self._record is None and there and there[-1] in reported:

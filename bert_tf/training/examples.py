@@ -32,7 +32,8 @@ class Examples:
   """E examples with T tokens in all, concatenated.
 
   A subclass whose examples have several sequences each overrides `__len__`, `lengths`, `select`, `sequence_axes` and
-  `value_types`: nothing else is read to make batches.
+  `value_types`: nothing else is read to make batches; and where a sequence may belong to several examples,
+  `sequence_lengths`.
 
   Attributes:
     tokens: name → [T, ...], what a token has: "input_ids" int32, "segment_ids" of any integer type, vectors of floats.
@@ -59,9 +60,14 @@ class Examples:
     return self.row_lengths
 
   @property
-  def tokens_per_example(self) -> float:
-    """The mean."""
-    return float(self.row_lengths.sum() / len(self))
+  def sequence_lengths(self) -> np.ndarray:
+    """int64, tokens of the sequences of all examples."""
+    return self.row_lengths
+
+  def describe(self) -> str:
+    """How many there are, and how long, for the user."""
+    return (f"{len(self.row_lengths):,} of {self.row_lengths.mean():.1f} tokens, the longest "
+            f"{self.row_lengths.max()}")
 
   @property
   def sequence_axes(self) -> tuple[int, ...]:

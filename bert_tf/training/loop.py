@@ -33,9 +33,8 @@ class LoopOptions:
     save_checkpoints_steps: steps between checkpoints.
     eval_steps: steps between evaluations, besides the one at the end; 0 for none at all.
     iterations_per_loop: steps of an inner loop; None to aim at a few seconds.
-    tokens_per_example, flops_per_example: for the reports of speed, see `Stage`.
+    tokens_per_example, flops_per_example: for the reports of speed, see `StageWork`.
     profile_steps: (first, last) steps that the TensorFlow profiler records; None for none.
-    shown_metric: name of the metric shown beside the loss.
   """
 
   num_train_steps: int
@@ -45,7 +44,6 @@ class LoopOptions:
   tokens_per_example: float = 1.0
   flops_per_example: float = 0.0
   profile_steps: tuple[int, int] | None = None
-  shown_metric: str = "accuracy"
   stage_ends: tuple[int, ...] = ()
   last_step: int | None = None
 
@@ -100,7 +98,7 @@ class Trainer:
                        "with tracing and compiling")
     elif options.flops_per_example and self.devices.is_chief:
       metrics |= utilisation(examples_per_second * options.flops_per_example, self.devices)
-    self.reports.training(self.state.step_number, steps, metrics, options.shown_metric, compiled=is_first)
+    self.reports.training(self.state.step_number, steps, metrics, compiled=is_first)
 
 
 def train(trainer: Trainer) -> None:

@@ -18,6 +18,10 @@ from bert_common.progress import Progress
 from bert_tf.training.run_directory import EVAL, TRAIN, MetricsLog, read_metrics, rounded
 from bert_tf.training.trackers import Trackers
 
+# The first of these metrics that a task has stands in the progress bar beside the loss, under this label.
+_SHOWN = {"masked_lm_accuracy": "accuracy", "next_token_accuracy": "accuracy", "micro_f1": "micro_f1",
+          "accuracy": "accuracy", "mean_absolute_error": "mean_absolute_error"}
+
 
 class Reports:
   """Takes reports of training and evaluation.
@@ -63,8 +67,7 @@ class Reports:
     tf.summary.image(name, pixels[None], description=description)
     self._trackers.picture(name, pixels, tf.summary.experimental.get_step())
 
-  def training(self, step: int, steps: int, metrics: Mapping[str, float], shown_metric: str, compiled: bool = False
-               ) -> None:
+  def training(self, step: int, steps: int, metrics: Mapping[str, float], compiled: bool = False) -> None:
     """The report of an inner loop of `steps` steps that ended at `step`.
 
     One that was `compiled` contained tracing and compilation: its speed is no speed of training.
@@ -73,9 +76,9 @@ class Reports:
     speed = {} if compiled else _shown_speed(metrics)
     if compiled:
       self._progress.restart_clock(steps)
-    label = shown_metric.removeprefix("masked_lm_").removeprefix("next_token_")
+    shown = next(((label, metrics[name]) for name, label in _SHOWN.items() if name in metrics), None)
     self._progress.advance(0 if compiled else steps, loss=f"{metrics['loss']:.4f}",
-                           **{label: f"{metrics[shown_metric]:.3f}"}, **speed)
+                           **({shown[0]: f"{shown[1]:.3f}"} if shown else {}), **speed)
 
   def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
     """The report of an evaluation, unless an earlier process has made it with the same results.

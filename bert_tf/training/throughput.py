@@ -1,10 +1,14 @@
-"""How fast devices multiply matrices, for estimates and utilisation; `modeling/flops.py` counts what a step needs."""
+"""What a training computes, and how fast devices do: for estimates, utilisation and the choice of XLA.
+
+Input: the arithmetic that `modeling/flops.py` counts. Output: a `Workload`, lines for the user.
+"""
 
 import dataclasses
 import functools
 import os
 import time
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf.training.devices import Devices
@@ -40,6 +44,44 @@ _UNKNOWN_PEAK = 100e12
 _DTYPES = ("mixed_float16", "mixed_bfloat16", "tf32", "float32")
 
 
+@dataclasses.dataclass(frozen=True)
+class StageWork:
+  """Work of the steps that train on batches of one kind; most runs have one such stage.
+
+  Attributes:
+    first_step, last_step: updates made before it, and at its end.
+    batch_size: examples of a step, on all devices together.
+    tokens: that are computed for an example.
+    flops: floating-point operations of the training for an example; 0 where they are not known.
+    least_bytes: memory of a device that a step takes at least.
+  """
+
+  first_step: int
+  last_step: int
+  batch_size: int
+  tokens: float
+  flops: float
+  least_bytes: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+  """Arithmetic and memory of a run.
+
+  Attributes:
+    stages: of the training, in their order; empty where nothing is trained.
+    lengths: int64, ascending, that batches are padded to: the model is compiled for each.
+  """
+
+  stages: tuple[StageWork, ...]
+  lengths: np.ndarray
+
+  def flops_ahead(self, step: int) -> float:
+    """Floating-point operations of the training from a step to its end; 0 where they are not known."""
+    return sum(max(stage.last_step - max(step, stage.first_step), 0) * stage.batch_size * stage.flops
+               for stage in self.stages)
+
+
 def utilisation(flops_per_second: float, devices: Devices) -> dict[str, float]:
   """"tflops_per_second" and, where the devices' peak is known, "peak_share" of it."""
   peak = peak_rate(devices)
@@ -70,17 +112,15 @@ def peak_rate(devices: Devices) -> float | None:
   return peak and peak * devices.strategy.num_replicas_in_sync
 
 
-def compiled_for(devices: Devices, flops: float, num_layers: int, num_shapes: int) -> Devices:
+def compiled_for(devices: Devices, workload: Workload, num_layers: int) -> Devices:
   """The same devices, with XLA where it saves more time than its compilation takes, unless the user has decided.
 
-  Args:
-    flops: floating-point operations of the whole run, also of one that resumes: how it is rounded must not change.
-    num_layers: of the model.
-    num_shapes: of batches; the model is compiled for each.
+  The whole run counts, also of one that resumes: how it is rounded must not change.
   """
   if not devices.compiles_by_work:
     return devices
-  saved, spent = compilation_balance(flops, peak_rate(devices) or _UNKNOWN_PEAK, num_layers, num_shapes)
+  saved, spent = compilation_balance(workload.flops_ahead(0), peak_rate(devices) or _UNKNOWN_PEAK, num_layers,
+                                     len(workload.lengths))
   return dataclasses.replace(devices, jit_compile=saved > spent, why_compiled=(
       f"saves about {duration(saved)} of all steps, compiling takes about {duration(spent)}"))
 

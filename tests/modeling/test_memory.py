@@ -10,13 +10,10 @@ from modeling.memory import (
   check_memory,
   check_model,
   encoder_parameters,
-  fitting_rows,
   machine_memory,
   shown,
-  step_bytes,
   training_bytes,
 )
-from modeling.presets import PRESETS
 
 CONFIG = BertConfig(vocab_size=50, hidden_size=12, num_hidden_layers=3, num_attention_heads=2, intermediate_size=20,
                     max_position_embeddings=24, type_vocab_size=2)
@@ -59,16 +56,3 @@ def test_what_fits_is_accepted():
     (0, "0 bytes"), (999, "999 bytes"), (12345678, "12.3 MB"), (3.2e12, "3.2 TB"), (10**40, "1.0e+22 EB")])
 def test_amounts_in_words(amount, text):
   assert shown(amount) == text
-
-
-@pytest.mark.parametrize(("preset", "rows", "length", "predictions", "gibibytes"), [
-    ("bert-base-uncased", 256, 128, 20, 20.1), ("bert-large-uncased", 128, 128, 20, 28.0),
-    ("bert-base-uncased", 64, 512, 77, 28.7)])
-def test_a_step_takes_what_was_measured_on_a_gpu(preset, rows, length, predictions, gibibytes):
-  config = PRESETS[preset]
-  needed = step_bytes(config, rows, length, predictions)
-  assert needed / 2**30 == pytest.approx(gibibytes, rel=0.05)
-  assert abs(fitting_rows(needed, config, length, predictions) - rows) <= 1
-  assert step_bytes(config, rows, length, predictions, half_precision=False) > 1.7 * needed
-  assert training_bytes(config, 0) < step_bytes(config, rows, length, predictions, recompute=True) < needed / 2
-  assert fitting_rows(1e9, config, length, predictions) == 0

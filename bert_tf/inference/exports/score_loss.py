@@ -78,14 +78,14 @@ class DevelopmentSet:
     self.run_task = _run_task(options, flags, task_name, task.max_seq_length)
     if not self.run_task.can_evaluate:
       raise UserError(f"the run of {options.init_checkpoint} had no development set: give --dev_file")
-    self.source = next(path for name, path in self.run_task.data_files().items() if name != "train")
+    self.source = next(path for name, path in self.run_task.data.files().items() if name != "train")
 
   def measure(self, export_format: TokenIdFormat, directory: str) -> ScoreLoss:
     """The scores of the model and of its export in a directory."""
     run_task, task = self.run_task, self._inference
     print(f"measuring {run_task.main_metric} of {self.source}, by the model and by the export", flush=True)
     model = LocalPrediction(lambda features: run_task.outputs(task.model, features), _BATCH_SIZE,
-                            lengths_for(run_task.max_seq_length, few=False), run_task.token_outputs)
+                            lengths_for(run_task.description["max_seq_length"], few=False), run_task.token_outputs)
     batch_size, lengths = export_format.batches(task, _BATCH_SIZE)
 
     def ask(batches: Iterable[Mapping]) -> list[dict[str, np.ndarray]]:
@@ -98,7 +98,7 @@ class DevelopmentSet:
 
   def _score(self, predict: Callable[[Examples], dict[str, np.ndarray]]) -> float:
     found = self.run_task.evaluate(Predicting(self.run_task, predict)).metrics
-    return float(self.run_task.complete_metrics(found)[self.run_task.main_metric])
+    return float(found[self.run_task.main_metric])
 
 
 class Predicting:

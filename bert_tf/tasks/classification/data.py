@@ -36,6 +36,11 @@ class Split:
     """What the model sees."""
     return self.sequences.examples
 
+  @property
+  def is_labelled(self) -> bool:
+    """Whether the right answers are known."""
+    return self.source.labels is not None
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationData(TaskData):
@@ -52,6 +57,9 @@ class ClassificationData(TaskData):
   metrics: tuple[str, ...]
   positive_weights: tuple[float, ...] | None
   transfer: Split | None = None
+
+  def files(self) -> dict[str, str]:
+    return super().files() | ({} if self.transfer is None else {"transfer": self.transfer.source.path})
 
   @property
   def training_splits(self) -> list[Split]:
@@ -89,6 +97,7 @@ def read_data(options: ClassificationOptions, opened: Checkpoint, teacher_labels
     UserError: a task that is not known, a file that is missing or wrong (see `data_gen`), or flags that do not go
       together.
   """
+  opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   found = read_files(options, opened, teacher_labels)
   long_texts = LongTexts.choose(options.long_texts, options.max_seq_length, options.window_stride,
                                 None if options.do_train else opened.task)

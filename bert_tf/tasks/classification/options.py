@@ -1,7 +1,6 @@
 """The options of `run_classifier.py`."""
 
 import dataclasses
-from typing import Self
 
 from bert_common.errors import UserError
 from bert_common.options import DIRECTORY, FILE, option
@@ -63,9 +62,6 @@ class ClassificationOptions(ClassWeightOptions, DistillationOptions, HeadDropout
   def is_xnli(self) -> bool:
     """Whether it is the task that is not one of GLUE's."""
     return self.task_name.lower() == xnli.NAME
-
-  def reads_whole(self, longest: int) -> Self:
-    return self.replace(max_seq_length=longest, long_texts="truncate", window_stride=None)
 
   def check(self) -> None:
     super().check()

@@ -6,12 +6,10 @@ Input: labelled texts (`bert_tf/tasks/classification/data.py`). Output: a run di
 
 import dataclasses
 import os
-from collections.abc import Mapping
 
 import numpy as np
 
 from bert_tf.evaluation.classification import (
-  F1_ACCURACY_MEAN,
   confusion_matrix,
   confusion_text,
   per_class_table,
@@ -25,7 +23,7 @@ from bert_tf.tasks.classification.options import ClassificationOptions
 from bert_tf.tasks.classification.teachers import Teachers
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel, Stage
 from bert_tf.training.examples import concatenated
@@ -39,28 +37,26 @@ def run(options: ClassificationOptions) -> int:
   return driver.run(ClassificationTask, options)
 
 
-class ClassificationTask(DevelopmentSetsTask):
+class ClassificationTask(FineTuningTask):
   """Texts and their labels."""
 
   options: ClassificationOptions
   data: ClassificationData
 
   def __init__(self, options: ClassificationOptions):
-    super().__init__(options)
     self.teachers = Teachers(options) if options.teacher_checkpoint and options.do_train else None
     names = self.teachers.labels if self.teachers else ()
-    self.read(lambda options, checkpoint: read_data(options, checkpoint, names))
+    super().__init__(options, lambda options, checkpoint: read_data(options, checkpoint, names))
     if self.teachers:
       self.teachers.check_fit(self.data)
+      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     if self.data.transfer is not None:
       self.train_examples = concatenated([
           dataclasses.replace(split.examples, values={}) for split in self.data.training_splits])
     self.config = with_label_names(self.config, self.data.labels or ("LABEL_0",),
                                    None if self.data.kind == readers.CLASSES else self.data.kind)
-    self.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
+    self.start.head_mismatch = check_head(self.checkpoint, self.data, options.do_train)
     self.main_metric = self.data.metrics[0] if self.data.dev else None
-    if self.data.kind != readers.CLASSES:
-      self.shown_metric = "mean_absolute_error" if self.data.regression else "micro_f1"
 
   def make_model(self, dtype: str) -> BertForClassification:
     classes = 1 if self.data.regression else len(self.data.labels)
@@ -82,18 +78,8 @@ class ClassificationTask(DevelopmentSetsTask):
 
     return dataclasses.replace(stage, make_dataset=make_dataset)
 
-  def data_files(self) -> dict[str, str]:
-    transfer = self.data.transfer
-    return super().data_files() | ({} if transfer is None else {"transfer": transfer.source.path})
-
   def outputs(self, model: BertForClassification, features: dict) -> dict:
     return {"logits": model(features)}
-
-  def class_counts(self) -> dict[str, int] | None:
-    if self.data.kind != readers.CLASSES or self.data.train is None:
-      return None
-    counts = np.bincount(self.data.train.source.labels, minlength=len(self.data.labels))
-    return dict(zip(self.data.labels, counts.tolist(), strict=True))
 
   def answer(self, run: RunningModel, split: Split) -> np.ndarray:
     """Logits, float32 [E, C]; of several windows the mean."""
@@ -112,9 +98,6 @@ class ClassificationTask(DevelopmentSetsTask):
                score(data.metrics, predictions, labels, None if data.regression else len(data.labels)))
     return {**metrics, "loss": self._loss().score(answers, labels)["loss"]}
 
-  def metric_prefix(self, name: str) -> str:
-    return f"{name.removeprefix('dev_')}_"
-
   def predicted(self, split: Split, answers: np.ndarray) -> Predicted:
     return Predicted(*(list(map(self._named, values)) for values in (
         self.data.predictions(answers), split.source.labels)))
@@ -126,14 +109,9 @@ class ClassificationTask(DevelopmentSetsTask):
     names = self.data.labels
     return tuple(names[number] for number in np.flatnonzero(value)) if self.data.multi_label else names[int(value)]
 
-  def complete_metrics(self, metrics: Mapping[str, float]) -> dict[str, float]:
-    if self.main_metric == F1_ACCURACY_MEAN and F1_ACCURACY_MEAN not in metrics and {"f1", "accuracy"} <= set(metrics):
-      return {F1_ACCURACY_MEAN: (metrics["f1"] + metrics["accuracy"]) / 2, **metrics}
-    return dict(metrics)
-
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     if self.data.kind == readers.CLASSES:
-      split, logits = self.first_set(evaluation)
+      split, logits = self.data.first(evaluation.details)
       results.show(run.reports, self.data.labels, split.source, self.data.values(logits))
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
@@ -146,7 +124,7 @@ class ClassificationTask(DevelopmentSetsTask):
       suffix = f"_{name.removeprefix('dev').removeprefix('_')}" if number else ""
       results.write_predictions(os.path.join(directory, f"eval_predictions{suffix}.jsonl"), data, split.source,
                                 data.values(evaluation.details[name]), with_truth=True)
-    split, logits = self.first_set(evaluation)
+    split, logits = self.data.first(evaluation.details)
     predictions, labels = data.predictions(logits), split.source.labels
     if not data.regression:
       run.log(per_class_table(predictions, labels, data.labels))

@@ -63,6 +63,11 @@ class ChoiceExamples(Examples):
   def lengths(self) -> np.ndarray:
     return np.maximum.reduceat(self.row_lengths, self.first_rows)
 
+  def describe(self) -> str:
+    number = f"{self.num_choices.min()} to {self.most_choices}" if self.is_ragged else str(self.most_choices)
+    return (f"{len(self):,} questions with {number} choices, sequences of {self.row_lengths.mean():.1f} tokens, the "
+            f"longest {self.row_lengths.max()}")
+
   @functools.cached_property
   def most_choices(self) -> int:
     """K."""
@@ -108,6 +113,7 @@ class ChoiceExamples(Examples):
 
 def read_data(options: MultipleChoiceOptions, opened: Checkpoint) -> TaskData:
   """Reads what a run needs and makes sequences of it."""
+  opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   limits = {"train": options.max_train_examples, "test": options.max_predict_examples}
   notes: list[str] = []
   splits: dict[str, Split] = {}

@@ -11,7 +11,7 @@ from bert_tf.evaluation.classification import softmax
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.multiple_choice import results
 from bert_tf.tasks.multiple_choice.data import check_head, read_data
 from bert_tf.tasks.multiple_choice.options import MultipleChoiceOptions
@@ -28,16 +28,14 @@ def run(options: MultipleChoiceOptions) -> int:
   return driver.run(MultipleChoiceTask, options)
 
 
-class MultipleChoiceTask(DevelopmentSetsTask):
+class MultipleChoiceTask(FineTuningTask):
   """Questions and their choices."""
 
   options: MultipleChoiceOptions
-  what = "questions"
 
   def __init__(self, options: MultipleChoiceOptions):
-    super().__init__(options)
-    self.read(read_data)
-    self.head_mismatch = check_head(self.checkpoint)
+    super().__init__(options, read_data)
+    self.start.head_mismatch = check_head(self.checkpoint)
     self.main_metric = "accuracy" if self.data.dev else None
     self._skips_missing = True
 
@@ -47,13 +45,6 @@ class MultipleChoiceTask(DevelopmentSetsTask):
 
   def objective(self, model: BertForMultipleChoice) -> Objective:
     return Objective.of(model, skip_missing=self._skips_missing)
-
-  def describe_examples(self) -> str:
-    examples, counts = self.train_examples, self.train_examples.num_choices
-    number = f"{counts.min()} to {counts.max()}" if examples.is_ragged else str(counts.max())
-    lengths = examples.row_lengths
-    return (f"{len(examples):,} questions with {number} choices, sequences of {lengths.mean():.1f} tokens, the longest "
-            f"{lengths.max()}")
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -86,7 +77,7 @@ class MultipleChoiceTask(DevelopmentSetsTask):
 
   def _hardest(self, evaluation: Evaluation) -> tuple[ChoiceQuestions, np.ndarray, int]:
     """The development set, its probabilities, and how many of its hardest questions are to be shown."""
-    split, logits = self.first_set(evaluation)
+    split, logits = self.data.first(evaluation.details)
     return split.source, softmax(logits), self.options.hardest_questions
 
   def write_predictions(self, name: str, split: Split, answers: np.ndarray) -> list[str]:

@@ -6,6 +6,7 @@ Input: records (`bert_tf/tasks/pretraining/data.py`). Output: a run directory, b
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
 
 from bert_common.errors import UserError
@@ -15,15 +16,16 @@ from bert_tf.tasks.evaluation import Evaluation
 from bert_tf.tasks.pretraining import data
 from bert_tf.tasks.pretraining.eval_report import SamplePredictions, measure_baselines
 from bert_tf.tasks.pretraining.options import PretrainingOptions
-from bert_tf.tasks.pretraining.phases import Phase, find_phases, plan
+from bert_tf.tasks.pretraining.phases import find_phases, plan
 from bert_tf.tasks.pretraining.vocabulary import find_vocabulary
-from bert_tf.tasks.task import RunningModel, Stage, Task
+from bert_tf.tasks.task import RunningModel, Stage, Start, Task, least_bytes, row_flops
 from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.devices import Devices
 from bert_tf.training.inputs import evaluation_dataset, training_dataset
 from bert_tf.training.loop import LoopOptions
 from bert_tf.training.prediction import EvaluationPass
 from bert_tf.training.step import Objective
+from bert_tf.training.throughput import StageWork, Workload
 from modeling.causal_lm import BertForCausalLm
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.load import config_for, read_checkpoint, step_of
@@ -78,26 +80,21 @@ class PretrainingTask(Task):
   """
 
   options: PretrainingOptions
-  shown_metric = "masked_lm_accuracy"
-  reports_every_evaluation = True
-
   def __init__(self, options: PretrainingOptions):
     self.options = options
     self.notes = []
-    self.optional_heads = () if options.next_sentence_prediction else ("next_sentence",)
     given = read_checkpoint(options.init_checkpoint) if options.init_checkpoint else None
     self.config = options.adapt(_config(options, given))
     if self.config.causal:
-      self.shown_metric = "next_token_accuracy"
       self.notes.append("left-to-right: every position predicts the next token; what the records hide is restored")
     self.phases = find_phases(options, self.config)
     # As the run directory keeps them.
     self.options = options = options.replace(input_groups=self.phases[0].groups)
     own = options.output_dir
-    self.start = given
+    self.start = Start(given, optional_heads=() if options.next_sentence_prediction else ("next_sentence",))
     if not options.do_train and latest_checkpoint(own) is not None:
-      self.start = read_checkpoint(latest_checkpoint(own))
-      self.start_step = step_of(self.start)
+      self.start.weights = read_checkpoint(latest_checkpoint(own))
+      self.start.step = step_of(self.start.weights)
     elif not options.do_train and given is None:
       raise UserError(f"--do_eval: {own} holds no checkpoint: give --init_checkpoint, or train first")
     self._find_vocabulary()
@@ -122,10 +119,10 @@ class PretrainingTask(Task):
     for phase in self.phases:
       for given in dict.fromkeys((phase.train_records, phase.eval_records)):
         groups.setdefault(given.flag, []).extend(given.files.paths)
-    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start, groups)
-    self.vocabulary, self.do_lower_case, self.vocab_sha256 = found.vocabulary, found.do_lower_case, found.fingerprint
-    self.mask_id = found.mask_id
-    self.vocab_file = found.vocabulary.path if found.vocabulary else None
+    found = find_vocabulary(options, self.config, read_checkpoint(own) if own else self.start.weights, groups)
+    self.vocabulary, self.mask_id = found.vocabulary, found.mask_id
+    self.start.do_lower_case, self.start.vocab_sha256 = found.do_lower_case, found.fingerprint
+    self.start.vocab_file = found.vocabulary.path if found.vocabulary else None
     self.notes += found.notes
     for phase in self.phases:
       self.notes += phase.packing_notes(self.config)
@@ -134,7 +131,7 @@ class PretrainingTask(Task):
     teachers = Teachers(
         self.options.teacher_checkpoint, "masked_lm", lambda config, dtype: BertForPreTraining(config, dtype=dtype),
         self.config, max(phase.options.max_seq_length for phase in self.phases))
-    teachers.check_vocabulary(self.vocabulary, self.do_lower_case, self.vocab_sha256)
+    teachers.check_vocabulary(self.vocabulary, self.start.do_lower_case, self.start.vocab_sha256)
     return teachers
 
   @property
@@ -161,7 +158,7 @@ class PretrainingTask(Task):
     return LoopOptions(
         num_train_steps=options.num_train_steps, save_checkpoints_steps=options.save_checkpoints_steps,
         eval_steps=options.eval_steps, iterations_per_loop=options.iterations_per_loop,
-        profile_steps=options.profile_steps, shown_metric=self.shown_metric,
+        profile_steps=options.profile_steps,
         stage_ends=tuple(phase.last_step for phase in self.phases))
 
   def stage(self, run: RunningModel) -> Stage:
@@ -171,29 +168,21 @@ class PretrainingTask(Task):
     name = (f"phase {number + 1} of {len(self.phases)}: {phase.options.max_seq_length} tokens, steps "
             f"{phase.first_step} to {phase.last_step}" if len(self.phases) > 1 else None)
     return Stage(
-        phase.last_step, phase.options.train_batch_size, phase.tokens_per_example, self._flops_per_example(phase),
+        self.workload(run.devices).stages[number],
         lambda: strategy.distribute_datasets_from_function(lambda context: training_dataset(
             phase.train_records.files, parse, sizes, phase.options.seed, begin, context, phase.groups)),
         sizes, name)
 
-  def flops_ahead(self, step: int) -> float:
-    return sum(max(phase.last_step - max(step, phase.first_step), 0) * phase.options.train_batch_size
-               * self._flops_per_example(phase) for phase in self.phases)
-
-  def _flops_per_example(self, phase: Phase) -> float:
-    shape = phase.options.max_seq_length, phase.num_predictions(self.config)
-    flops = self.row_flops(*shape) + (self._teachers.row_flops(*shape) if self._teachers else 0.0)
-    return flops / phase.train_records.sequences_per_record
-
-  def step_shapes(self) -> list[tuple[float, int, int]]:
-    return [(phase.options.train_batch_size / phase.train_records.sequences_per_record, phase.options.max_seq_length,
-             phase.num_predictions(self.config)) for phase in self.phases]
-
-  def count_shapes(self, devices: Devices) -> int:
-    return len(self.phases)
-
-  def batches(self) -> list[tuple[int, float]]:
-    return [(phase.options.train_batch_size, phase.tokens_per_example) for phase in self.phases]
+  def workload(self, devices: Devices) -> Workload:
+    stages = []
+    for phase in self.phases:
+      size, tokens = phase.options.train_batch_size, phase.tokens_per_example
+      row = phase.options.max_seq_length, phase.num_predictions(self.config)
+      flops = row_flops(self.options, self.config, *row) + (self._teachers.row_flops(*row) if self._teachers else 0.0)
+      stages.append(StageWork(
+          phase.first_step, phase.last_step, size, tokens, flops / phase.train_records.sequences_per_record,
+          least_bytes(self.options, self.config, devices, size, tokens)))
+    return Workload(tuple(stages), np.array([phase.options.max_seq_length for phase in self.phases]))
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
@@ -266,11 +255,8 @@ class PretrainingTask(Task):
       run.log(f"warning: {results.degenerate}")
 
   def plan(self, run: RunningModel) -> str:
-    return plan(self.options, run.describe_model(), run.devices, self.phases, run.step, self.flops_ahead(run.step))
-
-  def finished(self, run: RunningModel) -> str:
-    return (f"{super().finished(run)}; to train further, raise --num_train_steps (the learning rate then follows the "
-            "longer schedule)")
+    return plan(self.options, run.describe_model(), run.devices, self.phases, run.step,
+                self.workload(run.devices).flops_ahead(run.step))
 
   def explain(self, error: Exception, log: Callable[[str], None]) -> None:
     if isinstance(error, (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError,

@@ -24,19 +24,22 @@ class SquadSplit:
   """Questions and their windows.
 
   Attributes:
-    is_scorable: the file tells the right answers, so predictions can be scored.
+    is_labelled: the file tells the right answers, so predictions can be scored.
   """
 
-  data: SquadData
+  source: SquadData
   contexts: ContextTokens
   windows: Windows
   examples: Examples
-  is_scorable: bool
+  is_labelled: bool
   notes: tuple[str, ...]
+
+  def __len__(self) -> int:
+    return len(self.source.questions)
 
   def describe(self) -> str:
     """How much there is: "1,081 questions in 1,090 windows"."""
-    return f"{len(self.data.questions):,} questions in {len(self.windows):,} windows"
+    return f"{len(self):,} questions in {len(self.windows):,} windows"
 
 
 def read_training(path: str, settings: SquadSettings, tokenizer: Tokenizer, skip_bad_answers: bool,
@@ -99,6 +102,6 @@ def _make_split(data: SquadData, settings: SquadSettings, tokenizer: Tokenizer, 
       (len(empty), f"questions are empty ({', '.join(empty[:_MOST_IDS])}{more})")):
     if count:
       notes.append(f"{data.path}: {count:,} of {len(data.questions):,} {what}")
-  is_scorable = data.has_answers and (settings.version_2_with_negative
+  is_labelled = data.has_answers and (settings.version_2_with_negative
                                       or any(question.answers for question in data.questions))
-  return SquadSplit(data, contexts, windows, examples, is_scorable, tuple(notes))
+  return SquadSplit(data, contexts, windows, examples, is_labelled, tuple(notes))

@@ -39,7 +39,7 @@ class EnsembleTask(SquadTask):
     if options.output_dir:
       self._ensemble = self._ensemble.with_kept_threshold(options.output_dir)
     super().__init__(options, self._ensemble.members[0], self._ensemble.settings)
-    self.start_step = max(map(trained_step, self._ensemble.members))
+    self.start.step = max(map(trained_step, self._ensemble.members))
 
   def logits(self, run: Run, what: str) -> Logits:
     """The mean of the runs' logits. One model is in memory at a time, beside the first."""

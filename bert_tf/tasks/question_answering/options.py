@@ -113,9 +113,6 @@ class SquadOptions(SquadSettings, DistillationOptions, FineTuningOptions):
   def required(self) -> list[str]:
     return [name for name in super().required() if not (name == "output_dir" and self.ensemble and self.asks)]
 
-  def reads_whole(self, longest: int) -> None:
-    """Contexts are read in windows."""
-
   @property
   def asks(self) -> bool:
     """Whether there is a single question."""

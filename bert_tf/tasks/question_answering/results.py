@@ -47,9 +47,9 @@ class Answered:
     looks at no question."""
     chosen = (result.choose(self.settings.null_score_diff_threshold) for result in self.results)
     places = ["no answer" if one.start is None else f"what begins at character {one.start}" for one in chosen]
-    starts = [one.answers[0].start if one.answers else None for one in self.split.data.questions]
-    predicted = Predicted(places, starts if self.split.is_scorable else None, "questions")
-    return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.data.path): predicted}, self,
+    starts = [one.answers[0].start if one.answers else None for one in self.split.source.questions]
+    predicted = Predicted(places, starts if self.split.is_labelled else None, "questions")
+    return Evaluation(step, self.metrics or {}, {os.path.basename(self.split.source.path): predicted}, self,
                       self.settings.to_task())
 
   def describe_single(self, shown: int) -> str:
@@ -64,7 +64,7 @@ class Answered:
 
   def markdown(self) -> str:
     """A few questions with answers, marked as right or wrong, as a table for TensorBoard."""
-    shown = dataclasses.replace(self.split.data, questions=self.split.data.questions[:_MOST_SHOWN])
+    shown = dataclasses.replace(self.split.source, questions=self.split.source.questions[:_MOST_SHOWN])
     answers = self.answers
     f1 = f1_by_question(shown, answers)
     rows = []
@@ -85,19 +85,19 @@ def answer_questions(split: SquadSplit, logits: tuple[np.ndarray, np.ndarray], s
     tune: take the threshold with the best F1, where the file has answers and there may be none (section 4.3).
     official: score by the official scripts.
   """
-  results = find_answers(split.data, split.contexts, split.windows, *logits, settings)
-  if not split.is_scorable:
+  results = find_answers(split.source, split.contexts, split.windows, *logits, settings)
+  if not split.is_labelled:
     return Answered(split, results, settings, None)
   version_2, scorer = settings.version_2_with_negative, score_officially if official else score
   spans, null_odds = best_spans(results), collect_null_odds(results)
   if tune and version_2:
-    settings = settings.with_threshold(tune_threshold(split.data, spans, null_odds),
-                                       TUNED_ON + os.path.basename(split.data.path))
+    settings = settings.with_threshold(tune_threshold(split.source, spans, null_odds),
+                                       TUNED_ON + os.path.basename(split.source.path))
   answered = Answered(split, results, settings, None)
-  metrics = scorer(split.data, answered.answers, None, version_2)
+  metrics = scorer(split.source, answered.answers, None, version_2)
   if version_2:
     # The best thresholds are among all only if every question has an answer that one can turn into "no answer".
-    best = scorer(split.data, spans, null_odds, version_2)
+    best = scorer(split.source, spans, null_odds, version_2)
     metrics |= {name: value for name, value in best.items() if name.startswith("best_")}
   return dataclasses.replace(answered, metrics=metrics)
 
@@ -107,7 +107,7 @@ def write(directory: str, evaluation: Evaluation) -> str:
   answered = evaluation.details
   settings = answered.settings
   squad_files.write_predictions(directory, answered.results, settings.null_score_diff_threshold)
-  lines = [f"predicted {answered.split.describe()} of {answered.split.data.path}: "
+  lines = [f"predicted {answered.split.describe()} of {answered.split.source.path}: "
            f"{os.path.join(directory, squad_files.PREDICTIONS)}"]
   if settings.version_2_with_negative:
     lines.append(settings.describe_threshold())
@@ -118,5 +118,5 @@ def write(directory: str, evaluation: Evaluation) -> str:
                    "that it answers, 0 where it answers none. null_score_diff_threshold, by which the predictions are "
                    "chosen, lies midway between two questions' odds")
   else:
-    lines.append(f"{answered.split.data.path} does not tell the right answers: not scored")
+    lines.append(f"{answered.split.source.path} does not tell the right answers: not scored")
   return "\n".join(lines)

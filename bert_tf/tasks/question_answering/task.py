@@ -25,6 +25,7 @@ from bert_tf.tasks.question_answering.options import (
   choose_settings,
 )
 from bert_tf.tasks.question_answering.results import Answered, answer_questions, write
+from bert_tf.tasks.splits import TaskData
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
 from bert_tf.training.step import Objective
@@ -65,57 +66,44 @@ class SquadTask(FineTuningTask):
 
   def __init__(self, options: SquadOptions, checkpoint: Checkpoint | None = None,
                settings: SquadSettings | None = None, prediction_split: SquadSplit | None = None):
-    super().__init__(options, checkpoint)
-    self.prints_only = options.asks
-    self.settings = settings or self._choose_settings()
-    self.settings.check_model(self.config)
-    tokenizer = self.checkpoint.tokenizer
-    train = None
-    if options.do_train:
-      train = read_training(options.train_file, self.settings, tokenizer, options.skip_bad_answers,
-                            options.max_train_examples)
-      self.train_examples = train.examples
-      self._num_train_questions = len(train.data.questions)
-    self.prediction_split = prediction_split or _read_prediction_split(options, self.settings, tokenizer)
-    splits = [split for split in (train, self.prediction_split) if split is not None]
-    if not options.asks:
-      self.notes += [line for split in splits for line in split.notes]
-    if options.do_train and self.prediction_split is not None and not self.prediction_split.is_scorable:
-      self.notes.append(f"{self.prediction_split.data.path} does not tell the right answers: no evaluation while "
-                        "training, the last weights are kept")
+    self.settings, self.prediction_split = settings, prediction_split
+    super().__init__(options, self._read, checkpoint)
+    self.teachers: Teachers | None = None
     if options.teacher_checkpoint and options.do_train:
+      tokenizer = self.checkpoint.tokenizer
       self.teachers = Teachers(options.teacher_checkpoint, "question_answering", _make_teacher, self.config,
-                               self.max_seq_length)
+                               self.settings.max_seq_length)
       self.teachers.check_vocabulary(tokenizer.vocabulary, tokenizer.do_lower_case)
-    self.description = self.settings.to_task()
+      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     self.main_metric = self.settings.main_metric
+
+  def _read(self, options: SquadOptions, checkpoint: Checkpoint) -> TaskData:
+    self.settings = self.settings or self._choose_settings()
+    self.settings.check_model(self.config)
+    train = read_training(options.train_file, self.settings, checkpoint.tokenizer, options.skip_bad_answers,
+                          options.max_train_examples) if options.do_train else None
+    predicted = self.prediction_split = self.prediction_split or _read_prediction_split(
+        options, self.settings, checkpoint.tokenizer)
+    notes = [line for split in (train, predicted) if split is not None and not options.asks for line in split.notes]
+    if options.do_train and predicted is not None and not predicted.is_labelled:
+      notes.append(f"{predicted.source.path} does not tell the right answers: no evaluation while training, the last "
+                   "weights are kept")
+    return TaskData(train, {"predict": predicted} if predicted is not None and predicted.is_labelled else {}, {},
+                    self.settings.to_task(), notes)
 
   def _choose_settings(self) -> SquadSettings:
     options, task = self.options, self.checkpoint.task
     if not options.do_train:
       return choose_settings(options.given_settings, task)
     # What is trained further from another run's weights has no threshold yet, nor has a run that was given one before.
-    own_task = task if self.is_own_checkpoint else None
+    own_task = task if self.start.is_own else None
     settings = choose_settings(options.given_settings, own_task, threshold_only=True)
     was_tuned = settings.null_score_diff_threshold_is.startswith(TUNED_ON)
     return settings if was_tuned else choose_settings(options.given_settings, None)
 
   @property
-  def max_seq_length(self) -> int:
-    return self.settings.max_seq_length
-
-  @property
-  def num_train_examples(self) -> int:
-    return self._num_train_questions if self.options.original_batches else super().num_train_examples
-
-  @property
-  def can_evaluate(self) -> bool:
-    return self.prediction_split is not None and self.prediction_split.is_scorable
-
-  def data_files(self) -> dict[str, str]:
-    predicted = self.prediction_split
-    return {name: path for name, path in (("train", self.options.do_train and self.options.train_file),
-                                          ("predict", predicted and predicted.data.path)) if path}
+  def _num_train_examples(self) -> int:
+    return len(self.data.train) if self.options.original_batches else super()._num_train_examples
 
   def make_model(self, dtype: str) -> BertForQuestionAnswering:
     if self.teachers is not None:

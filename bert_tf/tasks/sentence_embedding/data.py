@@ -50,6 +50,10 @@ class SentenceSplit(Split):
   relevant: list[dict[int, float]]
 
   @property
+  def is_labelled(self) -> bool:
+    return self.is_ranked or super().is_labelled
+
+  @property
   def is_ranked(self) -> bool:
     """Whether documents are ranked, rather than pairs scored."""
     return bool(len(self.queries))
@@ -57,6 +61,7 @@ class SentenceSplit(Split):
 
 def read_data(options: SentenceEmbeddingOptions, opened: Checkpoint) -> TaskData:
   """Reads what a run needs and makes sequences of it."""
+  opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   notes: list[str] = []
   sources: dict[str, SentencePairs | retrieval.Retrieval] = {}
   if options.do_train:

@@ -45,8 +45,12 @@ class SentenceExamples(Examples):
     return self.text_lengths.max(axis=1)
 
   @property
-  def tokens_per_example(self) -> float:
-    return float(self.text_lengths.sum() / len(self))
+  def sequence_lengths(self) -> np.ndarray:
+    return self.text_lengths.ravel()
+
+  def describe(self) -> str:
+    return (f"{len(self):,} of {self.texts.shape[1]} texts, {len(self.row_lengths):,} different ones of "
+            f"{self.row_lengths.mean():.1f} tokens, the longest {self.row_lengths.max()}")
 
   @property
   def sequence_axes(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.sentence_embedding import results
 from bert_tf.tasks.sentence_embedding.data import SentenceSplit, read_data
 from bert_tf.tasks.sentence_embedding.examples import COMPARED
@@ -35,15 +35,13 @@ def run(options: SentenceEmbeddingOptions) -> int:
   return driver.run(SentenceEmbeddingTask, options)
 
 
-class SentenceEmbeddingTask(DevelopmentSetsTask):
+class SentenceEmbeddingTask(FineTuningTask):
   """Texts that belong together."""
 
   options: SentenceEmbeddingOptions
-  what = "pairs"
 
   def __init__(self, options: SentenceEmbeddingOptions):
-    super().__init__(options)
-    self.read(read_data)
+    super().__init__(options, read_data)
     if self.checkpoint.heads and self.checkpoint.task:
       self.notes.append("the checkpoint's head is not used: vectors are made by the encoder")
     if options.do_train and options.task_name == TEXT and not (
@@ -51,7 +49,6 @@ class SentenceEmbeddingTask(DevelopmentSetsTask):
       self.notes.append("warning: the checkpoint has no dropout, so that a text is seen twice in the same way: give "
                         "--hidden_dropout_prob=0.1 --attention_probs_dropout_prob=0.1")
     self.main_metric = (options.best_metric or options.metrics()[0]) if self.data.dev else None
-    self.shown_metric = "mean_absolute_error" if options.task_name in (SCORED, STS_B) else "accuracy"
     self._trims = True
 
   def make_model(self, dtype: str) -> BertForSentenceEmbedding:
@@ -72,18 +69,6 @@ class SentenceEmbeddingTask(DevelopmentSetsTask):
       return OnlineContrastive(SENTENCE_EMBEDDING, margin=options.margin)
     return InBatchNegatives(SENTENCE_EMBEDDING, scale=options.similarity_scale, symmetric=options.symmetric_loss)
 
-  def step_shapes(self) -> list[tuple[float, int, int]]:
-    return [(self.options.train_batch_size * self.train_examples.texts.shape[1], self.max_seq_length, 0)]
-
-  def flops_per_example(self) -> float:
-    lengths = self.train_examples.text_lengths
-    return float(self.row_flops(lengths, predictions=0).sum() / len(lengths))
-
-  def describe_examples(self) -> str:
-    examples = self.train_examples
-    return (f"{len(examples):,} of {examples.texts.shape[1]} texts, {len(examples.row_lengths):,} different ones of "
-            f"{examples.row_lengths.mean():.1f} tokens, the longest {examples.row_lengths.max()}")
-
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
     self._trims = not devices.jit_compile
@@ -98,9 +83,6 @@ class SentenceEmbeddingTask(DevelopmentSetsTask):
 
   def score(self, split: SentenceSplit, answers: np.ndarray) -> dict[str, float]:
     return results.score(answers, split, self.options.recall_at)
-
-  def is_labelled(self, split: SentenceSplit) -> bool:
-    return split.is_ranked or super().is_labelled(split)
 
   def predicted(self, split: SentenceSplit, answers: np.ndarray) -> Predicted:
     if split.is_ranked:

@@ -47,6 +47,10 @@ class Split(splits.Split):
   labels: np.ndarray | None
   chunks: Chunks | None
 
+  @property
+  def is_labelled(self) -> bool:
+    return self.labels is not None
+
 
 @dataclasses.dataclass(frozen=True)
 class TokenData(splits.TaskData):
@@ -67,6 +71,7 @@ def read_data(options: TokenClassificationOptions, opened: Checkpoint) -> TokenD
   Raises:
     UserError: a file that is missing or wrong (see `data_gen/labelled`), or labels that the checkpoint does not tell.
   """
+  opened.config.check_sequence_length(options.max_seq_length, "--max_seq_length")
   reader = _Reader(options, opened)
   found = {name: reader.read(name) for name in reader.splits}
   others = {name: reader.read("dev", path) for name, path in options.named_eval_files.items() if "dev" in found}

@@ -31,6 +31,7 @@ from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
+from bert_tf.training.throughput import Workload
 from modeling import memory
 from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_task_file
 from modeling.checkpoints.load import config_for, read_checkpoint
@@ -90,10 +91,10 @@ class FeatureTaggerTask(TokenClassificationTask):
     rows = options.sweep.get("layers", (options.layers,)) if options.do_train else ()
     self._all_layers = tuple(sorted({one for row in rows for one in layer_numbers(row, self.config.num_hidden_layers)}))
     if self.data.train is not None:
-      self.train_examples = Examples({}, _row_lengths(self.data.train))
-    has_tagger = any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.tensors)
-    is_new = options.do_train and not self.is_own_checkpoint
-    self.head_mismatch = "a tagger is trained from random weights" if is_new and has_tagger else None
+      self.train_examples = _Words({}, _row_lengths(self.data.train))
+    has_tagger = any(name.startswith(FEATURE_TAGGER_PREFIX) for name in self.start.weights.tensors)
+    is_new = options.do_train and not self.start.is_own
+    self.start.head_mismatch = "a tagger is trained from random weights" if is_new and has_tagger else None
     if "layers" in options.sweep:
       self.notes += ["rows of table 7 of the paper, with its F1 (12 layers, CoNLL-2003):", *(
           f"  {','.join(row.layers):12} {row.combine:13} {row.paper_f1:.1f}  {name}" for name, row in TABLE_7.items())]
@@ -119,25 +120,23 @@ class FeatureTaggerTask(TokenClassificationTask):
     if self.options.do_train:
       _check_best_is_ours(self.options.output_dir)
 
-  def flops_ahead(self, step: int) -> float:
-    """Not known: only the encoder's are counted, which is not run in a step."""
-    return 0.0
-
-  def step_bytes(self, devices: Devices, tokens: float) -> float:
-    """The encoder is not trained: of its weights there is one copy, and nothing is kept for gradients."""
+  def workload(self, devices: Devices) -> Workload:
+    """The encoder is not trained: of its weights there is one copy, nothing is kept for gradients, and its arithmetic
+    is not that of a step. Batches are padded to numbers of words."""
+    longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
+    if self.options.pad_to_max_length or devices.kind == "TPU":
+      lengths = padded_lengths(longest, 1)
+    else:
+      # Nothing is compiled for each length: a batch is as long as its longest sentence.
+      lengths = lengths_for(longest, few=True) if devices.jit_compile else np.arange(1, longest + 1)
     config, shape = self.config, self.shape
     inputs = len(shape.layers) * config.hidden_size
     width = inputs if shape.combine == "concat" else config.hidden_size
     parameters = 8 * shape.units * ((width + shape.units) + (shape.depth - 1) * 3 * shape.units)
-    return memory.BYTES_PER_FLOAT * (memory.encoder_parameters(config) + 4 * parameters + tokens * inputs)
-
-  def _check_memory(self, devices: Devices, parts: int, batch_size: int, tokens_per_example: float) -> None:
-    memory.check_memory(self.step_bytes(devices, batch_size * tokens_per_example),
-                        f"a BiLSTM with --lstm_units={self.shape.units}",
-                        "take a smaller one, or a smaller --train_batch_size")
-
-  def step_shapes(self) -> list[tuple[float, int, int]]:
-    return []
+    weights = memory.encoder_parameters(config) + 4 * parameters
+    return Workload(tuple(dataclasses.replace(
+        stage, flops=0.0, least_bytes=memory.BYTES_PER_FLOAT * (weights + stage.batch_size * stage.tokens * inputs))
+        for stage in super().workload(devices).stages), lengths)
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:
     options = self.options
@@ -148,17 +147,6 @@ class FeatureTaggerTask(TokenClassificationTask):
       check_tagger(model, self.checkpoint)
     return model
 
-  def padded_lengths(self, devices: Devices) -> np.ndarray:
-    longest = max(int(split.source.row_lengths.max()) for split in self._splits.values())
-    if self.options.pad_to_max_length or devices.kind == "TPU":
-      return padded_lengths(longest, 1)
-    # Nothing is compiled for each length: a batch is as long as its longest sentence.
-    return lengths_for(longest, few=True) if devices.jit_compile else np.arange(1, longest + 1)
-
-  def describe_examples(self) -> str:
-    lengths = self.train_examples.row_lengths
-    return f"{len(lengths):,} sentences of {lengths.mean():.1f} words, the longest {lengths.max()}"
-
   def stage(self, run: Run) -> Stage:
     stage = super().stage(run)
 
@@ -166,8 +154,7 @@ class FeatureTaggerTask(TokenClassificationTask):
       self.train_examples = self._word_examples(run, self.data.train)
       return stage.make_dataset()
 
-    # The encoder, of which a step's arithmetic is counted, is not run in it.
-    return dataclasses.replace(stage, make_dataset=make_dataset, flops_per_example=0.0)
+    return dataclasses.replace(stage, make_dataset=make_dataset)
 
   def answer(self, run: Run, split: Split) -> Tagged:
     return tag_split(self.data, split, run.predict(self._word_examples(run, split))["probabilities"])
@@ -192,7 +179,7 @@ class FeatureTaggerTask(TokenClassificationTask):
     windows, whole = split.windows, window_examples(split.windows)
     predict = Prediction(
         lambda features: {"states": tf.cast(encoder_states(run.model.encoder, features, layers), precision)},
-        self.options.predict_batch_size, lengths_for(self.max_seq_length, run.devices.has_few_shapes),
+        self.options.predict_batch_size, lengths_for(self.options.max_seq_length, run.devices.has_few_shapes),
         run.devices.strategy, run.devices.jit_compile, ("states",), run.check_stop)
 
     def compute(first: int, end: int) -> np.ndarray:
@@ -218,6 +205,14 @@ class FeatureTaggerTask(TokenClassificationTask):
         "vocabulary": tokenizer.vocabulary.fingerprint, "do_lower_case": tokenizer.do_lower_case,
         "context": options.context, "max_seq_length": options.max_seq_length, "min_context": options.min_context,
         "sentences_per_window": options.sentences_per_window}
+
+
+class _Words(Examples):
+  """Sentences whose tokens are words, before these have activations."""
+
+  def describe(self) -> str:
+    lengths = self.row_lengths
+    return f"{len(lengths):,} sentences of {lengths.mean():.1f} words, the longest {lengths.max()}"
 
 
 def _row_lengths(split: Split) -> np.ndarray:

@@ -122,10 +122,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
       return self
     return self.replace(**{name: value for name, value in _FEATURE_DEFAULTS.items() if name not in self.given})
 
-  def reads_whole(self, longest: int) -> Self | None:
-    """None also where windows hold what stands around a sentence: the longer they are, the more."""
-    return self.replace(max_seq_length=longest, sentences_per_window=1) if self.context == SENTENCE else None
-
   def combinations(self) -> list[Self]:
     """As in every selection; of --layers and --combine the first values belong together, the second ones and so on."""
     if "layers" not in self.sweep:
@@ -137,8 +133,6 @@ class TokenClassificationOptions(TaggedFileOptions, FeatureOptions, Distillation
             for one in self.replace(sweep=others or {"seed": (self.seed,)}).combinations()]
 
   def _check_feature_based(self) -> None:
-    if self.suggest:
-      raise UserError("--suggest is for fine-tuning: --feature_based has the paper's settings as defaults")
     if self.context == VOTE:
       raise UserError("--feature_based computes every word once: --context=vote is for fine-tuned models")
     if self.teacher_checkpoint:

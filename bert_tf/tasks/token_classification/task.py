@@ -16,7 +16,7 @@ from bert_tf.evaluation import classification, conlleval, entities
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
-from bert_tf.tasks.fine_tuning import DevelopmentSetsTask
+from bert_tf.tasks.fine_tuning import FineTuningTask
 from bert_tf.tasks.labels import with_label_names
 from bert_tf.tasks.task import RunningModel
 from bert_tf.tasks.teachers import Teachers
@@ -49,24 +49,24 @@ def make_objective(model: BertForTokenClassification,
   return Objective.of(model, distilled(known))
 
 
-class TokenClassificationTask(DevelopmentSetsTask):
+class TokenClassificationTask(FineTuningTask):
   """Sentences and the tags of their words."""
 
   options: TokenClassificationOptions
   token_outputs = ("probabilities",)
   data: TokenData
-  what = "sentences"
 
   def __init__(self, options: TokenClassificationOptions):
-    super().__init__(options)
-    self.read(read_data)
+    super().__init__(options, read_data)
     self.config = with_label_names(self.config, self.data.labels)
-    self.head_mismatch = check_head(self.checkpoint, self.data)
+    self.start.head_mismatch = check_head(self.checkpoint, self.data)
+    self.teachers: Teachers | None = None
     if options.teacher_checkpoint and options.do_train:
       self.teachers = Teachers(options.teacher_checkpoint, "token_classification", self._make_teacher, self.config,
-                               self.max_seq_length)
-      self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.do_lower_case)
+                               self.options.max_seq_length)
+      self.teachers.check_vocabulary(self.checkpoint.tokenizer.vocabulary, self.start.do_lower_case)
       self.teachers.check_labels(self.data.labels)
+      self.data.sources["--teacher_checkpoint"] = lambda: self.teachers.digest
     self.main_metric = ("accuracy" if self.data.chunk_names is None else "f1") if self.data.dev else None
 
   def _make_teacher(self, config: BertConfig, dtype: str) -> BertForTokenClassification:
@@ -97,7 +97,7 @@ class TokenClassificationTask(DevelopmentSetsTask):
     return Predicted(answers.guess_tags, answers.gold_tags, "words")
 
   def show_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
-    _, tagged = self.first_set(evaluation)
+    _, tagged = self.data.first(evaluation.details)
     if tagged.counts is None:
       return
     run.reports.picture("quality/confusion", classification.confusion_picture(*_confusion(tagged)))
@@ -106,7 +106,7 @@ class TokenClassificationTask(DevelopmentSetsTask):
 
   def write_evaluation(self, run: RunningModel, evaluation: Evaluation) -> None:
     directory = self.options.output_dir
-    split, tagged = self.first_set(evaluation)
+    split, tagged = self.data.first(evaluation.details)
     run.log(write_eval_results(directory, evaluation, len(split), "eval_"))
     for name, one in evaluation.details.items():
       suffix = "" if one is tagged else f"_{name}"
@@ -115,9 +115,6 @@ class TokenClassificationTask(DevelopmentSetsTask):
     if paths:
       run.log(f"{conlleval.report(tagged.counts)}\n{classification.confusion_text(*_confusion(tagged))}")
       run.log(f"reports: {', '.join(paths)}")
-
-  def is_labelled(self, split: Split) -> bool:
-    return split.labels is not None
 
   def write_predictions(self, name: str, split: Split, answers: Tagged) -> list[str]:
     tagged, directory, sentences = answers, self.options.output_dir, split.source

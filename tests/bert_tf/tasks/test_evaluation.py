@@ -87,8 +87,8 @@ def answered(starts, right) -> Answered:
              for start in starts]
   questions = [types.SimpleNamespace(answers=[types.SimpleNamespace(start=start)] if start is not None else ())
                for start in right]
-  split = types.SimpleNamespace(data=types.SimpleNamespace(path="folder/dev.json", questions=questions),
-                                is_scorable=True)
+  split = types.SimpleNamespace(source=types.SimpleNamespace(path="folder/dev.json", questions=questions),
+                                is_labelled=True)
   return Answered(split, results, SquadSettings(), None)
 
 

@@ -1,9 +1,12 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from bert_tf.training import throughput
 from bert_tf.training.throughput import (
+  StageWork,
+  Workload,
   compilation_balance,
   compiled_for,
   describe_time,
@@ -93,8 +96,12 @@ def test_compilation_agrees_with_what_was_measured():
 def test_what_the_user_says_about_xla_stays(monkeypatch):
   monkeypatch.setattr(throughput, "_cpu_rate", lambda dtype: 1e12)
   given = default_devices(jit_compile=True)
-  assert compiled_for(given, 0.0, 12, 4) == given
-  chosen = [compiled_for(dataclasses.replace(given, compiles_by_work=True), flops, 12, 4) for flops in (1e12, 1e14)]
+
+  def chosen_for(devices, flops: float):
+    return compiled_for(devices, Workload((StageWork(0, 10, 1, 1, flops / 10, 0),), np.arange(4)), 12)
+
+  assert chosen_for(given, 1e14) == given
+  chosen = [chosen_for(dataclasses.replace(given, compiles_by_work=True), flops) for flops in (1e12, 1e14)]
   assert [one.jit_compile for one in chosen] == [False, True]
   assert chosen[0].xla == "XLA off (saves about 12 s of all steps, compiling takes about 2 min)"
   assert chosen[1].xla.startswith("XLA on (saves about ")

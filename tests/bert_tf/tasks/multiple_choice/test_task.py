@@ -101,7 +101,7 @@ def test_a_finished_run_predicts_again_whatever_the_batches(folder, trained, tmp
   only = dict(train_file=None, dev_file=None, label_column=None, bert_config_file=None, do_predict=True)
   run(own(folder, tmp_path, init_checkpoint=str(trained), pad_to_max_length=True, predict_batch_size=5, **only))
   assert (tmp_path / "predictions.csv").read_bytes() == expected
-  assert "predicted 21 questions" in capsys.readouterr().out
+  assert "predicted 21 examples" in capsys.readouterr().out
   # Line by line, too.
   questions = [json.loads(line) for line in (folder / "test.jsonl").read_text().splitlines()]
   answers = Predictor.from_checkpoint(str(trained))(

@@ -177,4 +177,4 @@ def test_a_run_does_not_begin_with_another_vocabulary(data, tmp_path):
     PretrainingTask(given.replace(input_file=f"{data}/right.tfrecord", eval_file=f"{data}/wrong.tfrecord",
                                   vocab_file=str(data / "right.txt")))
   task = PretrainingTask(given.replace(input_file=f"{data}/right.tfrecord"))
-  assert task.vocab_sha256 == Vocabulary(RIGHT).fingerprint and task.mask_id == 4
+  assert task.start.vocab_sha256 == Vocabulary(RIGHT).fingerprint and task.mask_id == 4

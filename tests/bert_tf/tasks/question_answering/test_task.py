@@ -55,7 +55,7 @@ def test_the_originals_steps_follow_from_questions_ours_from_windows(folder, tmp
   options = toy(folder, tmp_path, given={"max_seq_length": 20, "doc_stride": 4})
   questions = len(read_squad(options.train_file, "train_file").questions)
   ours, original = SquadTask(options), SquadTask(options.replace(original_batches=True))
-  assert original.num_train_examples == questions < len(ours.train_examples) == ours.num_train_examples
+  assert len(original.data.train) == questions < len(ours.train_examples)
   assert original.schedule().steps == questions * 4 // 16 < ours.schedule().steps
 
 

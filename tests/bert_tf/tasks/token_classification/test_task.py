@@ -112,7 +112,7 @@ def test_evaluation_of_a_trained_model_with_other_windows_scores_every_word(fold
         folder, tmp_path / "x", init_checkpoint=str(trained), do_eval=True, max_seq_length=length, context=context))
     windows = task.data.dev["dev"].windows
     assert set(windows.words) == set(range(len(task.data.dev["dev"].source.words)))
-    assert task.head_mismatch is None
+    assert task.start.head_mismatch is None
     assert task.data.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 
@@ -145,11 +145,11 @@ def test_labels_that_only_the_checkpoint_has_are_kept(folder, trained, tmp_path)
   changes = dict(train_file=str(places), data_dir=None, init_checkpoint=str(trained), do_train=True)
   task = TokenClassificationTask(options(folder, tmp_path / "a", **changes))
   assert task.data.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-  assert task.head_mismatch is None
+  assert task.start.head_mismatch is None
   assert any("labels that the training data does not have, they are kept: B-PER, I-PER" in one for one in task.notes)
   places.write_text("rome B-ORG\n. O\n")
   task = TokenClassificationTask(options(folder, tmp_path / "b", **changes))
-  assert task.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
+  assert task.start.head_mismatch == "that of the checkpoint has 5 labels, this task has 3"
 
 
 def test_other_schemes_and_plain_tags(folder, tmp_path):
