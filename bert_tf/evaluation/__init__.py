@@ -7,7 +7,6 @@
     squad_answers.py    logits of windows → n best answers
     squad_scores.py     exact match, F1 and the threshold of "no answer"
     squad_files.py      files of answers
-    conlleval.py        the official scorer of CoNLL-2003
-    entities.py         further scores of entities
+    conlleval.py        the official scorer of CoNLL-2003, further scores of entities
     significance.py     paired tests of differences
 """

@@ -12,6 +12,9 @@ ends a sentence. Output: the report.
 
 A chunk starts at B, at I after O, and where the type changes. Tags that begin with S are no part of the script's
 rules: convert IOBES first (`data_gen/labelled/tag_schemes.py`).
+
+Further scores of entities are surface forms, seqeval's report, confusions of types, and the sentences with the most
+errors. They read the tags of the W words of all sentences, concatenated, as chunks or as counts.
 """
 
 import argparse
@@ -19,12 +22,16 @@ import dataclasses
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from bert_common import streams
 from bert_common.errors import UserError
+from data_gen.labelled.tag_schemes import Chunks
 
-BOUNDARY = "-X-"
+# What an entity is confused with where there is none between the same words.
+NO_ENTITY = "(none)"
 # A B-PER → prefix and type; hyphens may be in the type.
 _TAG = re.compile(r"([^-]*)-(.*)")
 # (previous prefix, prefix) that begin and end a chunk whatever the types.
@@ -129,7 +136,7 @@ def read_rows(lines: Iterable[str], delimiter: str = " ", raw: bool = False, out
       width = len(columns)
     if columns and len(columns) != width:
       raise UserError(f"line {number}: unexpected number of features: {len(columns)} ({width})")
-    if not columns or columns[0] == BOUNDARY:
+    if not columns or columns[0] == "-X-":
       yield None
       continue
     if len(columns) < 2:
@@ -183,6 +190,91 @@ def scores(correct: int, guessed: int, gold: int) -> tuple[float, float, float]:
   precision = 100 * correct / guessed if guessed else 0.0
   recall = 100 * correct / gold if gold else 0.0
   return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def surface_scores(words: Sequence[str], gold: Chunks, guess: Chunks) -> tuple[float, float, float]:
+  """Precision, recall and F1 of the different (surface form, type) pairs, in percent, as WNUT-17 scores them.
+
+  An entity counts once however often it is mentioned: what is measured is the breadth of what is found.
+  """
+  there, found = ({(" ".join(words[first:last]), name) for first, last, name in _named_spans(chunks)}
+                  for chunks in (gold, guess))
+  return scores(len(there & found), len(found), len(there))
+
+
+def seqeval_report(counts: ChunkCounts, digits: int = 4) -> str:
+  """The report of `seqeval.metrics.classification_report` in its default mode."""
+  names = counts.types()
+  rows = [(name, *counts.of_type(name), counts.gold[name]) for name in names]
+  support = counts.gold.total()
+  values = np.array([row[1:4] for row in rows]).reshape(-1, 3)
+  weights = np.array([counts.gold[name] for name in names], np.float64)
+  weighted = values.T @ weights / support if support else np.zeros(3)
+  rows += [("micro avg", *counts.overall(), support), ("macro avg", *(values.mean(0) if names else (0, 0, 0)), support),
+           ("weighted avg", *weighted, support)]
+  width = max(digits, *(len(row[0]) for row in rows))
+  lines = [f"{'':>{width}}  {'precision':>9} {'recall':>9} {'f1-score':>9} {'support':>9}", ""]
+  for number, (name, precision, recall, f1, size) in enumerate(rows):
+    if number == len(names):
+      lines.append("")
+    shown = " ".join(f"{value / 100:>9.{digits}f}" for value in (precision, recall, f1))
+    lines.append(f"{name:>{width}}  {shown} {size:>9}")
+  return "\n".join(lines) + "\n"
+
+
+def type_confusion(gold: Chunks, guess: Chunks) -> tuple[np.ndarray, list[str]]:
+  """Confusions of types.
+
+  Returns:
+    matrix: int64 [C, C], rows the right type, columns the guess, of entities with the same borders; an entity that only
+      one of them has is in the row or the column of `NO_ENTITY`, the last one.
+    names: of the C classes.
+  """
+  names = sorted({*gold.type_names, *guess.type_names})
+  number = {name: place for place, name in enumerate(names)}
+  gold_types, guess_types = (
+      {(first, last): number[name] for first, last, name in _named_spans(chunks)} for chunks in (gold, guess))
+  matrix = np.zeros((len(names) + 1, len(names) + 1), np.int64)
+  for span in gold_types.keys() | guess_types.keys():
+    matrix[gold_types.get(span, len(names)), guess_types.get(span, len(names))] += 1
+  return matrix, [*names, NO_ENTITY]
+
+
+def worst_sentences(words: Sequence[str], row_lengths: np.ndarray, gold: Chunks, guess: Chunks, most: int,
+                    where: Mapping[int, str] | None = None) -> str:
+  """The sentences with the most errors, the worst first: two lines each, with the right entities and those found.
+
+      3 errors
+        right: [PER Jane Austen] was born in [LOC Steventon] .
+        found: [ORG Jane] Austen was born in Steventon .
+
+  `where`: sentence → what is put after the number of its errors, e.g. `file:line`.
+  """
+  ends = np.cumsum(row_lengths)
+  # Entities that are missing plus entities that are wrong.
+  firsts = np.array([first for first, _, _ in _named_spans(gold) ^ _named_spans(guess)], np.int64)
+  errors = np.bincount(np.searchsorted(ends, firsts, side="right"), minlength=len(row_lengths))
+  blocks = []
+  for sentence in np.argsort(-errors, kind="stable")[:most].tolist():
+    if not errors[sentence]:
+      break
+    span = int(ends[sentence] - row_lengths[sentence]), int(ends[sentence])
+    place = f"  {where[sentence]}" if where else ""
+    blocks.append(f"{errors[sentence]} error{'s' if errors[sentence] > 1 else ''}{place}\n"
+                  f"  right: {_bracketed(words, gold, *span)}\n  found: {_bracketed(words, guess, *span)}\n")
+  return "\n".join(blocks)
+
+
+def _named_spans(chunks: Chunks) -> set[tuple[int, int, str]]:
+  return {(first, last, chunks.type_names[kind]) for first, last, kind in chunks.spans().tolist()}
+
+
+def _bracketed(words: Sequence[str], chunks: Chunks, first: int, last: int) -> str:
+  parts = []
+  for place in range(first, last):
+    opening = f"[{chunks.type_names[chunks.types[place]]} " if chunks.starts[place] else ""
+    parts.append(f"{opening}{words[place]}{']' if chunks.ends[place] else ''}")
+  return " ".join(parts)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import os
 import numpy as np
 
 from bert_common import files
-from bert_tf.evaluation import conlleval, entities
+from bert_tf.evaluation import conlleval
 from bert_tf.evaluation.conlleval import ChunkCounts
 from bert_tf.tasks.token_classification.data import Split, TokenData
 from data_gen.labelled.tag_schemes import IOB2, Chunks, find_chunks, write_tags
@@ -75,17 +75,17 @@ def score(tagged: Tagged) -> dict[str, float]:
   if tagged.counts is None:
     return metrics
   precision, recall, f1 = tagged.counts.overall()
-  _, _, surface_f1 = entities.surface_scores(split.source.words, split.chunks, tagged.guess_chunks)
+  _, _, surface_f1 = conlleval.surface_scores(split.source.words, split.chunks, tagged.guess_chunks)
   return {"f1": f1 / 100, "precision": precision / 100, "recall": recall / 100, "surface_f1": surface_f1 / 100,
           **metrics}
 
 
 def worst_sentences(tagged: Tagged, most: int) -> str:
-  """The sentences with the most errors, see `entities.worst_sentences`; not of plain tags."""
+  """The sentences with the most errors, see `conlleval.worst_sentences`; not of plain tags."""
   sentences = tagged.split.source
   starts = np.cumsum(sentences.row_lengths) - sentences.row_lengths
   where = {number: sentences.where(start) for number, start in enumerate(starts.tolist())}
-  return entities.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
+  return conlleval.worst_sentences(sentences.words, sentences.row_lengths, tagged.split.chunks, tagged.guess_chunks,
                                   most, where)
 
 
@@ -122,7 +122,7 @@ def write_reports(directory: str, tagged: Tagged, most: int) -> list[str]:
   """`eval_report.txt` and `worst_sentences.txt`; returns their paths."""
   if tagged.counts is None:
     return []
-  texts = {"eval_report.txt": f"{conlleval.report(tagged.counts)}\n{entities.seqeval_report(tagged.counts)}",
+  texts = {"eval_report.txt": f"{conlleval.report(tagged.counts)}\n{conlleval.seqeval_report(tagged.counts)}",
            "worst_sentences.txt": worst_sentences(tagged, most)}
   paths = []
   for name, text in texts.items():

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_common import json_files
-from bert_tf.evaluation import classification, conlleval, entities
+from bert_tf.evaluation import classification, conlleval
 from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
@@ -136,4 +136,4 @@ class TokenClassificationTask(FineTuningTask):
 
 
 def _confusion(tagged: Tagged) -> tuple[np.ndarray, list[str]]:
-  return entities.type_confusion(tagged.split.chunks, tagged.guess_chunks)
+  return conlleval.type_confusion(tagged.split.chunks, tagged.guess_chunks)
