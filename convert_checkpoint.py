@@ -1,4 +1,4 @@
-"""Converts checkpoints between this project, the original BERT, Hugging Face, KerasHub and the Model Garden.
+"""Converts checkpoints between this project, the original BERT, Hugging Face and the Model Garden.
 
   python convert_checkpoint.py --input=uncased_L-12_H-768_A-12 --output_format=huggingface --output=bert-base
   python convert_checkpoint.py --input=out/ckpt-1000 --output_format=original --output=for_tf1

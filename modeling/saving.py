@@ -97,7 +97,7 @@ class Checkpointed(Configured):
     Args:
       directory: must not exist; it appears when it is complete.
       format: "native" (what the run scripts' --init_checkpoint takes), "original", "huggingface",
-        "model_garden", "keras_hub" or "sentence_transformers".
+        "model_garden" or "sentence_transformers".
       vocab_file, do_lower_case: None for those of the checkpoint that the model came from, if it did.
 
     Raises:

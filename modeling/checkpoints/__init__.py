@@ -16,7 +16,6 @@
     huggingface_config.py  their `config.json`
     sentence_transformers.py  directories of sentence-transformers: which vectors of the encoder count
     tokenizer_file.py      `tokenizer.json` of Hugging Face's tokenizers
-    keras_hub.py           presets of KerasHub
     tensor_file.py         what is checked of the tensors in any file
     tensorflow_files.py    `.index` and `.data` files
     safetensors_files.py   `.safetensors` files

@@ -34,7 +34,6 @@ _LIMITS = {
                  "the original's code does not look at it and takes 1e-12"),
     "model_garden": ("tell the Model Garden's encoder so, its default is the tanh form of GELU",
                      "the Model Garden's encoders always take 1e-12"),
-    "keras_hub": ("KerasHub's encoder has only the tanh form of GELU", "KerasHub's encoder always takes 1e-12"),
 }
 
 
@@ -140,8 +139,7 @@ def convert(input_path: str, output_format: str, output: str, bert_config_file: 
   carried = [name for name in expected if name in source.tensors]
   left_out = without_place(output_format, carried, config)
   if left_out and output_format != "huggingface":
-    theirs = {"keras_hub": "KerasHub's model"}.get(output_format, "a directory of sentence-transformers")
-    notes.append(f"there is no place for these in {theirs}: {', '.join(left_out)}")
+    notes.append(f"there is no place for these in a directory of sentence-transformers: {', '.join(left_out)}")
   elif left_out:
     notes.append("the pooler and what stands on it are not in the output: Hugging Face's reads the first token, which "
                  "in a left-to-right model sees nothing but itself, and ours the last")

@@ -104,13 +104,6 @@ class TransformersH5File:
     self._file.check_dtype(name)
 
 
-def find_h5(path: str) -> list[str]:
-  """The `.h5` files that `path` may mean."""
-  if files.is_directory(path):
-    return [os.path.join(path, name) for name in files.list_directory(path) if name.endswith(".h5")]
-  return [path] if path.endswith(".h5") and files.exists(path) else []
-
-
 def _is_kernel(name: str) -> bool:
   return name.endswith(("/kernel:0", "/kernel"))
 

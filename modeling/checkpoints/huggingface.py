@@ -15,7 +15,7 @@ from bert_common.errors import UserError
 from modeling.checkpoints.companion_files import StoredWeights
 from modeling.checkpoints.h5_files import TransformersH5File
 from modeling.checkpoints.huggingface_config import ARCHITECTURES, check_labels, config_values, read_config
-from modeling.checkpoints.safetensors_files import INDEX_SUFFIX, SafetensorsFile, open_files, write_file
+from modeling.checkpoints.safetensors_files import SafetensorsFile, open_files, write_file
 from modeling.checkpoints.weight_shapes import check_fits, heads_of, pooled_weights, show_shape
 from modeling.checkpoints.weights import (
   EMBEDDINGS,
@@ -42,45 +42,14 @@ _OUTPUT_BIAS = HEADS["masked_lm"].weights[-1]
 _COPIES = {"cls.predictions.decoder.weight": WORD_EMBEDDINGS, "cls.predictions.decoder.bias": _OUTPUT_BIAS}
 # Numbers 0, 1, 2... and zeros that old versions saved along.
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
-_OTHERS = ("flax_model.msgpack",)
 _File = SafetensorsFile | TransformersH5File
-
-
-def find_safetensors(path: str) -> list[str]:
-  """The `.safetensors` files that `path` may mean, or their indices where a checkpoint is cut into several files."""
-  if files.is_directory(path):
-    names = files.list_directory(path)
-    indices = [name for name in names if name.endswith(INDEX_SUFFIX)]
-    stems = tuple(name.removesuffix(INDEX_SUFFIX) + "-" for name in indices)
-    single = [name for name in names if name.endswith(".safetensors") and not (stems and name.startswith(stems))]
-    return [os.path.join(path, name) for name in indices + single]
-  if path.endswith(INDEX_SUFFIX) or path.endswith(".safetensors"):
-    return [path] if files.exists(path) else []
-  return []
-
-
-def refuse_pickle(path: str) -> None:
-  """Explains the way out to who gives a pickle, or a directory with nothing else.
-
-  Raises:
-    UserError: `path` is or holds a file of weights that is not read.
-  """
-  names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
-  for name in names:
-    if name.endswith(_PICKLES):
-      raise UserError(f"{path}: {name} is a pickle, which can run code when it is opened: it is not read. Where you "
-                      "trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained(DIR)"
-                      ".save_pretrained(NEW_DIR)")
-    if name in _OTHERS:
-      raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
 def read_huggingface(path: str) -> StoredWeights:
   """The weights of a `.safetensors` file, an index of several, or an `.h5` file of transformers' TensorFlow classes.
 
   Args:
-    path: as `find_safetensors` or `h5_files.find_h5` returns it.
+    path: of the file.
 
   Raises:
     UserError: a file is missing or damaged, holds no BERT, or `config.json` contradicts the tensors.

@@ -12,6 +12,7 @@ import numpy as np
 
 from bert_common import files, json_files
 from bert_common.errors import UserError
+from bert_common.plugins import Plugins
 from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.companion_files import (
   BEST_DIRECTORY,
@@ -25,14 +26,8 @@ from modeling.checkpoints.companion_files import (
   read_task_file,
   with_companion_files,
 )
-from modeling.checkpoints.h5_files import find_h5
-from modeling.checkpoints.huggingface import find_safetensors, read_huggingface, refuse_pickle
 from modeling.checkpoints.huggingface_config import read_either_config
-from modeling.checkpoints.keras_hub import find_keras_hub, read_keras_hub
-from modeling.checkpoints.model_garden import read_model_garden
 from modeling.checkpoints.named_weights import local_path, no_checkpoint
-from modeling.checkpoints.native import read_native
-from modeling.checkpoints.original import read_original
 from modeling.checkpoints.sentence_transformers import SentenceVectors, encoder_directory, read_vectors
 from modeling.checkpoints.tensorflow_files import CHECKPOINT_NAME, Bundle, find_prefix, latest_checkpoint
 from modeling.checkpoints.vocabulary_check import check_vocabulary
@@ -40,8 +35,18 @@ from modeling.checkpoints.weight_shapes import check_fits, missing_from_encoder,
 from modeling.checkpoints.weights import BILSTM, ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, HEADS, POOLER, original_names
 from modeling.config import BertConfig
 
-# Formats that are kept in TensorFlow's checkpoint files: Bundle → StoredWeights or None.
-_BUNDLE_FORMATS = (read_native, read_original, read_model_garden)
+# Formats in TensorFlow's checkpoint files: Bundle → `StoredWeights`, or None where it is another one.
+BUNDLE_FORMATS = Plugins("checkpoint format", {
+    "native": "modeling.checkpoints.native:read_native",
+    "original": "modeling.checkpoints.original:read_original",
+    "model_garden": "modeling.checkpoints.model_garden:read_model_garden"})
+# Formats in files of their own: path → `StoredWeights`. `_find` knows them by the names of their files.
+FILE_FORMATS = Plugins("checkpoint format", {
+    "huggingface": "modeling.checkpoints.huggingface:read_huggingface",
+    "keras_hub": "bert_tf.extras.keras_hub:read_keras_hub"})
+# What the names of their files end with; of several files of weights and their index the index counts.
+_SAFETENSORS, _INDEX, _KERAS_HUB, _H5 = ".safetensors", ".safetensors.index.json", ".weights.h5", ".h5"
+_PICKLES, _OTHERS = (".bin", ".pt", ".pth", ".pkl", ".ckpt"), ("flax_model.msgpack",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,26 +127,48 @@ def read_checkpoint(path: str | os.PathLike[str]) -> StoredWeights:
 
 def _read_checkpoint(path: str) -> StoredWeights:
   path = encoder_directory(best_of_run(local_path(path)))
-  prefix = find_prefix(path)
-  candidates = find_safetensors(path)
-  if len(candidates) + (prefix is not None) > 1:
-    names = ", ".join([*map(os.path.basename, candidates), *([os.path.basename(prefix)] if prefix else [])])
+  prefix, found = find_prefix(path), _files_of_weights(path)
+  candidates = [*found[_SAFETENSORS], *([] if prefix is None else [prefix])] or found[_KERAS_HUB] or found[_H5]
+  if len(candidates) > 1:
+    names = ", ".join(map(os.path.basename, candidates))
     raise UserError(f"{path} holds several checkpoints ({names}): name the one that is meant, e.g. {candidates[0]}")
-  if candidates:
-    return with_companion_files(read_huggingface(candidates[0]), os.path.dirname(candidates[0]) or ".")
-  if prefix is not None:
-    return with_companion_files(_read_bundle(prefix), os.path.dirname(prefix) or ".")
-  if hub_file := find_keras_hub(path):
-    return read_keras_hub(hub_file)
-  if h5_files := find_h5(path):
-    if len(h5_files) > 1:
-      raise UserError(f"{path} holds several .h5 files: name the one that is meant, e.g. {h5_files[0]}")
-    return with_companion_files(read_huggingface(h5_files[0]), os.path.dirname(h5_files[0]) or ".")
-  if not files.exists(path):
-    raise no_checkpoint(path)
-  refuse_pickle(path)
-  raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
-                  "one, is expected")
+  if not candidates:
+    if not files.exists(path):
+      raise no_checkpoint(path)
+    _refuse_pickle(path)
+    raise UserError(f"{path} holds no checkpoint: a directory with an .index, .safetensors or .h5 file, or the path of "
+                    "one, is expected")
+  file, = candidates
+  if file in found[_KERAS_HUB]:
+    return FILE_FORMATS.load("keras_hub")(file)
+  return with_companion_files(_read_bundle(file) if file == prefix else FILE_FORMATS.load("huggingface")(file),
+                              os.path.dirname(file) or ".")
+
+
+def _files_of_weights(path: str) -> dict[str, list[str]]:
+  """Ending → the files of weights that a file or a directory may mean, but for TensorFlow's."""
+  is_directory = files.is_directory(path)
+  names = files.list_directory(path) if is_directory else [path] if files.exists(path) else []
+  indices = [name for name in names if name.endswith(_INDEX)]
+  parts = tuple(name.removesuffix(_INDEX) + "-" for name in indices)
+  safetensors = [name for name in names if name.endswith(_SAFETENSORS) and not (parts and name.startswith(parts))]
+  # Of a preset of KerasHub the encoder's file leads to the others.
+  keras_hub = [name for name in names if name.endswith(f"model{_KERAS_HUB}" if is_directory else _KERAS_HUB)]
+  h5 = [name for name in names if name.endswith(_H5)]
+  return {ending: [os.path.join(path, name) if is_directory else name for name in some] for ending, some in (
+      (_SAFETENSORS, indices + safetensors), (_KERAS_HUB, keras_hub), (_H5, h5))}
+
+
+def _refuse_pickle(path: str) -> None:
+  """Explains the way out to who gives a pickle, or a directory with nothing else."""
+  names = files.list_directory(path) if files.is_directory(path) else [os.path.basename(path)]
+  for name in names:
+    if name.endswith(_PICKLES):
+      raise UserError(f"{path}: {name} is a pickle, which can run code when it is opened: it is not read. Where you "
+                      "trust it, save it as safetensors: transformers' AutoModelForPreTraining.from_pretrained(DIR)"
+                      ".save_pretrained(NEW_DIR)")
+    if name in _OTHERS:
+      raise UserError(f"{path}: {name} is not read: take the model.safetensors of the same model")
 
 
 def open_checkpoint(checkpoint: str | None, *, bert_config_file: str | None = None, vocab_file: str | None = None,
@@ -335,8 +362,8 @@ def best_of_run(path: str) -> str:
 
 def _read_bundle(prefix: str) -> StoredWeights:
   bundle = Bundle(prefix)
-  for read_format in _BUNDLE_FORMATS:
-    checkpoint = read_format(bundle)
+  for name in BUNDLE_FORMATS.targets:
+    checkpoint = BUNDLE_FORMATS.load(name)(bundle)
     if checkpoint is not None:
       return checkpoint
   names = ", ".join(sorted(bundle.shapes)[:3])

@@ -17,8 +17,8 @@ from modeling.checkpoints.weight_shapes import heads_of, pooled_weights
 from modeling.checkpoints.weights import ENCODER_PREFIX, HEADS
 from modeling.config import BertConfig
 
-_HUGGINGFACE, _NATIVE, _KERAS_HUB, _SENTENCES = "huggingface", "native", "keras_hub", "sentence_transformers"
-FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _KERAS_HUB, _SENTENCES)
+_HUGGINGFACE, _NATIVE, _SENTENCES = "huggingface", "native", "sentence_transformers"
+FORMATS = ("original", _HUGGINGFACE, "model_garden", _NATIVE, _SENTENCES)
 
 
 def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, np.ndarray], config: BertConfig,
@@ -42,10 +42,10 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
   # Imported here, so that the names of the formats are known without TensorFlow.
   import tensorflow as tf
 
-  from modeling.checkpoints import huggingface, keras_hub, model_garden, native, original, tokenizer_file
+  from modeling.checkpoints import huggingface, model_garden, native, original, tokenizer_file
 
   writers = (original.write_original, huggingface.write_huggingface, model_garden.write_model_garden,
-             native.write_native, keras_hub.write_keras_hub, huggingface.write_huggingface)
+             native.write_native, huggingface.write_huggingface)
   left_out = without_place(output_format, weights, config)
   weights = {name: value for name, value in weights.items() if name not in left_out}
   try:
@@ -57,10 +57,6 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
     raise UserError(f"the weights can't be written in {os.path.dirname(directory) or '.'}: "
                     f"{' '.join(reason.split())}") from None
   more = {}
-  if output_format == _KERAS_HUB:
-    if vocab_file is not None:
-      keras_hub.write_keras_hub_tokenizer(directory, vocab_file, do_lower_case is not False, weights, config)
-    return
   if output_format == _SENTENCES:
     write_vectors(directory, vectors or SentenceVectors(), config.hidden_size, config.max_position_embeddings)
   if output_format in (_HUGGINGFACE, _SENTENCES) and vocab_file is not None:
@@ -69,8 +65,8 @@ def write_checkpoint(output_format: str, directory: str, weights: Mapping[str, n
 
 
 def without_place(output_format: str, tensors: Collection[str], config: BertConfig) -> list[str]:
-  """Weights that a format has no place for: heads in sentence-transformers' and KerasHub's, and of left-to-right models
-  in Hugging Face's.
+  """Weights that a format has no place for: heads in sentence-transformers', and of left-to-right models in Hugging
+  Face's.
 
   The latter's pooler reads the first token, which in such a model sees nothing but itself; ours reads the last. So the
   pooler and the next-sentence head are left out.
@@ -88,11 +84,7 @@ def without_place(output_format: str, tensors: Collection[str], config: BertConf
   if output_format == _SENTENCES and not config.causal:
     return [name for name in tensors if not name.startswith(ENCODER_PREFIX)]
   if output_format == _NATIVE or not config.causal:
-    if output_format != _KERAS_HUB:
-      return []
-    from modeling.checkpoints import keras_hub
-
-    return keras_hub.left_out(tensors)
+    return []
   if output_format != _HUGGINGFACE:
     raise UserError(f"the format {output_format!r} can't say that a model is left-to-right, and its programs would use "
                     f"it as bidirectional: write {_HUGGINGFACE!r} or {_NATIVE!r}")

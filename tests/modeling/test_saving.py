@@ -71,7 +71,7 @@ def test_a_pooler_that_hugging_face_has_not_is_newly_initialised(tmp_path):
 
 def test_what_can_not_be_read_or_written_is_refused_in_one_line(tmp_path):
   model = BertEncoder(SMALL)
-  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, keras_hub, model_garden, na"):
+  with pytest.raises(UserError, match="format='onnx' is unknown: use one of huggingface, model_garden, na"):
     model.save_checkpoint(str(tmp_path / "out"), "onnx")
   model.save_checkpoint(str(tmp_path / "out"))
   with pytest.raises(UserError, match="out exists: name a directory that does not"):

@@ -17,8 +17,8 @@ from modeling.checkpoints.write import FORMATS as _FORMATS
 from modeling.encoder import BertEncoder
 from tests.modeling.common import SMALL
 
-# KerasHub has two of the heads, and one in a model; sentence-transformers has none.
-FORMATS_OF_ALL_HEADS = tuple(name for name in _FORMATS if name not in ("keras_hub", "sentence_transformers"))
+# Sentence-transformers has none.
+FORMATS_OF_ALL_HEADS = tuple(name for name in _FORMATS if name != "sentence_transformers")
 CLASSES = {"classification": 3, "token_classification": 5}
 # Head → the tensor that announces it; what `head_shapes` completes.
 HEADS = {name: {head.signature_name: (CLASSES.get(name, 1),)} for name, head in table.HEADS.items()}

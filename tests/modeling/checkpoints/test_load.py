@@ -154,7 +154,8 @@ def test_several_candidates(tmp_path):
 def test_two_h5_files(tmp_path):
   for name in ("a.h5", "b.h5"):
     (tmp_path / name).touch()
-  with pytest.raises(UserError, match="holds several .h5 files: name the one that is meant, e.g. .*a.h5"):
+  message = r"holds several checkpoints \(a.h5, b.h5\): name the one that is meant, e.g. .*a.h5"
+  with pytest.raises(UserError, match=message):
     read_checkpoint(str(tmp_path))
 
 

@@ -1,26 +1,21 @@
 """Presets and weights written by KerasHub, with the outputs they had there (tests/golden/README.md)."""
 
-import dataclasses
 import json
 import shutil
+import sys
 
 import h5py
 import ml_dtypes
 import numpy as np
 import pytest
 
-from bert_common.errors import UserError
-from data_gen.tokenization.tokenizer import Tokenizer
 from modeling.checkpoints.convert import convert
 from modeling.checkpoints.load import open_checkpoint, read_checkpoint
-from modeling.checkpoints.write import write_checkpoint
-from modeling.classification import BertForClassification, ClassificationHead
+from modeling.classification import ClassificationHead
 from modeling.config import BertConfig
-from modeling.encoder import BertEncoder
-from modeling.preprocessing.preprocessor import BertPreprocessor
 from modeling.pretraining import MaskedLmHead
-from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, random_weights, read_all
-from tests.modeling.common import SMALL, arrays, random_features
+from tests.modeling.checkpoints.common import assert_refused, assert_same, load_into, read_all
+from tests.modeling.common import arrays
 
 HEADS = {"backbone": {}, "classifier": {"classification": lambda config: ClassificationHead(config, 3)},
          "masked_lm": {"masked_lm": MaskedLmHead}}
@@ -132,70 +127,7 @@ def test_what_is_refused(preset, tmp_path):
   assert_refused(tmp_path / "other.weights.h5", "holds no BertBackbone of KerasHub")
 
 
-# Presets that we write, in KerasHub's hands.
-
-
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "caf", "##e", ",", "Cat"]
-
-
-@pytest.fixture
-def written(tmp_path):
-  """A function: heads and casing → (our checkpoint, a preset made of it)."""
-  def write(*heads, do_lower_case=True):
-    config = dataclasses.replace(SMALL, vocab_size=len(WORDS))
-    (tmp_path / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
-    write_checkpoint("native", str(tmp_path / "ours"), random_weights(*heads, config=config), config,
-                     str(tmp_path / "vocab.txt"), do_lower_case)
-    done = convert(str(tmp_path / "ours"), "keras_hub", str(tmp_path / "preset"))
-    return tmp_path / "ours", str(tmp_path / "preset"), done
-  return write
-
-
-def their_inputs(config):
-  features = random_features(config, 3, 10, 5)
-  return features, {"token_ids": features["input_ids"], "segment_ids": features["segment_ids"],
-                    "padding_mask": features["input_mask"]}
-
-
-@pytest.mark.parametrize("do_lower_case", [True, False])
-def test_a_preset_of_an_encoder(written, do_lower_case):
-  keras_hub = pytest.importorskip("keras_hub")
-  ours, preset, done = written("masked_lm", "next_sentence", do_lower_case=do_lower_case)
-  assert done.heads == ["masked_lm"] and "cls/seq_relationship/output_weights" in done.notes[-1]
-  encoder = BertEncoder.from_checkpoint(str(ours))
-  features, inputs = their_inputs(encoder.config)
-  outputs = keras_hub.models.Backbone.from_preset(preset)(inputs)
-  expected = encoder(features["input_ids"], features["input_mask"], features["segment_ids"])
-  for name in ("sequence_output", "pooled_output"):
-    np.testing.assert_allclose(outputs[name], expected[name], atol=2e-5)
-  tokenizer = keras_hub.tokenizers.Tokenizer.from_preset(preset)
-  text = "The cats, café Cat"
-  assert np.asarray(tokenizer(text)).tolist() == Tokenizer.from_file(str(ours / "vocab.txt"), do_lower_case).encode(
-      text).tolist()
-  model = keras_hub.models.MaskedLM.from_preset(preset)
-  bias = random_weights("masked_lm", config=encoder.config)["cls/predictions/output_bias"]
-  assert any(np.array_equal(one, bias) for one in model.get_layer("mlm_head").get_weights())
-  assert model.preprocessor.tokenizer.get_vocabulary() == WORDS
-
-
-def test_a_preset_of_a_classifier_takes_texts(written):
-  keras_hub = pytest.importorskip("keras_hub")
-  ours, preset, _ = written("classification")
-  model = keras_hub.models.TextClassifier.from_preset(preset)
-  texts = ["the cats", "cat, cafe"]
-  logits = BertForClassification.from_checkpoint(str(ours))(
-      BertPreprocessor.from_checkpoint(str(ours), max_seq_length=SMALL.max_position_embeddings)(texts))
-  np.testing.assert_allclose(model.predict(texts), logits, atol=2e-5)
-  # And back, to the bit.
-  assert_same(read_all(preset), read_all(ours))
-  model.save_to_preset(preset + "_again")
-  assert_same(read_all(preset + "_again"), read_all(ours))
-
-
-def test_what_kerashub_has_no_model_for(written, tmp_path):
-  with pytest.raises(UserError, match="KerasHub has no BERT with a question-answering head: write another format"):
-    written("question_answering")
-  write_checkpoint("huggingface", str(tmp_path / "hf"), random_weights("masked_lm", pooler=False), SMALL)
-  with pytest.raises(UserError, match="there is no pooler in the input"):
-    convert(str(tmp_path / "hf"), "keras_hub", str(tmp_path / "none"))
-  assert not (tmp_path / "none").exists()
+def test_without_the_module_one_line_names_it(golden, monkeypatch):
+  monkeypatch.setitem(sys.modules, "bert_tf.extras.keras_hub", None)
+  assert_refused(golden / "h5/keras_hub/classifier", "the checkpoint format keras_hub is not installed",
+                 "bert_tf.extras.keras_hub")
