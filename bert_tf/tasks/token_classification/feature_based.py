@@ -8,9 +8,7 @@ the runs of a selection share. The six rows of table 7 (`--layers=all`) are such
 import dataclasses
 import hashlib
 import json
-import os
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -19,41 +17,37 @@ from bert_common import files
 from bert_common.errors import UserError
 from bert_common.options import whole_number
 from bert_tf.tasks import run as driver
-from bert_tf.tasks.running import Run
-from bert_tf.tasks.task import Stage
-from bert_tf.tasks.token_classification.activations import ActivationCache, LayersOf, words_of
+from bert_tf.tasks.task import RunningModel, Stage
+from bert_tf.tasks.token_classification.activations import LayersOf, stored_activations, words_of
 from bert_tf.tasks.token_classification.data import FEATURES_KIND, Split, window_examples
-from bert_tf.tasks.token_classification.feature_inference import TaggerShape, check_tagger
+from bert_tf.tasks.token_classification.feature_inference import TaggerShape
 from bert_tf.tasks.token_classification.options import ALL, TABLE_7, TokenClassificationOptions
 from bert_tf.tasks.token_classification.results import Tagged, tag_split
 from bert_tf.tasks.token_classification.task import TokenClassificationTask
-from bert_tf.training import run_directory
 from bert_tf.training.devices import Devices
 from bert_tf.training.examples import Examples, lengths_for, padded_lengths
 from bert_tf.training.prediction import Prediction
 from bert_tf.training.throughput import Workload
 from modeling import memory
-from modeling.checkpoints.companion_files import BEST_DIRECTORY, BEST_RECORD, TASK_FILE, read_task_file
 from modeling.checkpoints.load import config_for, read_checkpoint
 from modeling.checkpoints.weights import ENCODER_PREFIX, FEATURE_TAGGER_PREFIX, original_names
 from modeling.feature_tagger import BertForFeatureTagging, encoder_states
 
 
 def run(options: TokenClassificationOptions) -> int:
-  """What `run_ner.py --feature_based` does; returns the exit status."""
+  """What `run_ner.py` does, fine-tuned or with --feature_based; see `bert_tf/tasks/run.py`."""
+  if not options.feature_based:
+    return driver.run(TokenClassificationTask, options)
   options.check()
-  return driver.run(FeatureTaggerTask, with_rows_of_table_7(options.effective))
-
-
-def with_rows_of_table_7(options: TokenClassificationOptions) -> TokenClassificationOptions:
-  """The rows that the model has the layers for as a selection, where --layers=all asks for them."""
-  if options.layers != (ALL,) or not options.do_train:
-    return options
-  config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
-  rows = [(row.layers, row.combine) for row in TABLE_7.values()
-          if config is None or not row.layers[0].startswith("-") or int(row.layers[0]) >= -config.num_hidden_layers]
-  layers, combine = zip(*rows, strict=True)
-  return options.replace(sweep={**options.sweep, "layers": layers, "combine": combine})
+  options = options.effective
+  if options.layers == (ALL,) and options.do_train:
+    # The rows of table 7 that the model has the layers for.
+    config = config_for(read_checkpoint(options.init_checkpoint), options.bert_config_file)
+    rows = [(row.layers, row.combine) for row in TABLE_7.values()
+            if config is None or not row.layers[0].startswith("-") or int(row.layers[0]) >= -config.num_hidden_layers]
+    layers, combine = zip(*rows, strict=True)
+    options = options.replace(sweep={**options.sweep, "layers": layers, "combine": combine})
+  return driver.run(FeatureTaggerTask, options)
 
 
 def layer_numbers(layers: Sequence[str], count: int) -> tuple[int, ...]:
@@ -73,18 +67,16 @@ class FeatureTaggerTask(TokenClassificationTask):
   """Tags of words from fixed activations.
 
   The activations are those of the encoder that the run has in its checkpoints.
-
-  Raises:
-    UserError: see `TokenClassificationTask`; the output directory is that of the checkpoint.
   """
 
   def __init__(self, options: TokenClassificationOptions):
-    if options.do_train:
-      _check_not_the_checkpoint(options)
     super().__init__(options)
+    if files.is_remote(options.output_dir):
+      raise UserError(f"--output_dir={options.output_dir}: activations are mapped into memory, which needs a local "
+                      "disk")
     self.config = dataclasses.replace(self.config, bilstm_units=0)
-    self._cache = ActivationCache(options.output_dir)
-    self._examples: tuple[Callable[[], Run | None], dict[str, Examples]] = (lambda: None, {})
+    # Shared by the runs of a selection, whose directories are in this one.
+    self._cache_directory = options.output_dir
     self._splits = {} if self.data.train is None else {"train": self.data.train}
     self._splits |= {name if name == "dev" else f"eval_{name}": split for name, split in self.data.dev.items()}
     self._splits |= self.data.test
@@ -106,19 +98,21 @@ class FeatureTaggerTask(TokenClassificationTask):
     return other
 
   def _set_shape(self) -> None:
-    options, count = self.options, self.config.num_hidden_layers
-    # That of a selection is never made.
-    layers = (0,) if options.layers == (ALL,) else layer_numbers(options.layers, count)
-    self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers) if (
-        options.do_train) else TaggerShape.of_checkpoint(self.checkpoint)
-    self.description = {**self.data.description, **self.shape.description}
+    options = self.options
+    self._examples: dict[str, Examples] = {}
+    if not options.do_train:
+      self.shape = TaggerShape.of_checkpoint(self.checkpoint)
+    else:
+      # That of a selection is never made.
+      layers = (0,) if options.layers == (ALL,) else layer_numbers(options.layers, self.config.num_hidden_layers)
+      self.shape = TaggerShape(layers, options.combine, options.lstm_units, options.lstm_layers)
+    self.description = {**self.data.description, "kind": FEATURES_KIND, "layers": list(self.shape.layers),
+                        "combine": self.shape.combine}
 
   def check_devices(self, devices: Devices) -> None:
     super().check_devices(devices)
     if devices.num_workers > 1:
       raise UserError("--feature_based keeps its activations on one machine: run one process")
-    if self.options.do_train:
-      _check_best_is_ours(self.options.output_dir)
 
   def workload(self, devices: Devices) -> Workload:
     """The encoder is not trained: of its weights there is one copy, nothing is kept for gradients, and its arithmetic
@@ -140,14 +134,11 @@ class FeatureTaggerTask(TokenClassificationTask):
 
   def make_model(self, dtype: str) -> BertForFeatureTagging:
     options = self.options
-    model = self.shape.make_model(
+    return self.shape.make_model(
         self.config, len(self.data.labels), dropout=options.classifier_dropout, seed=options.seed, dtype=dtype,
         use_cudnn=False if options.jit_compile == "true" else "auto")
-    if not options.do_train:
-      check_tagger(model, self.checkpoint)
-    return model
 
-  def stage(self, run: Run) -> Stage:
+  def stage(self, run: RunningModel) -> Stage:
     stage = super().stage(run)
 
     def make_dataset():
@@ -156,30 +147,24 @@ class FeatureTaggerTask(TokenClassificationTask):
 
     return dataclasses.replace(stage, make_dataset=make_dataset)
 
-  def answer(self, run: Run, split: Split) -> Tagged:
+  def answer(self, run: RunningModel, split: Split) -> Tagged:
     return tag_split(self.data, split, run.predict(self._word_examples(run, split))["probabilities"])
 
-  def _word_examples(self, run: Run, split: Split) -> Examples:
-    """Sentences with the activations of their words; in training with their labels."""
+  def _word_examples(self, run: RunningModel, split: Split) -> Examples:
+    """Sentences with the activations of their words, made once; in training with their labels."""
     name = next(name for name, one in self._splits.items() if one is split)
-    # Made once for a run; a selection has many.
-    of_run, found = self._examples
-    if of_run() is not run:
-      found = {}
-      self._examples = weakref.ref(run), found
-    if name not in found:
-      tokens = {"states": self._states(run, name, split)}
-      if name == "train":
-        tokens["label_ids"] = split.labels
-      found[name] = Examples(tokens, _row_lengths(split))
-    return found[name]
+    if name not in self._examples:
+      labels = {"label_ids": split.labels} if name == "train" else {}
+      self._examples[name] = Examples({"states": self._states(run, name, split), **labels}, _row_lengths(split))
+    return self._examples[name]
 
-  def _states(self, run: Run, name: str, split: Split) -> LayersOf:
-    layers, precision = self._all_layers or self.shape.layers, self.options.activation_precision
+  def _states(self, run: RunningModel, name: str, split: Split) -> LayersOf:
+    options, tokenizer = self.options, self.checkpoint.tokenizer
+    layers, precision = self._all_layers or self.shape.layers, options.activation_precision
     windows, whole = split.windows, window_examples(split.windows)
     predict = Prediction(
         lambda features: {"states": tf.cast(encoder_states(run.model.encoder, features, layers), precision)},
-        self.options.predict_batch_size, lengths_for(self.options.max_seq_length, run.devices.has_few_shapes),
+        options.predict_batch_size, lengths_for(options.max_seq_length, run.devices.has_few_shapes),
         run.devices.strategy, run.devices.jit_compile, ("states",), run.check_stop)
 
     def compute(first: int, end: int) -> np.ndarray:
@@ -188,23 +173,17 @@ class FeatureTaggerTask(TokenClassificationTask):
       words = words_of(windows, first, end)
       return predict(part)["states"][windows.positions[words.start:words.stop] - tokens.start]
 
-    return self._cache.states(
-        name, windows, self.shape.layers, layers, self.config.hidden_size, self._made_from(run, split), precision,
-        compute, run.log)
-
-  def _made_from(self, run: Run, split: Split) -> dict[str, object]:
-    """All that the activations of a split depend on."""
-    options, tokenizer, windows = self.options, self.checkpoint.tokenizer, split.windows
-    config = {key: value for key, value in dataclasses.asdict(self.config).items() if key != "extra"}
-    return {
-        "encoder": _digest(*(part for name, variable in original_names(run.model).items()
-                             if name.startswith(ENCODER_PREFIX) for part in (name.encode(), np.asarray(variable)))),
-        "config": config, "computed_in": run.devices.dtype,
+    weights = [part for name, variable in original_names(run.model).items() if name.startswith(ENCODER_PREFIX)
+               for part in (name.encode(), np.asarray(variable))]
+    made_from = {
+        "encoder": _digest(*weights), "computed_in": run.devices.dtype,
+        "config": {key: value for key, value in dataclasses.asdict(self.config).items() if key != "extra"},
         "text": _digest(json.dumps(list(split.source.words)).encode(), split.source.row_lengths),
         "windows": _digest(windows.input_ids, windows.row_lengths, windows.positions, windows.words),
         "vocabulary": tokenizer.vocabulary.fingerprint, "do_lower_case": tokenizer.do_lower_case,
-        "context": options.context, "max_seq_length": options.max_seq_length, "min_context": options.min_context,
-        "sentences_per_window": options.sentences_per_window}
+        "max_seq_length": options.max_seq_length}
+    return stored_activations(self._cache_directory, name, windows, self.shape.layers, layers, self.config.hidden_size,
+                              made_from, precision, compute, run.log)
 
 
 class _Words(Examples):
@@ -226,23 +205,3 @@ def _digest(*parts: bytes | np.ndarray) -> str:
   for part in parts:
     digest.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
   return digest.hexdigest()
-
-
-def _check_not_the_checkpoint(options: TokenClassificationOptions) -> None:
-  """Refuses to write where the encoder is read."""
-  path = options.init_checkpoint
-  places = [path, os.path.join(path, BEST_DIRECTORY)] if files.is_directory(path) else [files.parent_directory(path)]
-  if any(files.same_file(options.output_dir, place) for place in places):
-    raise UserError(f"--output_dir={options.output_dir} is the directory of --init_checkpoint: choose another one")
-
-
-def _check_best_is_ours(directory: str) -> None:
-  """Refuses a run whose best weights would take the place of something else."""
-  best = os.path.join(directory, BEST_DIRECTORY)
-  if not files.is_directory(best) or not files.list_directory(best):
-    return
-  kind = read_task_file(os.path.join(best, TASK_FILE)).get("kind")
-  is_complete = files.exists(os.path.join(best, BEST_RECORD))
-  if not run_directory.read_flags(directory).get("feature_based") or is_complete and kind != FEATURES_KIND:
-    raise UserError(f"--output_dir={directory}: {best} is not of a run with --feature_based that can be resumed: move "
-                    "it away, or choose another directory")

@@ -15,18 +15,14 @@ from bert_tf.tasks.token_classification.inference import TokenClassificationInfe
 from bert_tf.tasks.token_classification.options import COMBINATIONS
 from bert_tf.tasks.token_classification.word_graph import CONTINUATION
 from modeling.checkpoints.load import Checkpoint
-from modeling.checkpoints.weight_shapes import show_shape
-from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX, original_names
+from modeling.checkpoints.weights import FEATURE_TAGGER_PREFIX
 from modeling.config import BertConfig
 from modeling.feature_tagger import BertForFeatureTagging
-
-# Keys of task.json besides those of a fine-tuned tagger.
-_LAYERS, _COMBINE = "layers", "combine"
 
 
 @dataclasses.dataclass(frozen=True)
 class TaggerShape:
-  """What a tagger on fixed activations is, besides its labels.
+  """Sizes of a tagger on fixed activations.
 
   Attributes:
     layers: whose activations it reads, in this order: 0 for the embeddings, 1 for the first layer.
@@ -47,7 +43,7 @@ class TaggerShape:
       UserError: there is none, or `task.json` contains out-of-range values.
     """
     tensors, task, where = tagger_tensors(loaded), loaded.task or {}, loaded.source.description
-    layers, combine, count = task.get(_LAYERS), task.get(_COMBINE), loaded.config.num_hidden_layers
+    layers, combine, count = task.get("layers"), task.get("combine"), loaded.config.num_hidden_layers
     if not isinstance(layers, list) or not layers or not all(type(one) is int and 0 <= one <= count for one in layers):
       raise UserError(f"{where}: layers in task.json is {layers!r}, a list of numbers of layers, 0 to {count}, is "
                       "expected")
@@ -55,11 +51,6 @@ class TaggerShape:
       raise UserError(f"{where}: combine in task.json is {combine!r}, one of {', '.join(COMBINATIONS)} is expected")
     depth = len({name.partition("/")[0] for name in tensors if name.startswith("lstm_")})
     return cls(tuple(layers), combine, tensors["output_weights"][0] // 2, depth)
-
-  @property
-  def description(self) -> dict:
-    """Its part of `task.json`."""
-    return {"kind": FEATURES_KIND, _LAYERS: list(self.layers), _COMBINE: self.combine}
 
   def make_model(self, config: BertConfig, classes: int, **kwargs) -> BertForFeatureTagging:
     """A new model; kwargs: of `BertForFeatureTagging`."""
@@ -75,18 +66,6 @@ def tagger_tensors(loaded: Checkpoint) -> dict[str, tuple[int, ...]]:
     raise UserError(f"{loaded.source.description} has no tagger on fixed activations: the directory of a run with "
                     "--feature_based is expected")
   return found
-
-
-def check_tagger(model: BertForFeatureTagging, loaded: Checkpoint) -> None:
-  """Raises `UserError` where the weights in a checkpoint are not those of the tagger that its `task.json` describes."""
-  there = tagger_tensors(loaded)
-  here = {name.removeprefix(FEATURE_TAGGER_PREFIX): tuple(variable.shape)
-          for name, variable in original_names(model).items() if name.startswith(FEATURE_TAGGER_PREFIX)}
-  for name in sorted({*here, *there}):
-    if here.get(name) != there.get(name):
-      shapes = ["missing" if one is None else show_shape(one) for one in (there.get(name), here.get(name))]
-      raise UserError(f"{loaded.source.description}: the tagger on fixed activations does not fit its task.json: "
-                      f"{name} is {shapes[0]} there and {shapes[1]} here: restore the files that belong together")
 
 
 class FeatureTaggerInference(TokenClassificationInference):
@@ -120,9 +99,7 @@ class FeatureTaggerInference(TokenClassificationInference):
 
   def _load_model(self, loaded: Checkpoint) -> None:
     shape = TaggerShape.of_checkpoint(loaded)
-    model = shape.make_model(loaded.config, len(self.labels))
-    check_tagger(model, loaded)
-    self.load(loaded, model)
+    self.load(loaded, shape.make_model(loaded.config, len(self.labels)))
     vectors = tf.TensorSpec([None, len(shape.layers), loaded.config.hidden_size], tf.float32)
     self._probabilities = tf.function(self._score_in_graph, autograph=False, input_signature=[
         vectors, tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.int64)])

@@ -4,6 +4,7 @@ Input: the right labels and those that the model gives the words of a file. Outp
 """
 
 import dataclasses
+import itertools
 import json
 import os
 
@@ -19,11 +20,10 @@ from modeling.token_classification import TOKENS
 
 @dataclasses.dataclass(frozen=True)
 class Tagged:
-  """The words of a split with what the model says; W words.
+  """The words of a split with the model's guesses; W words.
 
   Attributes:
     probabilities: float32 [W, C].
-    guess: int64 [W], the most probable labels.
     guess_chunks: None for plain tags.
     gold_tags, guess_tags: W tags, of chunks in IOB2; the right ones None where the file has none.
     counts: of chunks; for plain tags, and without right tags, None.
@@ -31,33 +31,33 @@ class Tagged:
 
   split: Split
   probabilities: np.ndarray
-  guess: np.ndarray
   guess_chunks: Chunks | None
   gold_tags: list[str] | None
   guess_tags: list[str]
   counts: ChunkCounts | None
 
-  @property
-  def is_scorable(self) -> bool:
-    """Whether the right labels are known."""
-    return self.gold_tags is not None
-
 
 def tag_split(data: TokenData, split: Split, probabilities: np.ndarray) -> Tagged:
   """Chooses the most probable labels; chunks of them are read as conlleval does."""
   sentences, guess = split.source, probabilities.argmax(axis=-1)
-  guess_chunks = gold_tags = counts = None
+  gold_tags = counts = None
   if data.chunk_names is None:
-    guess_tags = [data.labels[label] for label in guess.tolist()]
     if sentences.tags is not None:
       gold_tags = [sentences.tag_names[tag] for tag in sentences.tags.tolist()]
-  else:
-    guess_chunks = find_chunks(guess, data.chunk_names, sentences.row_lengths)
-    guess_tags = _tags_of(guess_chunks)
-    if split.chunks is not None:
-      gold_tags = _tags_of(split.chunks)
-      counts = conlleval.count_chunks(_rows(sentences.row_lengths, gold_tags, guess_tags))
-  return Tagged(split, probabilities, guess, guess_chunks, gold_tags, guess_tags, counts)
+    return Tagged(split, probabilities, None, gold_tags, [data.labels[label] for label in guess.tolist()], None)
+  guess_chunks = find_chunks(guess, data.chunk_names, sentences.row_lengths)
+  guess_tags = _tags_of(guess_chunks)
+  if split.chunks is not None:
+    gold_tags = _tags_of(split.chunks)
+
+    def rows():
+      pairs = iter(zip(gold_tags, guess_tags, strict=True))
+      for length in sentences.row_lengths.tolist():
+        yield from itertools.islice(pairs, length)
+        yield None
+
+    counts = conlleval.count_chunks(rows())
+  return Tagged(split, probabilities, guess_chunks, gold_tags, guess_tags, counts)
 
 
 def score(tagged: Tagged) -> dict[str, float]:
@@ -97,7 +97,7 @@ def write_predictions(path: str, tagged: Tagged) -> None:
   sentences = tagged.split.source
   ends = set((np.cumsum(sentences.row_lengths) - 1).tolist())
   columns = [["_".join(word.split()) or "_" for word in sentences.words]]
-  columns += [tagged.gold_tags] if tagged.is_scorable else []
+  columns += [tagged.gold_tags] if tagged.gold_tags is not None else []
   columns.append(tagged.guess_tags)
   with files.atomic_write(path) as file:
     for number, row in enumerate(zip(*columns, strict=True)):
@@ -122,24 +122,16 @@ def write_reports(directory: str, tagged: Tagged, most: int) -> list[str]:
   """`eval_report.txt` and `worst_sentences.txt`; returns their paths."""
   if tagged.counts is None:
     return []
-  texts = {"eval_report.txt": f"{conlleval.report(tagged.counts)}\n{conlleval.seqeval_report(tagged.counts)}",
-           "worst_sentences.txt": worst_sentences(tagged, most)}
-  paths = []
-  for name, text in texts.items():
-    paths.append(os.path.join(directory, name))
-    with files.atomic_write(paths[-1]) as file:
+  texts = {
+      os.path.join(directory, "eval_report.txt"):
+          f"{conlleval.report(tagged.counts)}\n{conlleval.seqeval_report(tagged.counts)}",
+      os.path.join(directory, "worst_sentences.txt"): worst_sentences(tagged, most)}
+  for path, text in texts.items():
+    with files.atomic_write(path) as file:
       file.write(text)
-  return paths
+  return list(texts)
 
 
 def _tags_of(chunks: Chunks) -> list[str]:
   tags, names = write_tags(chunks, IOB2)
   return [names[tag] for tag in tags.tolist()]
-
-
-def _rows(row_lengths: np.ndarray, gold: list[str], guess: list[str]):
-  pairs = iter(zip(gold, guess, strict=True))
-  for length in row_lengths.tolist():
-    for _ in range(length):
-      yield next(pairs)
-    yield None

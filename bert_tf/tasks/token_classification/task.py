@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from bert_common import json_files
 from bert_tf.evaluation import classification, conlleval
-from bert_tf.tasks import run as driver
 from bert_tf.tasks.eval_results import write_eval_results
 from bert_tf.tasks.evaluation import Evaluation, Predicted
 from bert_tf.tasks.fine_tuning import FineTuningTask
@@ -28,15 +27,6 @@ from bert_tf.training.step import Objective
 from modeling.config import BertConfig
 from modeling.losses import HeadLoss
 from modeling.token_classification import TOKENS, BertForTokenClassification
-
-
-def run(options: TokenClassificationOptions) -> int:
-  """What `run_ner.py` does; see `bert_tf/tasks/run.py`."""
-  if options.feature_based:
-    from bert_tf.tasks.token_classification import feature_based
-
-    return feature_based.run(options)
-  return driver.run(TokenClassificationTask, options)
 
 
 def make_objective(model: BertForTokenClassification,

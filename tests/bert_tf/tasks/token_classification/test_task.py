@@ -12,8 +12,9 @@ from bert_common import json_files
 from bert_common.errors import UserError
 from bert_tf.evaluation import conlleval
 from bert_tf.inference.predictor import Predictor
+from bert_tf.tasks.token_classification.feature_based import run
 from bert_tf.tasks.token_classification.options import TokenClassificationOptions
-from bert_tf.tasks.token_classification.task import TokenClassificationTask, run
+from bert_tf.tasks.token_classification.task import TokenClassificationTask
 from bert_tf.training.run_directory import read_metrics
 from tests.bert_tf.tasks.token_classification.toy_names import make_documents, write_conll, write_model
 from tests.tiny import write_tiny
