@@ -5,8 +5,11 @@ Input: tensors of any shape; output: tensors of the same shape, or with another 
 Source: LayerNorm is arXiv 1607.06450, GELU arXiv 1606.08415; how both are computed is the original's.
 """
 
+import contextlib
+import contextvars
 import hashlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 
 import keras
 from keras import ops
@@ -14,6 +17,27 @@ from keras import ops
 from bert_common.errors import UserError
 from modeling.config import BertConfig
 from modeling.saving import register
+
+_IS_COMPILED_WHOLE = contextvars.ContextVar("is_compiled_whole", default=False)
+
+
+@contextlib.contextmanager
+def compiled_whole(is_compiled: bool = True) -> Iterator[None]:
+  """For the tracing of a function that XLA compiles as a whole.
+
+  Within it some layers and losses take a form of which XLA makes less traffic with memory. It is the same function,
+  and its gradients are the same but for rounding; what is not compiled is faster in the usual form.
+  """
+  token = _IS_COMPILED_WHOLE.set(is_compiled)
+  try:
+    yield
+  finally:
+    _IS_COMPILED_WHOLE.reset(token)
+
+
+def is_compiled_whole() -> bool:
+  """Whether `compiled_whole` is in effect."""
+  return _IS_COMPILED_WHOLE.get()
 
 
 def check_policy(policy: keras.DTypePolicy) -> None:
@@ -107,6 +131,10 @@ class Dense(keras.layers.Dense):
 def gather_positions(sequence_output, positions):
   """[B, S, H], int [B, P] with values from 0 to S - 1 → [B, P, H]."""
   batch, length, hidden = ops.shape(sequence_output)
+  if is_compiled_whole():
+    # The gradient of a lookup is a scatter, for which XLA would lay out the whole encoder with the batch innermost.
+    chosen = positions[:, :, None] == ops.arange(length, dtype=positions.dtype)  # [B, P, S]
+    return ops.matmul(ops.cast(chosen, sequence_output.dtype), sequence_output)
   rows = ops.cast(positions, "int32") + ops.arange(batch, dtype="int32")[:, None] * length  # [B, P]
   return ops.take(ops.reshape(sequence_output, (-1, hidden)), rows, axis=0)
 
@@ -137,6 +165,10 @@ class LayerNorm(keras.layers.Layer):
 
   def call(self, x):
     """[..., H] → [..., H]."""
+    if is_compiled_whole():
+      rows = ops.reshape(x, (-1, x.shape[-1]))
+      y = _normalise_rows(rows, *map(ops.convert_to_tensor, (self.gamma, self.beta)), self.epsilon, self.compute_dtype)
+      return ops.reshape(y, ops.shape(x))
     x = ops.cast(x, "float32")
     centered = x - ops.mean(x, axis=-1, keepdims=True)
     variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
@@ -147,7 +179,37 @@ class LayerNorm(keras.layers.Layer):
     return {**super().get_config(), "epsilon": self.epsilon}
 
 
-def fused(function: Callable) -> Callable:
+def _normalise_rows(x, gamma, beta, epsilon: float, dtype: str):
+  """`LayerNorm` of [R, H] with a gradient that is written out, from the mean and the deviation of each row.
+
+  XLA would keep x in two layouts, and what it computes for gamma and beta in float32; the barrier ends that.
+  """
+  import tensorflow as tf
+  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+  def mean_of(values):
+    return tf.reduce_mean(values, axis=-1, keepdims=True)
+
+  @tf.custom_gradient
+  def normalise(x, gamma, beta):
+    wide = tf.cast(x, tf.float32)
+    mean = mean_of(wide)
+    scale = tf.math.rsqrt(mean_of(tf.square(wide - mean)) + epsilon)
+
+    def gradient(upstream):
+      kept, kept_mean, kept_scale = gen_xla_ops.xla_optimization_barrier(input=[x, mean, scale])
+      upstream = tf.cast(upstream, tf.float32)
+      y = (tf.cast(kept, tf.float32) - kept_mean) * kept_scale
+      scaled = upstream * gamma
+      of_x = kept_scale * (scaled - mean_of(scaled) - y * mean_of(scaled * y))
+      return tf.cast(of_x, x.dtype), tf.reduce_sum(upstream * y, axis=0), tf.reduce_sum(upstream, axis=0)
+
+    return tf.cast((wide - mean) * scale * gamma + beta, dtype), gradient
+
+  return normalise(x, gamma, beta)
+
+
+def fused(function: Callable, slope: Callable | None = None) -> Callable:
   """Compiles an element by element function of float tensors, and its gradient, to one pass over memory each.
 
   TensorFlow runs `0.5 x (1 + tanh(...))` as eight operations, each of which reads and writes the whole tensor; on a
@@ -158,6 +220,7 @@ def fused(function: Callable) -> Callable:
 
   Args:
     function: pure; made of operations that XLA compiles.
+    slope: its derivative, of one argument; None to have it from `function`.
   """
   if keras.backend.backend() != "tensorflow":
     return function
@@ -167,6 +230,8 @@ def fused(function: Callable) -> Callable:
 
   @tf.function(jit_compile=True, autograph=False)
   def backward(arguments, upstream):
+    if slope is not None:
+      return [tf.cast(tf.cast(upstream, tf.float32) * slope(tf.cast(arguments[0], tf.float32)), upstream.dtype)]
     with tf.GradientTape() as tape:
       tape.watch(arguments)
       result = function(*arguments)
@@ -182,6 +247,16 @@ def fused(function: Callable) -> Callable:
 def gelu_tanh(x):
   """Gaussian error linear unit in the tanh form, which the original computes."""
   return ops.gelu(x, approximate=True)
+
+
+def _gelu_tanh_slope(x):
+  """The derivative of `gelu_tanh`, by (1 + tanh(z / 2)) / 2 = sigmoid(z).
+
+  Where XLA sees both passes in one program it would find the tanh in both, and keep it in float32 between them.
+  """
+  z = 2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
+  sigmoid = 1.0 / (1.0 + ops.exp(-z))
+  return sigmoid + x * sigmoid * (1.0 - sigmoid) * 2.0 * math.sqrt(2.0 / math.pi) * (1.0 + 0.134145 * x * x)
 
 
 def gelu_erf(x):
@@ -213,7 +288,7 @@ def _in_float32(function: Callable) -> Callable:
   return lambda x: ops.cast(function(ops.cast(x, "float32")), x.dtype)
 
 
-_FUSED_GELU_TANH, _FUSED_GELU_ERF = (fused(_in_float32(function)) for function in (gelu_tanh, gelu_erf))
+_FUSED_GELU_TANH, _FUSED_GELU_ERF = fused(_in_float32(gelu_tanh), _gelu_tanh_slope), fused(_in_float32(gelu_erf))
 # For training: gradients in one pass. In inference TensorFlow joins the function to the product before it, and texts
 # of any length come, for each of which XLA would compile.
 _FUSED_ACTIVATIONS = {

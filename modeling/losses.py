@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from modeling.layers import is_compiled_whole
 from modeling.saving import register
 
 # Where there is nothing to divide by (the original adds 1e-5 to every count).
@@ -382,8 +383,10 @@ def _tensorflow_cross_entropy(logits, labels):
   """
   import tensorflow as tf
 
-  rows = tf.range(tf.shape(logits)[0])
   predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
+  if is_compiled_whole():
+    return _compiled_cross_entropy(logits, labels), predictions
+  rows = tf.range(tf.shape(logits)[0])
   at_label = tf.stack([rows, labels], axis=1)  # [R, 2]
   at_highest = tf.stack([rows, predictions], axis=1)
 
@@ -398,3 +401,23 @@ def _tensorflow_cross_entropy(logits, labels):
     return log_normaliser - tf.gather_nd(scores, at_label), gradient
 
   return losses(logits), predictions
+
+
+def _compiled_cross_entropy(logits, labels):
+  """float32 [R]: the same without lookups and a scatter, for which XLA would transpose and copy all logits."""
+  import tensorflow as tf
+
+  is_label = tf.range(logits.shape[-1], dtype=tf.int32)[None] == labels[:, None]  # [R, C]
+
+  @tf.custom_gradient
+  def losses(scores):
+    highest = tf.reduce_max(scores, axis=-1, keepdims=True)
+    log_normaliser = tf.math.log(tf.reduce_sum(tf.exp(scores - highest), axis=-1, keepdims=True)) + highest
+    at_label = tf.reduce_sum(tf.where(is_label, scores, 0.0), axis=-1)
+
+    def gradient(upstream):
+      return (tf.exp(scores - log_normaliser) - tf.cast(is_label, tf.float32)) * upstream[:, None]
+
+    return log_normaliser[:, 0] - at_label, gradient
+
+  return losses(logits)

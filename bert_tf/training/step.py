@@ -21,6 +21,7 @@ from bert_tf.training.inputs import BatchSizes
 from bert_tf.training.joint_gradients import JointGradients, stack_parts
 from bert_tf.training.optimization import AdamWeightDecay
 from modeling.dropout import stream_key, stream_of_key
+from modeling.layers import compiled_whole
 from modeling.losses import SMALLEST_COUNT, HeadLoss
 from modeling.task_model import BertTaskModel
 
@@ -236,7 +237,8 @@ class TrainingStep:
                         scale: tf.Tensor) -> tuple[list, dict]:
     """The gradients of a micro-batch's part of the global loss, and its sums."""
     dropout = stream_of_key(dropout_key, first_example)
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
+    with (compiled_whole(self._options.jit_compile),
+          tf.GradientTape(watch_accessed_variables=False) as tape):
       tape.watch(self._optimizer.variables)
       sums = self._objective.sums(features, dropout)
       loss = self._loss(sums, counts) * scale
