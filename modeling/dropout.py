@@ -1,21 +1,21 @@
 """Dropout in two forms: exact and stateless for our own training loop, and Keras' for `fit`.
 
 The exact form depends on the example, the dropout site and the step, and on nothing else: every site of the model
-draws from a counter-based generator (Philox 4x32) with key = (seed, step) and counter = (site, example). So a training
-step needs no generator state: a resumed run, a run on eight devices and a run that accumulates gradients over
-micro-batches all drop the same units of the same examples.
+draws the decision about a unit from a hash of (seed, step, site, example, unit). So a training step needs no generator
+state: a resumed run, a run on eight devices and a run that accumulates gradients over micro-batches all drop the same
+units of the same examples. The hash is made of element by element operations, so that no random words go to memory.
 """
 
 import dataclasses
-import math
+import functools
 
 import keras
-from keras import ops
 
-from modeling.layers import derived_seed
+from modeling.layers import derived_seed, is_compiled_whole
 from modeling.saving import register
 
-_DECISIONS_PER_BLOCK = 8  # One Philox block is 128 bits, one decision takes 16.
+# 2^32 divided by the golden ratio: multiples of it are spread evenly.
+_ODD = 0x9E3779B9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,39 +96,93 @@ class Dropout(keras.layers.Layer):
 def drop(x, rate: float, site: int, stream: DropoutStream):
   """The exact form of dropout.
 
-  The probability is a multiple of 2^-16: 0.1 becomes 0.100006, and the scale is exact for it.
+  The probability is a multiple of 2^-32, and the scale is exact for it.
 
   Args:
-    x: float [B, ...].
+    x: float [B, ...]; no size need be known while the graph is made.
     rate, site: as in `Dropout`.
     stream: of the step.
 
   Raises:
     NotImplementedError: Keras does not run on TensorFlow.
   """
-  threshold = round(rate * 65536)
+  threshold = round(rate * 2**32)
   if threshold == 0:
     return x
   if keras.backend.backend() != "tensorflow":
     raise NotImplementedError("a dropout stream needs Keras' TensorFlow backend: use training=True under another one")
-  keep = _random_uint16(x, site, stream) >= threshold
-  scale = 65536 / (65536 - threshold)
-  return x * (ops.cast(keep, x.dtype) * ops.cast(scale, x.dtype))
+  import tensorflow as tf
+
+  keys = _example_keys(tf.shape(x)[0] if x.shape[0] is None else x.shape[0], site, stream)
+  masked = _masked if is_compiled_whole() else _compiled_masked()
+
+  @tf.custom_gradient
+  def call(x):
+    # The mask is made again for the gradient, which costs less than keeping it.
+    return masked(x, keys, threshold), lambda upstream: masked(upstream, keys, threshold)
+
+  return call(x)
 
 
-def _random_uint16(x, site: int, stream: DropoutStream):
-  """Random bits of the shape of x, [B, ...], that are the rows `first_example`... of the same call for a larger batch.
+def _mixed(x, key=None):
+  """A permutation of 32 bits in which every bit of the result depends on every bit of x ("lowbias32" by C. Wellons).
 
-  No size need be known while the graph is made: batches of different lengths run through one graph.
+  Args:
+    x: uint32 of any shape.
+    key: uint32 that broadcasts to it; another permutation for each.
   """
   import tensorflow as tf
 
-  batch = tf.shape(x, tf.int64)[0] if x.shape[0] is None else x.shape[0]
-  is_static = None not in x.shape[1:]
-  row = math.prod(x.shape[1:]) if is_static else tf.reduce_prod(tf.shape(x, tf.int64)[1:])
-  blocks = -(-row // _DECISIONS_PER_BLOCK)
-  counter = tf.stack([tf.bitcast(stream.first_example * blocks, tf.uint64), tf.constant(site, tf.uint64)])
-  words = tf.raw_ops.StatelessRandomUniformFullIntV2(
-      shape=[batch, blocks * 4], key=stream.key, counter=counter, alg=1, dtype=tf.uint32)
-  decisions = tf.reshape(tf.bitcast(words, tf.uint16), [batch, blocks * _DECISIONS_PER_BLOCK])
-  return tf.ensure_shape(tf.reshape(decisions[:, :row], tf.shape(x)), x.shape)
+  def folded(x, bits):
+    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(bits, tf.uint32)))
+
+  x = folded(folded(x, 16) * tf.constant(0x7FEB352D, tf.uint32), 15)
+  if key is not None:
+    x = tf.bitwise.bitwise_xor(x, key)
+  return folded(x * tf.constant(0x846CA68B, tf.uint32), 16)
+
+
+def _example_keys(batch, site: int, stream: DropoutStream):
+  """uint32 [2, B]: 64 bits that are a function of seed, step, site and example, for each row of a batch."""
+  import tensorflow as tf
+
+  words = tf.bitcast(stream.key, tf.uint32)[0]  # Step and seed.
+  examples = tf.cast(tf.cast(stream.first_example, tf.int32) + tf.range(batch), tf.uint32)
+  run = _mixed(_mixed(words[1] + tf.constant(_ODD, tf.uint32)) + words[0])
+  first = _mixed(_mixed(run + tf.constant(site * _ODD & 0xFFFFFFFF, tf.uint32)) + examples)
+  keys = tf.stack([first, _mixed(tf.bitwise.bitwise_xor(first, run) + examples * tf.constant(_ODD, tf.uint32))])
+  if not is_compiled_whole():
+    return keys
+  from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+  # Once for each row, and not for each unit of it.
+  return gen_xla_ops.xla_optimization_barrier(input=[keys])[0]
+
+
+def _masked(x, keys, threshold: int):
+  """x scaled where it is kept, else 0: element by element, so that XLA makes it a part of what comes before or after.
+
+  Args:
+    x: float [B, ...].
+    keys: of `_example_keys`.
+    threshold: probability to drop, times 2^32.
+  """
+  import tensorflow as tf
+
+  sizes = [tf.shape(x)[axis] if size is None else size for axis, size in enumerate(x.shape)]
+  unit, stride = tf.zeros([1] * len(sizes), tf.uint32), tf.constant(_ODD, tf.uint32)
+  for axis in reversed(range(1, len(sizes))):
+    places = tf.cast(tf.range(sizes[axis]), tf.uint32) * stride
+    unit += tf.reshape(places, [-1 if other == axis else 1 for other in range(len(sizes))])
+    stride *= tf.cast(sizes[axis], tf.uint32)
+  first, second = (tf.reshape(key, [-1] + [1] * (len(sizes) - 1)) for key in tf.unstack(keys))
+  keep = _mixed(unit + first, second) >= tf.constant(threshold, tf.uint32)
+  return tf.where(keep, x * tf.cast(2**32 / (2**32 - threshold), x.dtype), tf.zeros([], x.dtype))
+
+
+@functools.cache
+def _compiled_masked():
+  """`_masked` for functions that are not compiled as a whole: one pass over memory."""
+  import tensorflow as tf
+
+  return tf.function(_masked, jit_compile=True, autograph=False)

@@ -49,7 +49,7 @@ def test_the_fraction_and_the_scale():
 
 def test_the_fraction_is_exact_to_what_chance_leaves():
   kept = dropped(tf.ones([64, 64, 1024]), rate=0.1).numpy() != 0
-  expected = round(0.1 * 65536) / 65536
+  expected = round(0.1 * 2**32) / 2**32
   assert 1 - kept.mean() == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / kept.size))
 
 
